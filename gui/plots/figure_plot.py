@@ -1,18 +1,19 @@
-"""A figure of a paper: its curves as this machine gives them, and dashed as the paper printed them."""
+"""Curves with marks, such as a figure of a paper: as this machine gives them, dashed as the paper printed them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
+import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
 from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.legend import LegendEntry, legend_html
@@ -20,7 +21,7 @@ from gui.widgets.panel_parts import column
 
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
 _LOG_FROM_RATIO = 8.0
-_MARK_SIZE = 9
+_MARK_SIZE, _SMALL_MARK_SIZE, _RING_SIZE = 9, 6, 17
 _ROOM = 0.08
 _PAPER = "paper"
 # A curve, how it is drawn, and whether the paper printed it.
@@ -28,19 +29,37 @@ _Drawn = tuple[Curve, Series, bool]
 _EMPTY = "Nothing to draw yet: measure this paper's tables on this machine."
 
 
+def number_text(value: float) -> str:
+    """Write a value on an axis, never as 1e+04."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.4g}"
+
+
 class FigurePlot(QWidget):
     """Draws a Figure; its numbers are in the table beside it and in the accessible description.
 
-    `empty` says what will be here and how to fill it, `dashed` what the dashed curves (`Figure.printed`) are.
+    `name` is for screen readers where a figure has no title; `empty` says what will be here and how to fill
+    it, `dashed` what the dashed curves (`Figure.printed`) are; `x_text` and `y_text` write values.
     """
 
-    def __init__(self, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
+    clicked = Signal(str, float)  # the name of a curve and the x of its mark that was clicked
+
+    def __init__(
+        self,
+        *,
+        name: str = "Figure of the paper",
+        empty: str = _EMPTY,
+        dashed: str = _PAPER,
+        x_text: Callable[[float], str] = "{:g}".format,
+        y_text: Callable[[float], str] = number_text,
+    ) -> None:
         super().__init__()
-        self._empty = empty
+        self._name = name
         self._dashed = dashed
+        self._x_text, self._y_text = x_text, y_text
         self._figure: Figure | None = None
+        self._rings: Sequence[tuple[float, float]] = ()
         self._x_is_log = False
-        self._left = LogAxis(_number, "left", is_log=False)
+        self._left = LogAxis(y_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
         self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
@@ -49,12 +68,31 @@ class FigurePlot(QWidget):
         self.plot.getViewBox().sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
 
-    def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
-        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says."""
+    def show_figure(
+        self,
+        figure: Figure | None,
+        dashed: str = "",
+        *,
+        rings: Sequence[tuple[float, float]] = (),
+        is_earlier: bool = False,
+    ) -> None:
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says.
+
+        `rings` stand around the best marks; what is for an earlier problem is dimmed.
+        """
         dashed = dashed or self._dashed
-        if (figure, dashed) != (self._figure, self._dashed):
-            self._figure, self._dashed = figure, dashed
+        self.plot.getPlotItem().setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
+        if (figure, dashed, rings) != (self._figure, self._dashed, self._rings):
+            self._figure, self._dashed, self._rings = figure, dashed, rings
             self._redraw()
+
+    def tip_of(self, name: str, x: float, y: float) -> str:
+        """Return what is said of a mark under the mouse."""
+        return f"{name}, {self._x_text(x)}: {self._y_text(y)}"
+
+    def heard(self, drawn: Sequence[_Drawn]) -> str:
+        """Return the curves for screen readers."""
+        return ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
 
     def sizeHint(self) -> QSize:
         return QSize(52 * GRID, 32 * GRID)
@@ -71,11 +109,10 @@ class FigurePlot(QWidget):
         self.empty_text.setVisible(not drawn)
         for axis in (self._left, self._bottom):
             axis.setVisible(bool(drawn))
-        self.caption.setText(_legend(figure, drawn, theme, self._dashed) if figure else "")
-        self.setAccessibleName(figure.title if figure else "Figure of the paper")
-        self.setAccessibleDescription(
-            ". ".join(_accessible_text(*one, self._dashed) for one in drawn) or self._empty
-        )
+        self.caption.setText(self._legend(figure, drawn, theme) if figure else "")
+        self.caption.setVisible(bool(figure))
+        self.setAccessibleName(figure.title if figure and figure.title else self._name)
+        self.setAccessibleDescription(self.heard(drawn) or self.empty_text.text().replace("\n", " "))
         if figure and drawn:
             self._draw(figure, drawn, theme)
 
@@ -83,14 +120,30 @@ class FigurePlot(QWidget):
         xs = [x for curve, _, _ in drawn for x, _ in _points(curve)]
         self._x_is_log = min(xs) > 0 and max(xs) / min(xs) >= _LOG_FROM_RATIO
         self._left.is_log = figure.log_y
+        # Marks that overlap are no marks.
+        most = max(len(curve.x) for curve, _, _ in drawn)
+        size = _SMALL_MARK_SIZE if self.plot.width() / most < 2 * _MARK_SIZE else _MARK_SIZE
         heights: list[float] = []
+        spots = []
         for curve, series, is_printed in drawn:
-            points = [
-                (self._at(x), math.log10(y) if figure.log_y else y)
-                for x, y in _points(curve, above_zero=figure.log_y)
-            ]
+            values = _points(curve, above_zero=figure.log_y)
+            points = [self._place(*value) for value in values]
             heights += [y for _, y in points]
-            self._add(points, series, theme, is_printed)
+            style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
+            pen = pg.mkPen(series.colour, width=1 if is_printed else 2, style=style)
+            line = np.array(points).T
+            self.plot.addItem(pg.PlotCurveItem(*line, pen=pen, antialias=True))
+            # Marks with the same pen and brush are rendered once.
+            mark = {"symbol": series.symbol, "size": size, "pen": pg.mkPen(series.colour)}
+            mark["brush"] = pg.mkBrush(theme.base if is_printed else series.colour)
+            about = ((curve.name, *value) for value in values)
+            spots += [{"pos": at, "data": data, **mark} for at, data in zip(points, about, strict=True)]
+        ring = {"symbol": "o", "size": _RING_SIZE, "brush": None, "pen": pg.mkPen(theme.text, width=1.5)}
+        # One item for all marks: each costs about 0.5 ms when the plot is drawn anew.
+        for some in ([{"pos": self._place(*at), **ring} for at in self._rings], spots):
+            marks = pg.ScatterPlotItem(spots=some, hoverable=some is spots, tip=self._tip)
+            marks.sigClicked.connect(self._click)
+            self.plot.addItem(marks)
         low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
         # One value alone, or only zeros, still has an axis.
         self.plot.setYRange(low, max(high, low + 1e-9), padding=0)
@@ -101,19 +154,15 @@ class FigurePlot(QWidget):
         self._bottom.setLabel(figure.x_label)
         self._place_ticks()
 
-    def _add(
-        self, points: Sequence[tuple[float, float]], series: Series, theme: Theme, is_printed: bool
-    ) -> None:
-        style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
-        curve = pg.PlotDataItem(
-            *zip(*points, strict=True),
-            pen=pg.mkPen(series.colour, width=1 if is_printed else 2, style=style),
-            symbol=series.symbol,
-            symbolSize=_MARK_SIZE,
-            symbolBrush=pg.mkBrush(theme.base if is_printed else series.colour),
-            symbolPen=pg.mkPen(series.colour),
-        )
-        self.plot.addItem(curve)
+    def _tip(self, x: float, y: float, data: tuple[str, float, float]) -> str:
+        return self.tip_of(*data)
+
+    def _click(self, _item: object, points: Sequence[pg.SpotItem], _event: object = None) -> None:
+        if len(points) and points[0].data():
+            self.clicked.emit(*points[0].data()[:2])
+
+    def _place(self, x: float, y: float) -> tuple[float, float]:
+        return self._at(x), math.log10(y) if self._left.is_log else y
 
     def _at(self, x: float) -> float:
         return math.log10(x) if self._x_is_log else x
@@ -130,7 +179,7 @@ class FigurePlot(QWidget):
         ticks: list[tuple[float, str]] = []
         free_from = -math.inf
         for x in sorted({x for curve in (*figure.series, *figure.printed) for x, _ in _points(curve)}):
-            text = f"{x:g}"
+            text = self._x_text(x)
             half = metrics.horizontalAdvance(text) / 2
             centre = self._at(x) * pixels
             if centre - half >= free_from:
@@ -149,6 +198,27 @@ class FigurePlot(QWidget):
         self.caption.setContentsMargins(GRID, 0, GRID, 0)
         self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
 
+    def _legend(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> str:
+        """Return the figure's title and its curves, each with its shape in its colour."""
+        looks = {curve.name: series for curve, series, _ in drawn}
+        entries = [LegendEntry(name, look.colour, look.glyph) for name, look in looks.items()]
+        if self._rings:
+            entries.append(LegendEntry("best", theme.text, "◯"))
+        dashed, sides = self._dashed, frozenset(is_printed for _, _, is_printed in drawn)
+        meaning = {
+            frozenset((True, False)): f"solid: here, dashed: {dashed}",
+            frozenset((True,)): f"dashed: {dashed}",
+            frozenset((False,)): "here",
+        }.get(sides if dashed else frozenset(), "")
+        quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning.replace(' ', '&nbsp;')}</span>"
+        title = f"<b>{escape(figure.title)}</b><br>" if figure.title else ""
+        return f"{title}{legend_html(entries)}{quiet if meaning else ''}"
+
+    def _curve_text(self, curve: Curve, is_printed: bool) -> str:
+        values = ", ".join(f"{self._x_text(x)}: {self._y_text(y)}" for x, y in _points(curve))
+        printed = "as printed" if self._dashed == _PAPER else self._dashed
+        return f"{curve.name} {printed if is_printed else 'here'}: {values}"
+
 
 def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
     """Return every curve with its colour and shape, which a printed one shares with the measured one."""
@@ -166,28 +236,3 @@ def _points(curve: Curve, *, above_zero: bool = False) -> list[tuple[float, floa
     values = zip(curve.x, curve.y, strict=True)
     points = [(x, y) for x, y in values if y is not None and math.isfinite(y)]
     return [(x, y) for x, y in points if y > 0 or not above_zero]
-
-
-def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) -> str:
-    """Return the figure's title and its curves, each with its shape in its colour."""
-    looks = {curve.name: series for curve, series, _ in drawn}
-    marks = legend_html(LegendEntry(name, look.colour, look.glyph) for name, look in looks.items())
-    sides = frozenset(is_printed for _, _, is_printed in drawn)
-    meaning = {
-        frozenset((True, False)): f"solid: here, dashed: {dashed}",
-        frozenset((True,)): f"dashed: {dashed}",
-        frozenset((False,)): "here",
-    }.get(sides, "")
-    quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning.replace(' ', '&nbsp;')}</span>"
-    return f"<b>{escape(figure.title)}</b><br>{marks}{quiet if meaning else ''}"
-
-
-def _accessible_text(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
-    values = ", ".join(f"{x:g}: {_number(y)}" for x, y in _points(curve))
-    printed = "as printed" if dashed == _PAPER else dashed
-    return f"{curve.name} {printed if is_printed else 'here'}: {values}"
-
-
-def _number(value: float) -> str:
-    # Never 1e+04.
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.4g}"

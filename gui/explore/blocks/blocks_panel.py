@@ -70,7 +70,7 @@ class BlocksPanel(QWidget):
         self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
 
         self.table.pointed.connect(self._point)
-        self.lines.chosen.connect(self.load)
+        self.lines.clicked.connect(lambda variant, x: self.load(variant, self.lines.block_at(x)))
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))
         self.kernel.textActivated.connect(self._prefer)
         cells.changed.connect(self._refresh_soon)

@@ -32,7 +32,7 @@ def plot(qtbot):
 
 
 def drawn(plot):
-    return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
+    return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotCurveItem)]
 
 
 def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_colours_of_their_names(plot):

@@ -103,7 +103,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     QTest.keyClick(shown.table, Qt.Key.Key_Down)
     QTest.keyClick(shown.table, Qt.Key.Key_Enter)
     assert shown.settings.block == Block(16, 8)
-    shown.lines._clicked(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
+    shown.lines._click(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
     assert shown.settings.block in LIST
 
 
@@ -165,8 +165,8 @@ def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
     shown.add((B8, 0.6), variant="naive")
     axis = shown.lines.plot.getAxis("bottom")
     assert [name for _, name in axis._tickLevels[0]] == ["8×8", "16×16", "32×8"]
-    assert "tiled" in shown.lines.legend.text()
-    assert "naive" in shown.lines.legend.text()
+    assert "tiled" in shown.lines.caption.text()
+    assert "naive" in shown.lines.caption.text()
     heard = shown.lines.accessibleDescription()
     assert "tiled: 3 blocks, best 16 × 16: 0.1000 ms" in heard
     assert "naive: 1 block, best 8 × 8" in heard
