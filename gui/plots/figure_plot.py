@@ -1,4 +1,4 @@
-"""Curves with marks, such as a figure of a paper: as this machine gives them, dashed as the paper printed them."""
+"""Curves with marks, such as a figure of a paper: solid as measured here, dashed as the paper has them."""
 
 import math
 from collections.abc import Callable, Sequence
