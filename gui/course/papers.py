@@ -1,6 +1,6 @@
 """The papers, to choose one, and the header of the one that is shown."""
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QFrame, QLabel, QListView, QWidget
 
@@ -35,9 +35,6 @@ class PapersList(QListView):
         self.selectionModel().currentChanged.connect(self._choose)
         course.paper_changed.connect(self._show_choice)
         self._show_choice()
-
-    def sizeHint(self) -> QSize:
-        return QSize(31 * GRID, 40 * GRID)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -69,7 +69,6 @@ _NO_BLOCKS = (
     "operation takes the block of the panel Kernel."
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
-_LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
@@ -92,9 +91,7 @@ class ExplorePage(RunsPage):
             self.display,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
         )
-        self.time_slot, self.speed_up_slot, self.blocks_slot = (
-            Slot(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
-        )
+        self.time_slot, self.speed_up_slot, self.blocks_slot = (Slot(least=_LOWER_LEAST) for _ in range(3))
         self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)

@@ -1,6 +1,6 @@
 """The lecture on products of matrices: its formula and numbers, and those of the device here."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.device_info import AUTO
@@ -43,9 +43,6 @@ class LecturePanel(QWidget):
         engine_state.ready_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(38 * GRID, 60 * GRID)
 
     def _show(self) -> None:
         self.text.setText(_lecture_html(current_theme(), *self._device()))

@@ -1,6 +1,6 @@
 """What is multiplied: the sizes of M and N, the tiles, the device."""
 
-from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.image.budget import bytes_text
@@ -51,9 +51,6 @@ class ProductPanel(QWidget):
         matmul.running_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(36 * GRID, 60 * GRID)
 
     def _build(self) -> None:
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")

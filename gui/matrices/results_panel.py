@@ -1,6 +1,5 @@
 """The table of products, and above it the variants that cannot run here, with reasons and a remedy."""
 
-from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QPushButton
 
 from engine.results.columns import KERNEL
@@ -53,9 +52,6 @@ class MatmulResultsPanel(RunsPanel):
         model.modelReset.connect(self._select_loaded)
         self._refresh()
         self._select_loaded()
-
-    def sizeHint(self) -> QSize:
-        return QSize(120 * GRID, 36 * GRID)
 
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""

@@ -92,9 +92,6 @@ class CellPanel(QWidget):
             signal.connect(self._show)
         self._show()
 
-    def sizeHint(self) -> QSize:
-        return QSize(38 * GRID, 60 * GRID)
-
     def chosen_mask(self) -> Mask | None:
         """Return the filter of the chosen cell as a mask; None where there is none."""
         facts, cell, origin = self._network.facts, self._network.cell, self._network.shown_origin

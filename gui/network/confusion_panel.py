@@ -1,6 +1,6 @@
 """The held-out digits by what they are and what the network predicts."""
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFontInfo, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QPushButton, QStackedWidget, QWidget
 
@@ -113,9 +113,6 @@ class ConfusionPanel(QWidget):
         for signal in (state.ready_changed, state.running_changed, network.facts_changed):
             signal.connect(self._enable)
         self._enable()
-
-    def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, 28 * GRID)
 
     def _enable(self) -> None:
         why_not = self._state.why_no_run

@@ -177,9 +177,6 @@ class DrawingPanel(QWidget):
         self._show()
         self._show_bars()
 
-    def sizeHint(self) -> QSize:
-        return QSize(34 * GRID, 80 * GRID)
-
     def _build(self) -> None:
         self.brush.setRange(*_RADII)
         self.brush.setValue(round(4 * DEFAULT_RADIUS))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.results.quantities import ms_text, percent_text
@@ -45,9 +45,6 @@ class LayerTimesPanel(QWidget):
         network.facts_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(40 * GRID, 28 * GRID)
 
     def _show(self) -> None:
         runs = self._network.runs

@@ -1,6 +1,6 @@
 """Every layer's values of the drawing, from the first convolution to the ten scores."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
@@ -42,9 +42,6 @@ class MapsPanel(QWidget):
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(80 * GRID, 60 * GRID)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

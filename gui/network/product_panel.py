@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -62,9 +62,6 @@ class ProductPanel(QWidget):
         pairs = zip(W[row].tolist(), _X[:, column].tolist(), strict=True)
         products = " + ".join(f"{weight:g} × {value:g}" for weight, value in pairs)
         return f"Filter {row + 1}, output {column + 1}: {products} = {Y[row, column]:g}"
-
-    def sizeHint(self) -> QSize:
-        return QSize(38 * GRID, 28 * GRID)
 
     def _show(self) -> None:
         self._sum.setText(self.words)

@@ -1,6 +1,6 @@
 """The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
 
-from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QComboBox
 
 from engine.results.columns import KERNEL, SPEED_UP
@@ -73,9 +73,6 @@ class StagesPanel(RunsPanel):
             signal.connect(self._show)
         self.model.modelReset.connect(self._select_stage)
         self._fill_stages()
-
-    def sizeHint(self) -> QSize:
-        return QSize(60 * GRID, 28 * GRID)
 
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.results.quantities import digits_text, ms_text, percent_text
@@ -42,9 +42,6 @@ class TimelinePanel(QWidget):
         network.rows_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(38 * GRID, 28 * GRID)
 
     def _show(self) -> None:
         runs = [run for run in self._network.runs.values() if run.timeline]

@@ -94,9 +94,6 @@ class FigurePlot(QWidget):
         """Return the curves for screen readers."""
         return ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
 
-    def sizeHint(self) -> QSize:
-        return QSize(52 * GRID, 32 * GRID)
-
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * GRID, 16 * GRID)
 

@@ -179,12 +179,11 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
 class Slot(QWidget):
     """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import.
 
-    `hint` and `least` are the sizes that it asks for, so that nothing beside it moves when the widget comes.
+    `least` is the size that it needs until then, so that nothing beside it moves when the widget comes.
     """
 
-    def __init__(self, hint: QSize | None = None, above: int = 0, *, least: QSize | None = None) -> None:
+    def __init__(self, above: int = 0, *, least: QSize | None = None) -> None:
         super().__init__()
-        self._hint = hint
         self._least = least
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
@@ -196,9 +195,6 @@ class Slot(QWidget):
 
     def fill(self, widget: QWidget) -> None:
         self._column.addWidget(widget)
-
-    def sizeHint(self) -> QSize:
-        return self._hint or super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
         return self._least if self._least and not self.is_filled else super().minimumSizeHint()

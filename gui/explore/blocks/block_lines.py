@@ -57,9 +57,6 @@ class BlockLines(FigurePlot):
         figure = Figure("", "block, width × height, by threads", "", curves, log_y=is_log)
         self.show_figure(figure if curves else None, rings=rings, is_earlier=is_earlier)
 
-    def sizeHint(self) -> QSize:
-        return QSize(44 * GRID, 24 * GRID)
-
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 11 * GRID)
 

@@ -1,6 +1,6 @@
 """The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from engine.geometry.block import Block, Limits
@@ -126,9 +126,6 @@ class BlocksPanel(QWidget):
         for part in (self.kernel, self.summary, self.axis_button, self.lines):
             part.setVisible(bool(maps))
         self._show_summary()
-
-    def sizeHint(self) -> QSize:
-        return QSize(70 * GRID, 28 * GRID)
 
     def _refresh_soon(self) -> None:
         if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:

@@ -1,6 +1,6 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
@@ -71,9 +71,6 @@ class KernelPanel(QWidget):
         workspace.settings_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
         self._refresh()
-
-    def sizeHint(self) -> QSize:
-        return QSize(36 * GRID, 72 * GRID)
 
     def _form(self) -> QFormLayout:
         fields = form()

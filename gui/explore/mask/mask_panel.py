@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
@@ -53,9 +53,6 @@ class MaskPanel(QWidget):
             field.refused.connect(self.facts.show_refusal)
             field.typing.connect(self.facts.forget_refusal)
         self.setAccessibleName("Mask panel")
-
-    def sizeHint(self) -> QSize:
-        return QSize(42 * GRID, 78 * GRID)
 
     def edit_as_text(self) -> MaskTextDialog:
         """Open the mask as text in a dialog that does not block the window."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
@@ -44,9 +44,6 @@ class HistogramPlot(pg.PlotWidget):
         self.setAccessibleName("Histogram")
         self.setMinimumHeight(16 * GRID)
         theme_notifier().changed.connect(self._draw)
-
-    def sizeHint(self) -> QSize:
-        return QSize(32 * GRID, 20 * GRID)
 
     def show_counts(self, counts: tuple[tuple[int, ...], ...]) -> None:
         """Show the counts, a row for each channel."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from gui.explore.display import Display
@@ -34,10 +33,6 @@ class OperationDock(QWidget):
         top = row(label_for("Operation", self.box), (self.box, 1), margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self.setLayout(column(top, (self.stack, 1), spacing=0))
         workspace.operation_changed.connect(self._show)
-
-    def sizeHint(self) -> QSize:
-        hint = self._mask_panel.sizeHint()
-        return QSize(hint.width(), hint.height() + self.box.sizeHint().height() + GRID)
 
     def panel(self, key: str) -> QWidget:
         """Return the panel of an operation, made when it is first asked for."""

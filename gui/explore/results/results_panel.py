@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize
+from PySide6.QtCore import QItemSelectionModel, QModelIndex
 
 from engine.results.measurement import Measurement
 from gui.explore.results.results_model import ResultsModel
@@ -47,9 +47,6 @@ class ResultsPanel(RunsPanel):
         workspace.settings_changed.connect(self._follow_baseline)
         self._follow_baseline(workspace.settings)
         self._show_summary()
-
-    def sizeHint(self) -> QSize:
-        return QSize(70 * GRID, 28 * GRID)
 
     def _select(self) -> None:
         chosen = self.table.selectionModel().selectedRows()

@@ -139,9 +139,6 @@ class RowPlot(QWidget):
         item.setText(f"{_MARK_ROOM}{text}", color=current_theme().text)
         item.setPos(x, -float(at_row))
 
-    def sizeHint(self) -> QSize:
-        return QSize(48 * GRID, 28 * GRID)
-
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * GRID, 16 * GRID)
 

@@ -59,9 +59,6 @@ class TileGrid(QAbstractScrollArea):
         self.setAccessibleName("Tile")
         theme_notifier().changed.connect(self._colour)
 
-    def sizeHint(self) -> QSize:
-        return QSize(34 * GRID, 34 * GRID)
-
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 8 * GRID)
 

@@ -1,6 +1,6 @@
 """The panel Tile: which block of the chosen kernel, its cells, their meaning in colours and in words."""
 
-from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QWidget
 
@@ -93,9 +93,6 @@ class TilePanel(QWidget):
             bar.rangeChanged.connect(self._show_whether_cut)
         theme_notifier().changed.connect(self._show_colours)
         self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(36 * GRID, 72 * GRID)
 
     @property
     def words(self) -> str:
