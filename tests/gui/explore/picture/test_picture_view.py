@@ -95,7 +95,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     height = view.readout.height()
     qtbot.mouseMove(view.canvas, point_of(view, *pixel))
     assert view.readout.height() == height
-    words = view.readout.text().split()
+    words = view.readout.words.split()
     assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
     assert words[5:8] == [str(value) for value in pixels[pixel]]
     read = [float(word) for word in words[9:12]]
@@ -164,7 +164,7 @@ def test_that_a_cursor_over_the_pane_survives_another_picture(qtbot, qapp, shown
     workspace.set_picture(handle_of(np.zeros((2, 3, 1), np.uint8), share))
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     shown.canvas.pixel_hovered.emit((1, 2))
-    assert shown.readout.text().split() == ["row", "1", "col", "2", "original", "0", "result", "–"]
+    assert shown.readout.words.split() == ["row", "1", "col", "2", "original", "0", "result", "–"]
 
 
 def test_that_the_range_mode_is_a_setting_unless_the_kernel_has_clipped(shown, workspace):
@@ -195,10 +195,10 @@ def test_that_an_earlier_result_is_called_so_on_the_picture_and_beside_its_numbe
     shown.canvas.pixel_hovered.emit((10, 5))
     before = shown.canvas.grab().toImage()
     engine_state.set_result_earlier(True)
-    assert "earlier result 255" in shown.readout.text()
+    assert "earlier result 255" in shown.readout.words
     assert "earlier result 255" in shown.readout.accessibleDescription()
     assert "earlier result" in shown.canvas.accessibleDescription()
     assert shown.canvas.grab().toImage() != before
     engine_state.set_result_earlier(False)
-    assert "earlier" not in shown.readout.text()
+    assert "earlier" not in shown.readout.words
     assert shown.canvas.grab().toImage() == before
