@@ -1,5 +1,6 @@
 """Reads JSON that may be damaged: sizes and numbers are checked before use."""
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from engine.errors import EngineError, MaskError
 from engine.mask.json_form import read_object
 
+LONGEST_TEXT = 4096
 _REMEDY = "Choose another file, or save it again."
 
 
@@ -50,3 +52,15 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     except MaskError as error:
         # That reader is the one of mask files; what it says of JSON holds for every file.
         raise EngineError(what, error.why, _REMEDY) from error
+
+
+def text_of(value: object) -> str:
+    """Return a text of a document; a ValueError says what is wrong with it: "is not text"."""
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
+        raise ValueError("is not text")
+    try:
+        # JSON can write one half of a surrogate pair, which is not a character and in no file's name.
+        os.fsencode(value)
+    except UnicodeEncodeError as error:
+        raise ValueError("holds something that is not a character") from error
+    return value

@@ -230,7 +230,7 @@ class ExplorePage(RunsPage):
         _fill(self.blocks_slot, self.blocks_panel)
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
-        self.operation_dock.box.fill()
+        self.operation_dock.fill()
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:

@@ -4,7 +4,6 @@ The picture is only named in the file; the mask is in it, with anchor, offset an
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +20,13 @@ from engine.mask.json_form import mask_from_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
 from gui.explore.workspace import Settings
-from gui.strict_json import read_strict_json
+from gui.strict_json import read_strict_json, text_of
 
 FORMAT = "haloscope-session"
 VERSION = 1
 # A mask of 63 x 63 with 17 digits per weight has 90 kB.
 LARGEST_BYTES = 1 << 20
 LARGEST_BLOCK_SIDE = 1024
-LONGEST_TEXT = 4096
 
 
 class SessionError(EngineError):
@@ -114,7 +112,7 @@ def _session(document: dict[str, Any], folder: Path) -> Session:
     for key in ("picture", "mask", "settings"):
         if not isinstance(document.get(key), dict):
             raise ValueError(f'its "{key}" is missing or not a table')
-    picture = _read(document["picture"], {"path": _text, "sample": _text})
+    picture = _read(document["picture"], {"path": text_of, "sample": text_of})
     path, name = picture.get("path", ""), _read(document["mask"], {"name": _mask_name}).get("name", "")
     operation, choice = _operation(document.get("operation", {}), folder)
     return Session(
@@ -174,19 +172,8 @@ def _read(table: dict[str, Any], readers: dict[str, Callable[[Any], Any]]) -> di
     return values
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
-        raise ValueError("is not text")
-    try:
-        # JSON can write one half of a surrogate pair, which is not a character and in no file's name.
-        os.fsencode(value)
-    except UnicodeEncodeError as error:
-        raise ValueError("holds something that is not a character") from error
-    return value
-
-
 def _mask_name(value: object) -> str:
-    if len(name := _text(value)) > MAX_NAME_CHARACTERS:
+    if len(name := text_of(value)) > MAX_NAME_CHARACTERS:
         raise ValueError(f"has more than {MAX_NAME_CHARACTERS} characters")
     return name
 
@@ -239,7 +226,7 @@ def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
 
     def read(value: object) -> str:
         known = {str(choice): choice for choice in choices}
-        if (text := _text(value)) not in known:
+        if (text := text_of(value)) not in known:
             raise ValueError(f"is {text[:40]!r} and not one of {', '.join(known)}")
         return known[text]
 
@@ -263,8 +250,8 @@ def _table(value: object) -> dict[str, Any]:
 
 CHOICES: dict[str, Callable[[Any], Any]] = {
     "parameters": _table,
-    "patch_path": _text,
-    "variant": _text,
+    "patch_path": text_of,
+    "variant": text_of,
     "block": _block,
 }
 _SETTINGS: dict[str, Callable[[Any], Any]] = {
@@ -272,13 +259,13 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "cval": _number,
     "flip": _truth,
     "normalise": _truth,
-    "variant": _text,
-    "device": _text,
+    "variant": text_of,
+    "device": text_of,
     "block": _block,
     "range_mode": _one_of(RANGE_MODES),
-    "baseline": _text,
+    "baseline": text_of,
     "layout": _one_of(Layout),
     "result_type": _one_of(RESULT_TYPES),
     "blocks": _blocks,
-    "kernels": _listed(_text),
+    "kernels": _listed(text_of),
 }

@@ -11,7 +11,7 @@ from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.matrices.tiles_field import TilesField
 from gui.style.metrics import GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.number_box import NumberBox
+from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import column, form, quiet_label, scrolled
 from gui.widgets.refusal import Refusal
 
@@ -28,9 +28,9 @@ class ProductPanel(QWidget):
     def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
         super().__init__()
         self._matmul = matmul
-        self.rows = _SideBox("Rows", "Rows of M and of the product P.")
-        self.inner = _SideBox("Inner size", "Columns of M and rows of N: they must be equal.")
-        self.columns = _SideBox("Columns", "Columns of N and of the product P.")
+        self.rows = _side_box("Rows", "Rows of M and of the product P.")
+        self.inner = _side_box("Inner size", "Columns of M and rows of N: they must be equal.")
+        self.columns = _side_box("Columns", "Columns of N and of the product P.")
         self._sides = self.rows, self.inner, self.columns
         self.square = QCheckBox("Square: all three alike")
         self.refusal = Refusal()
@@ -86,10 +86,7 @@ class ProductPanel(QWidget):
         product = settings.product
         sides = product.rows, product.inner, product.columns
         for box, side in zip(self._sides, sides, strict=True):
-            # Setting the same value would throw away what is being typed.
-            if box.value() != side:
-                with QSignalBlocker(box):
-                    box.setValue(side)
+            box.show_value(side)
             box.setEnabled(is_idle and (box is self.rows or not settings.square))
         with QSignalBlocker(self.square):
             self.square.setChecked(settings.square)
@@ -100,19 +97,14 @@ class ProductPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
 
-class _SideBox(NumberBox):
-    """One side of the matrices; the arrows double and halve, the keyboard types anything."""
-
-    def __init__(self, name: str, teaches: str) -> None:
-        wanted = f"a whole number from 1 to {LARGEST_SIDE}"
-        super().__init__(f"{name} of the matrices", 1, LARGEST_SIDE, wanted)
-        self.setToolTip(
-            f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. "
-            "The arrows double and halve it."
-        )
-
-    def stepBy(self, steps: int) -> None:
-        self.setValue(self.value() * 2 if steps > 0 else max(1, self.value() // 2))
+def _side_box(name: str, teaches: str) -> NumberBox:
+    wanted = f"a whole number from 1 to {LARGEST_SIDE}"
+    box = NumberBox(f"{name} of the matrices", 1, LARGEST_SIDE, wanted, follows=doubled)
+    box.setToolTip(
+        f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. "
+        "The arrows double and halve it."
+    )
+    return box
 
 
 def _facts(product: MatrixProduct) -> str:

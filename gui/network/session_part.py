@@ -9,8 +9,8 @@ from engine.errors import BadValue
 from engine.tasks.network.problem import MAX_BATCH
 from gui.network.drawing import SIDE, Ink
 from gui.network.network_state import NetworkState
+from gui.strict_json import text_of
 
-_LONGEST_TEXT = 4096
 _WHAT, _REMEDY = "The session's part for the page Network", "The page stays as it is."
 
 
@@ -48,10 +48,10 @@ def show_part(network: NetworkState, part: Mapping[str, Any]) -> str:
 
 
 def _text(part: Mapping[str, Any], key: str) -> str:
-    value = part.get(key)
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
-        raise BadValue(_WHAT, f'its "{key}" is not text', _REMEDY)
-    return value
+    try:
+        return text_of(part.get(key))
+    except ValueError as error:
+        raise BadValue(_WHAT, f'its "{key}" {error}', _REMEDY) from error
 
 
 def _ink(text: str) -> Ink:

@@ -55,7 +55,8 @@ class StagesPanel(RunsPanel):
         super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
         self.stage = QComboBox()
-        self.batch = _BatchBox()
+        wanted = f"a whole number from 1 to {MAX_BATCH:,}"
+        self.batch = NumberBox("Batch", 1, MAX_BATCH, wanted, follows=_next_batch)
         self.device = DeviceBox(
             network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
@@ -113,9 +114,7 @@ class StagesPanel(RunsPanel):
         busy, known = "" if is_idle else _BUSY, network.known_stage(settings.stage)
         why_not = network.reason(settings.stage) or busy
         self.stage.setToolTip(f"What Run runs. {known.idea if known else ''} {why_not}".strip())
-        if self.batch.value() != settings.batch:
-            with QSignalBlocker(self.batch):
-                self.batch.setValue(settings.batch)
+        self.batch.show_value(settings.batch)
         for control in (self.stage, self.batch, self.device):
             control.setEnabled(is_idle)
         self.note.setText(self._refusal or busy or self.device.note or self._reasons())
@@ -142,16 +141,7 @@ class StagesPanel(RunsPanel):
             self._network.change(stage=run.result.variant)
 
 
-class _BatchBox(NumberBox):
-    """The number of drawings; the arrows go through powers of ten, the keyboard types anything."""
-
-    def __init__(self) -> None:
-        super().__init__("Batch", 1, MAX_BATCH, f"a whole number from 1 to {MAX_BATCH:,}")
-        self.setToolTip(_BATCH_TEACHES)
-
-    def stepBy(self, steps: int) -> None:
-        value = self.value()
-        if steps > 0:
-            self.setValue(next((one for one in _BATCHES if one > value), value))
-        else:
-            self.setValue(next((one for one in reversed(_BATCHES) if one < value), value))
+def _next_batch(batch: int, up: bool) -> int:
+    if up:
+        return next((one for one in _BATCHES if one > batch), batch)
+    return next((one for one in reversed(_BATCHES) if one < batch), batch)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QSessionManager
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QWidget
 
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.shell.main_window import MainWindow
 from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column
 
 WIDTH = 56 * GRID
 
@@ -51,13 +52,9 @@ class SavingDialog(QDialog):
         self._cancel = buttons.addButton("Cancel", role.RejectRole)
         self._cancel.setToolTip("Keep the window open. Saving continues. (Esc)")
         self._cancel.clicked.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        column.setSpacing(GRID)
-        for widget in (self._what, self._bar, self._meaning):
-            column.addWidget(widget)
-        column.addSpacing(GRID)
-        column.addWidget(buttons)
+        said = column(self._what, self._bar, self._meaning)
+        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        self.setLayout(column(said, buttons, spacing=2 * GRID, margins=margins))
         self.show_files(names)
 
     def show_files(self, names: Sequence[str]) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
 
 from gui.shell.crash_log import log_path
 from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column
 
 _PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
@@ -63,11 +64,7 @@ def show_text(parent: QWidget | None, title: str, html: str, height: int) -> QDi
     words.setHtml(html)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.reject)
-    column = QVBoxLayout(dialog)
-    column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-    column.setSpacing(GRID)
-    column.addWidget(words)
-    column.addWidget(buttons)
+    dialog.setLayout(column(words, buttons, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
     dialog.open()
     return dialog
 

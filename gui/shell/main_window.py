@@ -209,7 +209,8 @@ class MainWindow(QMainWindow):
         status = page.status
         self.status_line.show_page(status)
         self._page_actions.show_status(status)
-        self.top_bar.caption.show_text(status.caption, status.caption_tip)
+        self.top_bar.caption.setText(status.caption)
+        self.top_bar.caption.setToolTip(status.caption_tip or status.caption)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:

@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy
+from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSizePolicy
 
 from gui.engine_link.engine_state import READY, EngineState
 from gui.page.contract import PageStatus
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import row
 
 _STEPS = 1000
 
@@ -31,17 +32,12 @@ class StatusLine(QFrame):
         for long, name in ((self._stage, "Progress"), (self._last, "Last run")):
             long.setAccessibleName(name)
             long.setForegroundRole(QPalette.ColorRole.WindowText)
-            long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._figure = _label("Figure", "")
         self._figure.setFont(number_font())
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
-        row.setSpacing(2 * GRID)
-        row.addWidget(self._engine)
-        row.addWidget(self._bar)
-        row.addWidget(self._stage, 1, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self._last, 1, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self._figure)
+        parts = self._engine, self._bar, (self._stage, 1), (self._last, 1), self._figure
+        margins = (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
+        self.setLayout(row(*parts, spacing=2 * GRID, margins=margins))
         state.ready_changed.connect(self._show_engine)
         state.progress_changed.connect(self._show_progress)
         self._show_engine()

@@ -1,12 +1,14 @@
 """The top bar: the page's tools, the name of the document, Run and Cancel."""
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QToolButton
 
 from gui.page.actions import Actions
 from gui.page.contract import Page, Tool
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import row
 
 
 class TopBar(QFrame):
@@ -14,13 +16,15 @@ class TopBar(QFrame):
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.caption = _Elided()
+        self.caption = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self.caption.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.caption.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.caption.setAccessibleName("Document")
         # Made once for each page: Qt for Python ends an action with the button that it is the action of.
         self._tools: dict[Page, list[QToolButton]] = {}
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-        self._row.setSpacing(HALF_GRID)
-        self._row.addWidget(self.caption, 1)
+        self._row = row((self.caption, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
+        self.setLayout(self._row)
         # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
         run.setObjectName("primary")
@@ -39,32 +43,6 @@ class TopBar(QFrame):
             for button in buttons:
                 button.setVisible(other is page)
         self._run_all.setVisible(bool(page.status.run_all_does))
-
-
-class _Elided(QLabel):
-    """A line that is elided in the middle; the tooltip has all of it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._whole = ""
-        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.setAccessibleName("Document")
-
-    def show_text(self, text: str, tip: str) -> None:
-        """Show another line."""
-        self._whole = text
-        self.setToolTip(tip or text)
-        self._cut()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._cut()
-
-    def _cut(self) -> None:
-        metrics = QFontMetrics(self.font())
-        self.setText(metrics.elidedText(self._whole, Qt.TextElideMode.ElideMiddle, self.width()))
 
 
 def _button(tool: Tool) -> QToolButton:

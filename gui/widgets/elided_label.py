@@ -8,14 +8,22 @@ from gui.style.metrics import small_font
 
 
 class ElidedLabel(QLabel):
-    """A label that never widens its panel; `small` takes the smaller font of notes.
+    """A label that never widens its panel; `small` takes the smaller font of notes, `mode` says what is cut.
 
     It takes `lines` lines, and up to `most` where its text needs them at the width that it is given; what
     does not fit is cut. Without `most` it keeps its height.
     """
 
-    def __init__(self, lines: int = 1, *, most: int | None = None, small: bool = False) -> None:
+    def __init__(
+        self,
+        lines: int = 1,
+        *,
+        most: int | None = None,
+        small: bool = False,
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+    ) -> None:
         super().__init__()
+        self._mode = mode
         self._fewest = lines
         self._most = max(lines, most or lines)
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -64,7 +72,9 @@ class ElidedLabel(QLabel):
         metrics = self.fontMetrics()
         there = max(1, self.height() // metrics.lineSpacing())
         for number, line in enumerate(self._cut(self.text(), min(there, self._most))):
-            painter.drawText(QPointF(0, 1 + metrics.ascent() + number * metrics.lineSpacing()), line)
+            is_centred = self.alignment() & Qt.AlignmentFlag.AlignHCenter
+            left = (self.width() - metrics.horizontalAdvance(line)) / 2 if is_centred else 0.0
+            painter.drawText(QPointF(left, 1 + metrics.ascent() + number * metrics.lineSpacing()), line)
         painter.end()
 
     def _height_of(self, lines: int) -> int:
@@ -82,7 +92,7 @@ class ElidedLabel(QLabel):
             begin = line.textStart()
             if len(lines) == most - 1:
                 rest = text[begin:]
-                lines.append(self.fontMetrics().elidedText(rest, Qt.TextElideMode.ElideRight, width))
+                lines.append(self.fontMetrics().elidedText(rest, self._mode, width))
                 break
             lines.append(text[begin : begin + line.textLength()].rstrip())
         layout.endLayout()

@@ -1,9 +1,10 @@
 """A spin box in which anything can be typed; what is not a number in range is refused when entered."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
@@ -20,14 +21,24 @@ class NumberBox(QDoubleSpinBox):
     Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes
     1200 where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"),
     `wanted` says what is to be typed: "a whole number from 1 to 127". Without decimals its value is an int.
+    `follows` returns what the arrows lead to from a value, up or not; else they add and subtract.
     """
 
     refused = Signal(str)  # why the text was not taken
     typing = Signal()  # the person types: a refusal of the text before no longer holds
 
-    def __init__(self, name: str, least: float, most: float, wanted: str, *, decimals: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        least: float,
+        most: float,
+        wanted: str,
+        *,
+        decimals: int = 0,
+        follows: Callable[[int, bool], int] | None = None,
+    ) -> None:
         super().__init__()
-        self._name, self._wanted = name, wanted
+        self._name, self._wanted, self._follows = name, wanted, follows
         self.setDecimals(decimals)
         self.setRange(least, most)
         # A 1 on the way to 16 is not meant.
@@ -39,6 +50,18 @@ class NumberBox(QDoubleSpinBox):
 
     def value(self) -> Any:
         return super().value() if self.decimals() else int(super().value())
+
+    def show_value(self, value: float) -> None:
+        """Show a value without a signal; where it is the same, what is being typed stays."""
+        if self.value() != value:
+            with QSignalBlocker(self):
+                self.setValue(value)
+
+    def stepBy(self, steps: int) -> None:
+        if self._follows is None:
+            super().stepBy(steps)
+        else:
+            self.setValue(self._follows(self.value(), steps > 0))
 
     def event(self, event: QEvent) -> bool:
         shown = f"{self.textFromValue(self.value())}{self.suffix()}"
@@ -69,6 +92,11 @@ class NumberBox(QDoubleSpinBox):
 
     def _typed(self, text: str) -> str:
         return text.strip().removesuffix(self.suffix().strip()).strip()
+
+
+def doubled(value: int, up: bool) -> int:
+    """Return twice a value, or half of it, at least 1."""
+    return value * 2 if up else max(1, value // 2)
 
 
 def belongs_to_window(field: QWidget, event: QEvent, *, is_typing: bool) -> bool:

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QWidget
 
 import engine
 from engine.errors import BadValue, UnknownName
@@ -21,8 +22,7 @@ from engine.variants.operations.bands import cpu_variant
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
-from gui.explore.operation.operation_box import OperationBox
-from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.operation.operation_dock import OperationDock
 from tests.gui.made_results import make_workspace
 
 
@@ -103,16 +103,15 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 @pytest.mark.usefixtures("toy")
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
     workspace, state = make_workspace(), EngineState()
-    box = OperationBox(workspace)
-    qtbot.addWidget(box)
-    box.fill()
+    display = Display(workspace, state, SegmentKeeper(lambda *names: None))
+    dock = OperationDock(QWidget(), workspace, display, lambda take: None)
+    qtbot.addWidget(dock)
+    dock.fill()
+    box = dock.box
     assert box.itemText(box.count() - 1) == "Posterise"
     state.set_operations(answers.describe(Describe(OperationsRequest()), lambda step: None))
     box.activated.emit(box.count() - 1)
     assert workspace.job().operation == "posterise"
     assert [variant.key for variant in state.variants_of("posterise")] == ["toy-posterise"]
-    panel = OperationPanel(
-        TOY, workspace, Display(workspace, state, SegmentKeeper(lambda *names: None)), lambda: None
-    )
-    qtbot.addWidget(panel)
+    panel = dock.panel("posterise")
     assert list(panel.parameters.controls) == ["step"]

@@ -15,7 +15,7 @@ from gui.explore.picture_job import problem_of
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
-from gui.widgets.number_box import NumberBox
+from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import column, label_for, quiet_label, row
 from gui.widgets.refusal import Refusal as RefusalLabel
 
@@ -27,6 +27,8 @@ _THREADS_PER_WARP = 32
 _LARGEST = 99_999
 _DEFAULT = -_LARGEST - 1
 _FIRST_STEP = Block(16, 16)
+_WIDTH_TIP = "Block width: threads across, along a row. 32 across make one warp read one line."
+_HEIGHT_TIP = "Block height: threads down. Width × height is the number of threads."
 _NOT_USED = "not used: no blocks on the CPU"
 
 
@@ -43,10 +45,7 @@ class BlockEditor(QWidget):
         self._best = best
         self._workspace = workspace
         self._engine_state = engine_state
-        self.width_box = _SideBox(
-            "Block width", "threads across, along a row. 32 across make one warp read one line."
-        )
-        self.height_box = _SideBox("Block height", "threads down. Width × height is the number of threads.")
+        self.width_box, self.height_box = _side_box("Block width"), _side_box("Block height")
         self.menu_button = self._menu_button()
         self.count = quiet_label(wraps=True)
         self.refusal = RefusalLabel()
@@ -82,9 +81,9 @@ class BlockEditor(QWidget):
         block, default = self._workspace.settings.block, self._default_block()
         why_not, in_short, in_box = self._why_no_block()
         shown = None if why_not else block or default
-        for box, side in (
-            (self.width_box, shown.x if shown else _DEFAULT),
-            (self.height_box, shown.y if shown else _DEFAULT),
+        for box, side, help_text in (
+            (self.width_box, shown.x if shown else _DEFAULT, _WIDTH_TIP),
+            (self.height_box, shown.y if shown else _DEFAULT, _HEIGHT_TIP),
         ):
             # Setting the same would throw away what is being typed.
             if (box.specialValueText(), box.value()) != (in_box, side):
@@ -92,7 +91,7 @@ class BlockEditor(QWidget):
                     box.setSpecialValueText(in_box)
                     box.setValue(side)
             box.setEnabled(not why_not)
-            box.setToolTip(why_not or box.help_text)
+            box.setToolTip(why_not or f"{help_text} The arrow keys double and halve it.")
         self.menu_button.setEnabled(not why_not)
         # A kernel without blocks takes none of the list either.
         compared = () if why_not else self._workspace.settings.blocks
@@ -225,22 +224,16 @@ class BlockEditor(QWidget):
         return "", "", "auto"
 
 
-class _SideBox(NumberBox):
-    """One side of a block; the arrows double and halve, the keyboard types anything."""
+def _side_box(name: str) -> NumberBox:
+    box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16", follows=_next_side)
+    box.setAccessibleName(f"{name}, threads")
+    box.setSpecialValueText("auto")
+    box.setMinimumWidth(box.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
+    return box
 
-    def __init__(self, name: str, help_text: str) -> None:
-        super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
-        self.setAccessibleName(f"{name}, threads")
-        self.help_text = f"{name}: {help_text} The arrow keys double and halve it."
-        self.setSpecialValueText("auto")
-        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
 
-    def stepBy(self, steps: int) -> None:
-        value = self.value()
-        if value == _DEFAULT:
-            self.setValue(_FIRST_STEP.x)
-        else:
-            self.setValue(max(1, value * 2 if steps > 0 else value // 2))
+def _next_side(side: int, up: bool) -> int:
+    return _FIRST_STEP.x if side == _DEFAULT else doubled(side, up)
 
 
 def _count_text(block: Block | None, default: Block | None = None) -> str:

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
 
 from gui.explore.display import Display
-from gui.explore.operation.operation_box import OperationBox
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.panel_parts import column, keep_narrow, label_for, row
 from gui.widgets.tab_order import insert_into_tab_order
 
+_TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
+_CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
 AskForFile = Callable[[Callable[[Path], None]], None]
 
 
@@ -27,12 +29,26 @@ class OperationDock(QWidget):
         self._display = display
         self._ask_for_file = ask_for_file
         self._panels: dict[str, QWidget] = {"": mask_panel}
-        self.box = OperationBox(workspace)
+        self.box = QComboBox()
+        self.box.setAccessibleName("Operation")
+        keep_narrow(self.box, 14)
+        self._add("Convolution", "", _CONVOLUTION)
         self.stack = QStackedWidget()
         self.stack.addWidget(mask_panel)
         top = row(label_for("Operation", self.box), (self.box, 1), margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self.setLayout(column(top, (self.stack, 1), spacing=0))
+        self.box.activated.connect(lambda at: workspace.choose(self.box.itemData(at)))
         workspace.operation_changed.connect(self._show)
+        self._show_choice()
+
+    def fill(self) -> None:
+        """List the operations other than convolution, after the first paint."""
+        from engine.tasks.operation.operations import OPERATIONS
+
+        with QSignalBlocker(self.box):
+            for operation in OPERATIONS.values():
+                self._add(operation.title, operation.key, operation.teaches)
+        self._show_choice()
 
     def panel(self, key: str) -> QWidget:
         """Return the panel of an operation, made when it is first asked for."""
@@ -49,5 +65,16 @@ class OperationDock(QWidget):
     def _ask_for_patch(self) -> None:
         self._ask_for_file(lambda path: self._workspace.change(patch_path=str(path)))
 
+    def _add(self, title: str, key: str, tooltip: str) -> None:
+        self.box.addItem(title, key)
+        self.box.setItemData(self.box.count() - 1, tooltip, Qt.ItemDataRole.ToolTipRole)
+
+    def _show_choice(self) -> None:
+        at = max(0, self.box.findData(self._workspace.operation))
+        with QSignalBlocker(self.box):
+            self.box.setCurrentIndex(at)
+        self.box.setToolTip(f"{_TOOLTIP}\n\n{self.box.itemData(at, Qt.ItemDataRole.ToolTipRole)}")
+
     def _show(self) -> None:
+        self._show_choice()
         self.stack.setCurrentWidget(self.panel(self._workspace.operation))
