@@ -1,8 +1,8 @@
 """The papers, to choose one, and the header of the one that is shown."""
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtGui import QResizeEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QFrame, QLabel, QListView, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE, plain
@@ -11,28 +11,24 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, quiet_label
 
 
-class PapersList(QListView):
+class PapersList(QListWidget):
     """Chooses the paper that is shown."""
 
     def __init__(self, course: CourseModel) -> None:
         super().__init__()
         self._course = course
-        papers = QStandardItemModel(self)
         for paper in course.papers:
-            item = QStandardItem(paper.title)
-            item.setData(paper.authors, SECOND_ROLE)
+            item = QListWidgetItem(paper.title, self)
+            item.setData(SECOND_ROLE, paper.authors)
             item.setToolTip(plain(paper.about))
-            item.setAccessibleText(f"{paper.title}, {paper.authors}")
-            papers.appendRow(item)
-        self.setModel(papers)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{paper.title}, {paper.authors}")
         self.setItemDelegate(TwoLines(self, bold=True))
-        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Papers of the course")
         self.setAccessibleDescription("Arrow keys choose a paper.")
-        self.selectionModel().currentChanged.connect(self._choose)
+        self.currentRowChanged.connect(self._choose)
         course.paper_changed.connect(self._show_choice)
         self._show_choice()
 
@@ -41,15 +37,13 @@ class PapersList(QListView):
         # Titles are wrapped, so heights follow the width.
         self.scheduleDelayedItemsLayout()
 
-    def _choose(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if current.isValid():
-            self._course.choose(self._course.papers[current.row()].key)
+    def _choose(self, row: int) -> None:
+        if row >= 0:
+            self._course.choose(self._course.papers[row].key)
 
     def _show_choice(self) -> None:
-        paper = self._course.paper
-        index = self.model().index(self._course.papers.index(paper), 0) if paper else QModelIndex()
-        if index.isValid() and index != self.currentIndex():
-            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if self._course.paper:
+            self.setCurrentRow(self._course.papers.index(self._course.paper))
 
 
 class PaperHeader(QWidget):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSplitter,
-    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -26,7 +25,7 @@ from gui.course.course_table_model import reasons_of
 from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import centred_text, column, keep_narrow, row, text_button
+from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, row, text_button
 from gui.widgets.scrolled_text import ScrolledText
 
 _NO_PAPER = (
@@ -41,7 +40,6 @@ _MEASURING = (
 _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
-_TABLE, _WORDS = 0, 1
 # Of the notes.
 _FEWEST_LINES, _MOST_LINES = 2, 8
 
@@ -67,8 +65,7 @@ class TablesPanel(QWidget):
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _MOST_LINES, (GRID, HALF_GRID, GRID, HALF_GRID))
         self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
-        self._words = centred_text()
-        self._stack = QStackedWidget()
+        self._stack = Placeholder(self._beside)
         self._build()
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
@@ -90,7 +87,7 @@ class TablesPanel(QWidget):
     @property
     def words(self) -> str:
         """The text that is shown instead of a table; empty where there is one."""
-        return self._words.text() if self._stack.currentIndex() == _WORDS else ""
+        return self._stack.text
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -124,11 +121,8 @@ class TablesPanel(QWidget):
     def _show_paper(self, *, keep: bool = False) -> None:
         tables = self._tables()
         at = self.choice.currentIndex() if keep else 0
-        with QSignalBlocker(self.choice):
-            self.choice.clear()
-            for table in tables:
-                self.choice.addItem(table.title)
-            self.choice.setCurrentIndex(min(max(at, 0), len(tables) - 1))
+        titles = dict(enumerate(table.title for table in tables))
+        fill_box(self.choice, titles, min(max(at, 0), len(tables) - 1))
         for control in (self.choice, self.copy_button, self.save_button):
             control.setEnabled(bool(tables))
         self._show_table()
@@ -136,8 +130,8 @@ class TablesPanel(QWidget):
     def _show_table(self) -> None:
         table, paper = self.shown, self._course.paper
         known = self._course.known(paper.key) if paper else PaperTables()
-        self._stack.setCurrentIndex(_TABLE if table else _WORDS)
-        self._words.setText(known.problem or _COUNTING if paper else _NO_PAPER)
+        why_none = known.problem or _COUNTING if paper else _NO_PAPER
+        self._stack.say("" if table else why_none)
         self.table.show_table(table)
         self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
         notes = _notes_of(table, is_measured=known.is_measured) if table else ()
@@ -182,8 +176,6 @@ class TablesPanel(QWidget):
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
-        self._stack.addWidget(self._beside)
-        self._stack.addWidget(self._words)
         # It takes what is left; where little is, the notes give way before the values above get cut.
         self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self._stack.setMinimumHeight(10 * GRID)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFontInfo, QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHeaderView, QPushButton, QWidget
 
 from engine.results.quantities import percent_text
 from engine.tasks.network.results import Confusion
@@ -13,7 +13,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_table import NumberTable
-from gui.widgets.panel_parts import centred_text, column, row
+from gui.widgets.panel_parts import Placeholder, column, row
 
 _EMPTY = "Actual digit against predicted digit.\nPress Classify all digits."
 _KEYS = "Arrow keys choose a cell; Enter lists the misclassified digits of that row."
@@ -98,13 +98,11 @@ class ConfusionPanel(QWidget):
         self.matrix = ConfusionMatrix()
         self.classify = QPushButton("Classify all digits")
         self.summary = ElidedLabel(most=3, small=True)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(centred_text(_EMPTY))
         axes = ElidedLabel(small=True)
         axes.setText(_AXES)
         drawn = QWidget()
         drawn.setLayout(column(axes, (self.matrix, 1), spacing=0))
-        self._stack.addWidget(drawn)
+        self._stack = Placeholder(drawn, _EMPTY)
         bar = row((self.summary, 1), self.classify)
         margins = (GRID, HALF_GRID, GRID, GRID)
         self.setLayout(column(bar, (self._stack, 1), spacing=HALF_GRID, margins=margins))
@@ -123,7 +121,7 @@ class ConfusionPanel(QWidget):
     def _show(self) -> None:
         if self._network.confusion is not None:
             self.matrix.show_confusion(self._network.confusion)
-        self._stack.setCurrentIndex(0 if self._network.confusion is None else 1)
+        self._stack.say(_EMPTY if self._network.confusion is None else "")
         self._say()
 
     def _say(self) -> None:

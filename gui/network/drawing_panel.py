@@ -1,8 +1,8 @@
 """The drawing with its tools, the held-out digits, and what the network recognises."""
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QIcon, QPixmap, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListView, QSlider, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListWidget, QListWidgetItem, QSlider, QWidget
 
 from engine.results.quantities import ms_text
 from gui.network.drawing import DEFAULT_RADIUS, SIDE
@@ -15,12 +15,13 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, icon_button, label_for, row, scrolled
+from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, row, scrolled
 
 _TILE = SIDE + GRID
 # Quarters of a cell.
 _RADII = (2, 16)
 _ALL, _WRONG = -1, -2
+_NUMBER_ROLE = Qt.ItemDataRole.UserRole
 
 
 class HeldOutDigits(QWidget):
@@ -29,12 +30,11 @@ class HeldOutDigits(QWidget):
     def __init__(self, network: NetworkState) -> None:
         super().__init__()
         self._network = network
-        self._items = QStandardItemModel(self)
         self.choice = QComboBox()
-        self.list = QListView()
+        self.list = QListWidget()
         self._build()
         self.choice.activated.connect(self._fill)
-        self.list.selectionModel().currentChanged.connect(self._take)
+        self.list.currentItemChanged.connect(self._take)
         network.facts_changed.connect(self._fill_choice)
         network.confusion_changed.connect(self._fill_choice)
         network.drawing.changed.connect(self._follow)
@@ -50,20 +50,19 @@ class HeldOutDigits(QWidget):
         self._fill()
         wrong = [number for number in confusion.wrong if facts.labels[number] == digit]
         if wrong:
-            self._choose(wrong[0])
+            self.list.setCurrentRow(self._row(wrong[0]))
 
     def _build(self) -> None:
         self.choice.setAccessibleName("Held-out digits to choose from")
         self.choice.setToolTip("Which of the held-out digits are listed. The training never saw them.")
-        self.list.setModel(self._items)
-        self.list.setViewMode(QListView.ViewMode.IconMode)
-        self.list.setMovement(QListView.Movement.Static)
-        self.list.setResizeMode(QListView.ResizeMode.Adjust)
+        self.list.setViewMode(QListWidget.ViewMode.IconMode)
+        self.list.setMovement(QListWidget.Movement.Static)
+        self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setUniformItemSizes(True)
         self.list.setIconSize(QSize(SIDE, SIDE))
         self.list.setGridSize(QSize(_TILE, _TILE))
         self.list.setFixedHeight(2 * _TILE + HALF_GRID)
-        self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.list.setEditTriggers(QListWidget.EditTrigger.NoEditTriggers)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setAccessibleName("Held-out digits")
         self.list.setAccessibleDescription("Arrow keys take one as the drawing.")
@@ -73,22 +72,19 @@ class HeldOutDigits(QWidget):
 
     def _fill_choice(self) -> None:
         facts, confusion = self._network.facts, self._network.confusion
+        entries = {_ALL: f"All {len(facts.labels)}" if facts else "All"}
+        if confusion is not None:
+            entries[_WRONG] = f"Misclassified: {len(confusion.wrong)}"
+        entries |= {digit: f"Only {digit}" for digit in range(10)}
         chosen = self.choice.currentData()
-        with QSignalBlocker(self.choice):
-            self.choice.clear()
-            self.choice.addItem(f"All {len(facts.labels)}" if facts else "All", _ALL)
-            if confusion is not None:
-                self.choice.addItem(f"Misclassified: {len(confusion.wrong)}", _WRONG)
-            for digit in range(10):
-                self.choice.addItem(f"Only {digit}", digit)
-            self.choice.setCurrentIndex(max(0, self.choice.findData(chosen)))
+        fill_box(self.choice, entries, chosen if chosen in entries else _ALL)
         self.setEnabled(facts is not None)
         self._fill()
 
     def _fill(self) -> None:
         facts, confusion = self._network.facts, self._network.confusion
-        with QSignalBlocker(self.list.selectionModel()):
-            self._items.clear()
+        with QSignalBlocker(self.list):
+            self.list.clear()
         if facts is None:
             return
         kind, colours = self.choice.currentData(), shades(current_theme())
@@ -96,40 +92,32 @@ class HeldOutDigits(QWidget):
         for number, label in enumerate(facts.labels):
             if kind in (_ALL, label) or (kind == _WRONG and number in wrong):
                 picture = QPixmap.fromImage(picture_of(facts.digits[number], colours))
-                item = QStandardItem(QIcon(picture), "")
-                item.setData(number)
+                item = QListWidgetItem(QIcon(picture), "")
+                item.setData(_NUMBER_ROLE, number)
                 mark = ", misclassified" if number in wrong else ""
                 words = f"Digit {number}: a {label}{mark}"
                 item.setToolTip(words)
-                item.setAccessibleText(words)
-                self._items.appendRow(item)
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, words)
+                self.list.addItem(item)
         self._follow()
 
     def _follow(self) -> None:
         """Mark the digit that is the drawing."""
-        number = self._network.drawing.digit
-        index = QModelIndex() if number is None else self._index(number)
-        with QSignalBlocker(self.list.selectionModel()):
-            flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self.list.selectionModel().setCurrentIndex(index, flag)
-            if not index.isValid():
+        row = self._row(self._network.drawing.digit)
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(row)
+            if row < 0:
                 self.list.clearSelection()
         self.list.viewport().update()
 
-    def _choose(self, number: int) -> None:
-        index = self._index(number)
-        self.list.setCurrentIndex(index)
-        self.list.scrollTo(index)
+    def _row(self, number: int | None) -> int:
+        rows = range(self.list.count())
+        return next((row for row in rows if self.list.item(row).data(_NUMBER_ROLE) == number), -1)
 
-    def _index(self, number: int) -> QModelIndex:
-        rows = range(self._items.rowCount())
-        found = next((at for at in rows if self._items.item(at).data() == number), None)
-        return QModelIndex() if found is None else self._items.index(found, 0)
-
-    def _take(self, current: QModelIndex, _before: QModelIndex) -> None:
+    def _take(self, current: QListWidgetItem | None) -> None:
         facts = self._network.facts
-        if current.isValid() and facts is not None:
-            number = self._items.itemFromIndex(current).data()
+        if current is not None and facts is not None:
+            number = current.data(_NUMBER_ROLE)
             self._network.drawing.show_digit(number, facts.digits[number])
 
 

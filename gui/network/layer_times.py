@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.results.quantities import ms_text, percent_text
 from engine.tasks.network.results import LayerTime
@@ -13,7 +13,7 @@ from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.legend import Legend, LegendEntry
-from gui.widgets.panel_parts import centred_text, column, scrolled
+from gui.widgets.panel_parts import Placeholder, column, scrolled
 
 _EMPTY = (
     "How the time of each stage is shared among its layers.\n"
@@ -37,9 +37,7 @@ class LayerTimesPanel(QWidget):
         self.legend = Legend("Colours of the layers")
         drawn = QWidget()
         drawn.setLayout(column(self.legend, (self.bars, 1), spacing=HALF_GRID))
-        self._stack = QStackedWidget()
-        self._stack.addWidget(centred_text(_EMPTY))
-        self._stack.addWidget(scrolled(drawn))
+        self._stack = Placeholder(scrolled(drawn))
         self.setLayout(column(self._stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         network.rows_changed.connect(self._show)
         network.facts_changed.connect(self._show)
@@ -61,7 +59,7 @@ class LayerTimesPanel(QWidget):
         )
         self.legend.show_entries([LegendEntry(self._title(name), self._colour(name)) for name in names])
         self.bars.show_rows(rows, ". ".join(described) or _EMPTY)
-        self._stack.setCurrentIndex(int(bool(rows)))
+        self._stack.say("" if rows else _EMPTY)
 
     def _row(self, stage: str, layers: Sequence[LayerTime]) -> Row:
         total, series = sum(one.ms for one in layers), series_for(stage)

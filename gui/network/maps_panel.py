@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
@@ -12,7 +12,7 @@ from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, quiet_label, row
 
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
@@ -33,10 +33,10 @@ class MapsPanel(QWidget):
         # Side of a map, pixels; None: as large as fits.
         self._wanted: int | None = None
         self._side = 0
-        self.empty_text = centred_text()
         self._content = QWidget()
         self._area = QScrollArea()
-        self._stack = QStackedWidget()
+        self._stack = Placeholder(self._area)
+        self.empty_text = self._stack.label
         self._build()
         network.facts_changed.connect(self._show)
         network.answer_changed.connect(self._show)
@@ -55,8 +55,6 @@ class MapsPanel(QWidget):
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area.setWidget(self._content)
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
-        self._stack.addWidget(self.empty_text)
-        self._stack.addWidget(self._area)
         self.setLayout(column(self._stack))
 
     def _make_views(self) -> None:
@@ -79,11 +77,10 @@ class MapsPanel(QWidget):
     def _show(self) -> None:
         network = self._network
         has_values = network.answer is not None and network.facts is not None
+        why_not = network.why_no_answer or "The drawing is being recognised."
         if network.facts is None:
-            self.empty_text.setText(network.why_no_facts or _STARTING)
-        else:
-            self.empty_text.setText(network.why_no_answer or "The drawing is being recognised.")
-        self._stack.setCurrentIndex(1 if has_values else 0)
+            why_not = network.why_no_facts or _STARTING
+        self._stack.say("" if has_values else why_not)
         for view in self.views:
             view.show_values(network.answer.values[view.position] if network.answer else None)
         self._mark()

@@ -1,6 +1,5 @@
 """The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
 
-from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QComboBox
 
 from engine.results.columns import KERNEL, SPEED_UP
@@ -11,7 +10,7 @@ from gui.network.network_state import BASELINE, NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, keep_narrow, label_for, row
+from gui.widgets.panel_parts import column, fill_box, keep_narrow, label_for, row
 from gui.widgets.runs_model import by_reason
 from gui.widgets.runs_panel import RunsPanel
 from gui.widgets.runs_state import StateRuns
@@ -69,11 +68,15 @@ class StagesPanel(RunsPanel):
         self.batch.typing.connect(lambda: self._refuse(""))
         self.table.selectionModel().selectionChanged.connect(self._take_selected)
         network.settling.connect(self._settle)
-        network.facts_changed.connect(self._fill_stages)
-        for signal in (network.settings_changed, network.rows_changed, network.running_changed):
+        for signal in (
+            network.facts_changed,
+            network.settings_changed,
+            network.rows_changed,
+            network.running_changed,
+        ):
             signal.connect(self._show)
         self.model.modelReset.connect(self._select_stage)
-        self._fill_stages()
+        self._show()
 
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
@@ -97,20 +100,11 @@ class StagesPanel(RunsPanel):
         self._refusal = why
         self._show()
 
-    def _fill_stages(self) -> None:
-        facts = self._network.facts
-        with QSignalBlocker(self.stage):
-            self.stage.clear()
-            for entry in facts.stages if facts else ():
-                self.stage.addItem(entry.title, entry.key)
-        self._show()
-
     def _show(self) -> None:
         network = self._network
         settings, is_idle = network.settings, not network.running
-        at = self.stage.findData(settings.stage)
-        with QSignalBlocker(self.stage):
-            self.stage.setCurrentIndex(at)
+        stages = network.facts.stages if network.facts else ()
+        fill_box(self.stage, {entry.key: entry.title for entry in stages}, settings.stage)
         busy, known = "" if is_idle else _BUSY, network.known_stage(settings.stage)
         why_not = network.reason(settings.stage) or busy
         self.stage.setToolTip(f"What Run runs. {known.idea if known else ''} {why_not}".strip())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.results.quantities import digits_text, ms_text, percent_text
 from engine.tasks.network.results import ChunkSpan
@@ -14,7 +14,7 @@ from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend, LegendEntry
-from gui.widgets.panel_parts import centred_text, column, scrolled
+from gui.widgets.panel_parts import Placeholder, column, scrolled
 
 _EMPTY = "Copies and kernels over time.\nRun network-streams on a CUDA device with a batch of more than 100."
 # Blue, green, orange of Okabe and Ito: known apart with any colour vision.
@@ -31,13 +31,11 @@ class TimelinePanel(QWidget):
         self.chart = BarChart("Timeline of the streams", row=4 * GRID, bar=3 * GRID)
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.sentence = ElidedLabel(most=3, small=True)
-        self._stack = QStackedWidget()
         self.legend = Legend("Colours of the steps")
         drawn = QWidget()
         parts = self.sentence, self.legend, (scrolled(self.chart), 1)
         drawn.setLayout(column(*parts, spacing=HALF_GRID))
-        self._stack.addWidget(centred_text(_EMPTY))
-        self._stack.addWidget(drawn)
+        self._stack = Placeholder(drawn)
         self.setLayout(column(self._stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         network.rows_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
@@ -46,7 +44,7 @@ class TimelinePanel(QWidget):
     def _show(self) -> None:
         runs = [run for run in self._network.runs.values() if run.timeline]
         spans = runs[-1].timeline if runs else ()
-        self._stack.setCurrentIndex(1 if spans else 0)
+        self._stack.say("" if spans else _EMPTY)
         if not spans:
             return
         words = timeline_words(spans)

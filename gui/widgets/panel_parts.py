@@ -1,9 +1,9 @@
 """What panels are made of: rows and columns, labels, small buttons, scroll areas, tables."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QMenu,
+    QStackedWidget,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -174,6 +175,38 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
     header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
     for position, text in enumerate(typical):
         table.setColumnWidth(position, table.fontMetrics().horizontalAdvance(text) + 3 * GRID)
+
+
+class Placeholder(QStackedWidget):
+    """A widget, or a quiet text in its place while there is one to say."""
+
+    def __init__(self, widget: QWidget, text: str = "") -> None:
+        super().__init__()
+        self.label = centred_text()
+        self.addWidget(widget)
+        self.addWidget(self.label)
+        self.say(text)
+
+    @property
+    def text(self) -> str:
+        """What is shown in the place of the widget; empty where that is shown."""
+        return self.label.text() if self.currentIndex() else ""
+
+    def say(self, text: str) -> None:
+        """Show a text, or the widget for none."""
+        if text:
+            self.label.setText(text)
+        self.setCurrentIndex(int(bool(text)))
+
+
+def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object) -> None:
+    """List texts by their data, and show the chosen one; no signal is emitted."""
+    with QSignalBlocker(box):
+        if list(entries.items()) != [(box.itemData(at), box.itemText(at)) for at in range(box.count())]:
+            box.clear()
+            for data, text in entries.items():
+                box.addItem(text, data)
+        box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
 
 
 class Slot(QWidget):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gui.widgets.panel_parts import centred_text, text_button
+from gui.widgets.panel_parts import Placeholder, text_button
 from gui.widgets.runs_model import Run, RunsModel
 from gui.widgets.runs_table import RunsTable
 
@@ -41,9 +41,8 @@ class RunsPanel(QWidget):
             for form, tip in (("CSV", CSV_TIP), ("JSON", JSON_TIP))
         ]
         self.buttons = self.copy_button, *self.export_buttons
-        self.stack = QStackedWidget()
-        self.stack.addWidget(centred_text(empty))
-        self.stack.addWidget(self.table)
+        self._empty = empty
+        self.stack = Placeholder(self.table)
         for changed in (model.rowsInserted, model.modelReset, model.dataChanged):
             changed.connect(self._enable)
         self._enable()
@@ -69,7 +68,7 @@ class RunsPanel(QWidget):
 
     def _enable(self) -> None:
         has_rows = self.model.rowCount() > 0
-        self.stack.setCurrentIndex(int(has_rows))
+        self.stack.say("" if has_rows else self._empty)
         self.copy_button.setEnabled(has_rows)
         for button in self.export_buttons:
             button.setEnabled(bool(self.model.tried()))

@@ -1,7 +1,7 @@
 """The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
 
-from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QSplitter, QWidget
 
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
@@ -20,7 +20,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, row
+from gui.widgets.panel_parts import Placeholder, column, fill_box, row
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
@@ -61,11 +61,9 @@ class BlocksPanel(QWidget):
             views.addWidget(view)
             views.setStretchFactor(at, share)
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
-        compared, self._words = QWidget(), centred_text()
+        compared = QWidget()
         compared.setLayout(column(head, (views, 1), spacing=HALF_GRID))
-        self._stack = QStackedWidget()
-        self._stack.addWidget(compared)
-        self._stack.addWidget(self._words)
+        self._stack = Placeholder(compared)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
 
@@ -83,7 +81,7 @@ class BlocksPanel(QWidget):
     @property
     def words(self) -> str:
         """Why no blocks can be compared now; empty if they can."""
-        return self._words.text() if self._stack.currentIndex() else ""
+        return self._stack.text
 
     @property
     def is_refused(self) -> bool:
@@ -93,8 +91,7 @@ class BlocksPanel(QWidget):
     def explain(self, why_not: str) -> None:
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
-        self._words.setText(why_not)
-        self._stack.setCurrentIndex(1 if why_not else 0)
+        self._stack.say(why_not)
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
@@ -111,11 +108,7 @@ class BlocksPanel(QWidget):
         maps = {key: map_of(key, cells, self._shown, limits) for key, cells in self._cells.all().items()}
         candidates = (self._preferred, newest.variant if newest else "", *maps)
         kernel = next((key for key in candidates if key in maps), "")
-        with QSignalBlocker(self.kernel):
-            if list(maps) != [self.kernel.itemText(at) for at in range(self.kernel.count())]:
-                self.kernel.clear()
-                self.kernel.addItems(list(maps))
-            self.kernel.setCurrentText(kernel)
+        fill_box(self.kernel, {key: key for key in maps}, kernel)
         shown, is_earlier = maps.get(kernel, BlockMap()), self._cells.is_earlier
         chosen = self._engine_state.variant(settings.variant)
         loaded = settings.block or (chosen.default_block if chosen else None)

@@ -1,6 +1,6 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
@@ -17,7 +17,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, form, label_for, row, scrolled
+from gui.widgets.panel_parts import column, fill_box, form, label_for, row, scrolled
 from gui.widgets.scrolled_text import ScrolledText
 
 _BASELINE_TOOLTIP = (
@@ -121,8 +121,4 @@ class KernelPanel(QWidget):
         chosen = self._workspace.settings.baseline
         if chosen not in keys:
             keys.append(chosen)
-        with QSignalBlocker(self.baseline):
-            if keys != [self.baseline.itemText(at) for at in range(self.baseline.count())]:
-                self.baseline.clear()
-                self.baseline.addItems(keys)
-            self.baseline.setCurrentIndex(keys.index(chosen))
+        fill_box(self.baseline, {key: key for key in keys}, chosen)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -16,8 +16,9 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import (
-    centred_text,
+    Placeholder,
     column,
+    fill_box,
     icon_button,
     keep_narrow,
     label_for,
@@ -44,7 +45,6 @@ _NO_THREADS_TIP = (
     "The block of the chosen kernel: change it in the panel Kernel. Some kernels choose their own."
 )
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
-_CELLS, _WORDS = 0, 1
 _SENTENCE_LINES = 3
 
 
@@ -72,8 +72,6 @@ class TilePanel(QWidget):
         self.summary = ElidedLabel(most=4, small=True)
         self.refusal = Refusal()
         self.cut = quiet_label(small=True)
-        self._words = centred_text()
-        self._stack = QStackedWidget()
         self._build()
         tile.changed.connect(self._show)
         self.grid.current_changed.connect(self._show_current)
@@ -97,7 +95,7 @@ class TilePanel(QWidget):
     @property
     def words(self) -> str:
         """What is shown in the place of a tile; empty where there is one."""
-        return self._words.text() if self._stack.currentIndex() == _WORDS else ""
+        return self._stack.text
 
     def _choose_block(self) -> None:
         self._tile.choose_block(self.across.value(), self.down.value())
@@ -117,8 +115,7 @@ class TilePanel(QWidget):
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
         self._show_kernels()
-        self._stack.setCurrentIndex(_WORDS if plan is None else _CELLS)
-        self._words.setText(self._tile.words)
+        self._stack.say(self._tile.words if plan is None else "")
         self.grid.show_plan(plan)
         if found is None or plan is None:
             if not self.threads.isEnabled():
@@ -127,14 +124,10 @@ class TilePanel(QWidget):
             return
         self.refusal.say("")
         across, down = found.grid
-        with QSignalBlocker(self.across), QSignalBlocker(self.down), QSignalBlocker(self.passes):
+        with QSignalBlocker(self.across), QSignalBlocker(self.down):
             self.across.show_place(found.at[0], across)
             self.down.show_place(found.at[1], down)
-            titles = [one.title for one in found.tiles]
-            if titles != [self.passes.itemText(at) for at in range(self.passes.count())]:
-                self.passes.clear()
-                self.passes.addItems(titles)
-            self.passes.setCurrentIndex(self._tile.pass_number)
+        fill_box(self.passes, dict(enumerate(one.title for one in found.tiles)), self._tile.pass_number)
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")
         self.title.setText(f"{found.variant}, {plan.block} threads")
@@ -144,13 +137,8 @@ class TilePanel(QWidget):
 
     def _show_kernels(self) -> None:
         """List the kernels; the block is the panel Kernel's where the kernel is, or the kernel's own."""
-        keys = [AS_CHOSEN, *(known.key for known in self._tile.kernels)]
-        if keys != [self.kernel.itemData(at) for at in range(self.kernel.count())]:
-            self.kernel.clear()
-            self.kernel.addItem("As chosen", AS_CHOSEN)
-            for known in self._tile.kernels:
-                self.kernel.addItem(known.title, known.key)
-        self.kernel.setCurrentIndex(keys.index(self._tile.kernel) if self._tile.kernel in keys else 0)
+        entries = {AS_CHOSEN: "As chosen"} | {known.key: known.title for known in self._tile.kernels}
+        fill_box(self.kernel, entries, self._tile.kernel if self._tile.kernel in entries else AS_CHOSEN)
         uses_block = any(known.key == self._tile.kernel and known.uses_block for known in self._tile.kernels)
         self.kernel.setEnabled(self._tile.can_choose)
         uses_block = uses_block and self._tile.can_choose
@@ -225,9 +213,8 @@ class TilePanel(QWidget):
         )
         chosen = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
         head = column(chosen, self.refusal, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
-        self._words.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        self._stack.addWidget(cells)
-        self._stack.addWidget(self._words)
+        self._stack = Placeholder(cells)
+        self._stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.setLayout(column(head, (self._stack, 1), spacing=0))
 
 
