@@ -43,7 +43,6 @@ class KernelList(QListView):
         super().__init__()
         self._variants = model
         self._workspace = workspace
-        self._room = 0
         self._ladder_height = 0
         self.setModel(model)
         self.setItemDelegate(_Rows(self, workspace))
@@ -61,20 +60,10 @@ class KernelList(QListView):
         self._show_ladder()
 
     def sizeHint(self) -> QSize:
-        frame = 2 * self.frameWidth()
-        least, most = _FEWEST_ROWS_SHOWN * _ROW_HEIGHT + frame, self._rows_height() + frame
-        return QSize(34 * GRID, min(max(self._room, least), most))
+        return QSize(34 * GRID, self._rows_height() + 2 * self.frameWidth())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, self.sizeHint().height())
-
-    def set_room(self, height: int) -> None:
-        """Set how many pixels the list may take; a few rows are shown in any case."""
-        before = self.sizeHint()
-        self._room = height
-        if self.sizeHint() != before:
-            self.setMaximumHeight(self.sizeHint().height())
-            self.updateGeometry()
+        return QSize(24 * GRID, _FEWEST_ROWS_SHOWN * _ROW_HEIGHT + 2 * self.frameWidth())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,7 +1,5 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from engine.device_info import AUTO
@@ -51,19 +49,18 @@ class KernelPanel(QWidget):
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()
-        content.installEventFilter(self)
-        self._column = column(
-            self.kernels,
-            self.note,
-            self._form(),
-            column(self.breakdown, self.work, spacing=HALF_GRID // 2),
-            1,
-            margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+        # The list has what the rest leaves: a low window first shortens it, then scrolls the panel.
+        content.setLayout(
+            column(
+                (self.kernels, 1),
+                self.note,
+                self._form(),
+                column(self.breakdown, self.work, spacing=HALF_GRID // 2),
+                0,
+                margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+            )
         )
-        content.setLayout(self._column)
-        # A low window first shortens the list, then scrolls the panel.
-        self._scroll = scrolled(content)
-        self.setLayout(column(self._scroll))
+        self.setLayout(column(scrolled(content)))
 
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
@@ -83,22 +80,6 @@ class KernelPanel(QWidget):
         fields.addRow(self.device_note)
         fields.addRow(label_for("Base&line", self.baseline), self.baseline)
         return fields
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._share_height()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        # Something on the panel appeared, went or takes another number of lines.
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._share_height()
-        return super().eventFilter(watched, event)
-
-    def _share_height(self) -> None:
-        """Give the list what the rest of the panel leaves."""
-        room = self._scroll.maximumViewportSize()
-        wanted = self._column.totalHeightForWidth(room.width())
-        self.kernels.set_room(room.height() - (wanted - self.kernels.sizeHint().height()))
 
     def _refresh(self) -> None:
         self._refresh_note()
