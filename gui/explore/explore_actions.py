@@ -72,13 +72,9 @@ class ExploreActions(QObject):
         self._refresh()
 
     def _refresh(self) -> None:
-        has_picture = self._workspace.picture is not None
-        for can, names in (
-            (self._state.last_result is not None, ("save",)),
-            (has_picture, ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")),
-        ):
-            for name in names:
-                self._actions[name].setEnabled(can)
+        self._actions["save"].setEnabled(self._state.last_result is not None)
+        for name in ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
+            self._actions[name].setEnabled(self._workspace.picture is not None)
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)
             action.setEnabled(self._workspace.can_leave_range)

@@ -1,8 +1,7 @@
 """Every layer's values of the drawing, from the first convolution to the ten scores."""
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
@@ -12,7 +11,7 @@ from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled
 
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
@@ -34,10 +33,12 @@ class MapsPanel(QWidget):
         self._wanted: int | None = None
         self._side = 0
         self._content = QWidget()
-        self._area = QScrollArea()
+        self._make_views()
+        self._area = scrolled(self._content)
         self._stack = Placeholder(self._area)
         self.empty_text = self._stack.label
-        self._build()
+        self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
+        self.setLayout(column(self._stack))
         network.facts_changed.connect(self._show)
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
@@ -46,16 +47,6 @@ class MapsPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-
-    def _build(self) -> None:
-        self._make_views()
-        self._area.setWidgetResizable(True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self._content)
-        self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
-        self.setLayout(column(self._stack))
 
     def _make_views(self) -> None:
         # Now, not with the engine's facts: widgets made later come last for Tab.

@@ -1,6 +1,7 @@
-"""Colours of cells with numbers: hue by the sign of a weight, strength by its size. No widgets in here."""
+"""Colours of cells with numbers: by sign and size of a weight, by how good a time is. No widgets in here."""
 
 import math
+from functools import lru_cache
 
 from PySide6.QtGui import QColor
 
@@ -11,6 +12,9 @@ _STRONGEST = 0.85
 # Cells far below the largest weight must still differ from zeros.
 _WEAKEST = 0.10
 _LOWEST_CONTRAST = 4.5
+# Of heat maps, from the worst to the best: Cividis, whose steps are even for eyes with any colour vision and
+# in grey.
+HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
 
 
 def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
@@ -29,6 +33,15 @@ def mixed(low: QColor, high: QColor, part: float) -> QColor:
     return QColor.fromRgbF(
         *(one + (other - one) * part for one, other in zip(_rgb(low), _rgb(high), strict=True))
     )
+
+
+# Cells are painted again and again in the same colours.
+@lru_cache(maxsize=512)
+def heat(share: float) -> QColor:
+    """Return the colour between the worst (0) and the best (1)."""
+    position = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
+    below = min(int(position), len(HEAT) - 2)
+    return mixed(QColor(HEAT[below]), QColor(HEAT[below + 1]), position - below)
 
 
 def readable_text(background: QColor, theme: Theme) -> QColor:

@@ -19,8 +19,8 @@ from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState
-from gui.page.export import save_runs
 from gui.page.messages import Messages
+from gui.page.runs_page import save_runs
 from gui.widgets.runs_state import StateRuns
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_workspace

@@ -31,7 +31,7 @@ from engine.run.sweep import counted, sweep
 from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS
 from gui.page.contract import PageEntry
-from gui.page.export import save_runs
+from gui.page.runs_page import save_runs
 from gui.shell.pages import PAGES
 from tests.architecture.scaling.messages import ScaleRequest
 from tests.architecture.scaling.problem import Scaling

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGraphicsOpacityEffect
 from engine.geometry.block import Block
 from gui.explore.blocks.block_map import BlockMap, Kind
 from gui.explore.run_words import EARLIER
-from gui.style.heat import heat
+from gui.style.cell_colours import heat
 from gui.style.metrics import EARLIER_OPACITY, GRID
 from gui.style.theme import current_theme
 from gui.widgets.number_table import NumberTable

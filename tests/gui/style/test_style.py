@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.tasks.operation.variants import OPERATION_VARIANTS
 from gui.style import icons
-from gui.style.cell_colours import readable_text
-from gui.style.heat import HEAT, heat
+from gui.style.cell_colours import HEAT, heat, readable_text
 from gui.style.metrics import GRID, digits_width, number_font
 from gui.style.series import Series, series_for
 from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier

@@ -13,8 +13,7 @@ from gui.explore.blocks import block_table
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_map import Kind
 from gui.explore.blocks.blocks_panel import BlocksPanel
-from gui.style.cell_colours import contrast
-from gui.style.heat import HEAT
+from gui.style.cell_colours import HEAT, contrast
 from gui.style.theme import DARK, LIGHT, current_theme, palette_of
 from gui.widgets import number_table
 from tests.gui.made_results import VARIANTS, make_engine_state
