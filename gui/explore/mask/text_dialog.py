@@ -9,7 +9,7 @@ from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
-from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.panel_parts import column, fill_box, label_for, row
 
 _HINT = (
     "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
@@ -46,8 +46,7 @@ class MaskTextDialog(QDialog):
         self.editor.setAccessibleName("Mask as text")
         self.style_box = QComboBox()
         self.style_box.setAccessibleName("Write as")
-        for key, title in STYLE_TITLES.items():
-            self.style_box.addItem(title, key)
+        fill_box(self.style_box, STYLE_TITLES, "rows")
         self.style_box.setToolTip(
             "The form in which the mask is written here. Every form can be read, whichever is chosen."
         )

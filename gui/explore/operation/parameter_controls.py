@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from engine.tasks.operation.contract import Operation, Parameter
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import form, label_for
+from gui.widgets.panel_parts import fill_box, form, label_for
 
 _NOTE_LINES = 5
 
@@ -62,8 +62,6 @@ class ParameterControls(QWidget):
 
     def _choice(self, parameter: Parameter, value: Any) -> QComboBox:
         box = QComboBox()
-        for choice in parameter.choices:
-            box.addItem(str(choice), choice)
-        box.setCurrentIndex(max(0, box.findData(value)))
+        fill_box(box, {choice: str(choice) for choice in parameter.choices}, value)
         box.activated.connect(lambda at: self.changed.emit(parameter.name, box.itemData(at)))
         return box

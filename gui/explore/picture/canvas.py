@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
@@ -85,9 +85,6 @@ class PictureCanvas(QWidget):
         """Call the result something else: one that is no longer of these settings says so."""
         self.result_name = name
         self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(640, 480)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current_theme()

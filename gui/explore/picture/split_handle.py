@@ -1,6 +1,6 @@
 """The handle between original and result: dragged, or moved with the arrow keys."""
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
@@ -46,9 +46,6 @@ class SplitHandle(QWidget):
         """Lie where the fraction says in the parent as large as it is now."""
         middle = round(self.fraction * self._pane.width())
         self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())
-
-    def sizeHint(self) -> QSize:
-        return QSize(WIDTH, _GRIP_HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current_theme()

@@ -186,8 +186,7 @@ class TilePanel(QWidget):
         self.passes.setToolTip("Which pass of the kernel, or which warp's strip, is shown.")
         self.colours.setAccessibleName("Colours of the tile")
         self.colours.setToolTip(_COLOUR_TIP)
-        for by, text in _COLOUR_NAMES.items():
-            self.colours.addItem(text, by)
+        fill_box(self.colours, _COLOUR_NAMES, ColourBy.ROLE)
         for box in (self.kernel, self.passes, self.colours):
             keep_narrow(box, 8)
         self.refusal.setFont(small_font())
