@@ -13,12 +13,20 @@ from PySide6.QtGui import (
     QGuiApplication,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QToolBar, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsOpacityEffect,
+    QGridLayout,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QToolBar,
+    QWidget,
+)
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
-from gui.shell.drop_highlight import DropHighlight
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
@@ -78,7 +86,7 @@ class MainWindow(QMainWindow):
         self._shows.triggered.connect(lambda action: self.show_page(action.data()))
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
-        self._highlight = DropHighlight(self.pages)
+        self._highlight = _drop_highlight(self.pages)
         for _ in PAGES:
             self.pages.addWidget(Slot())
         self._panels_menu = QMenu("&Panels", self)
@@ -297,6 +305,19 @@ class MainWindow(QMainWindow):
         self.close_wanted.emit(event)
         if event.isAccepted():
             self.closing.emit()
+
+
+def _drop_highlight(parent: QWidget) -> QLabel:
+    """Return what lies over the pages while files are dragged over the window; the mouse does not see it."""
+    label = QLabel("Drop to open", parent, alignment=Qt.AlignmentFlag.AlignCenter)
+    label.setObjectName("drop")
+    label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    label.setGraphicsEffect(QGraphicsOpacityEffect(label, opacity=0.88))
+    font = label.font()
+    font.setPointSizeF(font.pointSizeF() * 1.5)
+    label.setFont(font)
+    label.hide()
+    return label
 
 
 def _number(key: str) -> int:

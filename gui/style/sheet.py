@@ -15,8 +15,7 @@ QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align
 QDockWidget[docking="tab"]::title {{ padding: 0; }}
 QDockWidget[docking="window"]::title {{ background: {raised}; }}
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 8px 4px; }}
-QStatusBar {{ background: {window}; color: {text}; }}
-QStatusBar::item {{ border: 0; }}
+QLabel#drop {{ background: {base}; color: {text}; border: 3px dashed {accent}; border-radius: 8px; }}
 QToolButton#primary {{ background: {accent}; color: {accent_text}; border: 0; border-radius: 4px;
                        padding: 4px 12px; font-weight: 600; }}
 QToolButton#primary:hover, QToolButton#primary:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
