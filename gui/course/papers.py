@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWid
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.panel_parts import column, quiet_label
 
 
@@ -53,10 +53,7 @@ class PaperHeader(QWidget):
         super().__init__()
         self._course = course
         self.title, self.origin, self.about = QLabel(), quiet_label(small=True), QLabel()
-        font = self.title.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.25)
-        self.title.setFont(font)
+        self.title.setFont(scaled_font(1.25, bold=True))
         labels = self.title, self.origin, self.about
         for label in labels:
             label.setWordWrap(True)

@@ -10,7 +10,7 @@ from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is
 from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, number, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, mixed
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
@@ -103,9 +103,7 @@ class CellPanel(QWidget):
         return Mask(origin.weights, name=name)
 
     def _build(self) -> None:
-        font = self.cell_name.font()
-        font.setBold(True)
-        self.cell_name.setFont(font)
+        self.cell_name.setFont(scaled_font(1.0, bold=True))
         for label in (self.cell_name, self.sentence):
             label.setWordWrap(True)
             label.setTextInteractionFlags(

@@ -11,7 +11,7 @@ from gui.network.ink import picture_of, shades
 from gui.network.layers import DRAWING, windows
 from gui.network.network_state import NetworkState
 from gui.network.words import chance_text
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
@@ -170,10 +170,7 @@ class DrawingPanel(QWidget):
         self.brush.setValue(round(4 * DEFAULT_RADIUS))
         self.brush.setAccessibleName("Brush, quarters of a cell")
         self.brush.setToolTip("Radius of the brush. The held-out digits have strokes of about 4 cells.")
-        font = self.verdict.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.25)
-        self.verdict.setFont(font)
+        self.verdict.setFont(scaled_font(1.25, bold=True))
         self.verdict.setAccessibleName("Recognised")
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
         self.detail.setAccessibleName("About the drawing")

@@ -9,7 +9,7 @@ from gui.network.layers import is_pool, is_vector, windows
 from gui.network.map_grid import grid_of
 from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, shape_text, where_from
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled
 
@@ -131,9 +131,7 @@ class _Title(QWidget):
     def __init__(self, title: str, how: str, view: LayerView) -> None:
         super().__init__()
         name, details = quiet_label(title), ElidedLabel(small=True)
-        font = small_font()
-        font.setBold(True)
-        name.setFont(font)
+        name.setFont(scaled_font(0.9, bold=True))
         name.setBuddy(view)
         details.setText(how)
         self.setLayout(row(name, (details, 1), spacing=2 * GRID))

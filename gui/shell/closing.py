@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, Q
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.shell.main_window import MainWindow
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import column
 
 WIDTH = 56 * GRID
@@ -28,9 +28,7 @@ class SavingDialog(QDialog):
         self._what = QLabel()
         self._what.setWordWrap(True)
         self._what.setTextFormat(Qt.TextFormat.PlainText)
-        font = self._what.font()
-        font.setBold(True)
-        self._what.setFont(font)
+        self._what.setFont(scaled_font(1.0, bold=True))
         # Encoders do not say how far they are.
         self._bar = QProgressBar()
         self._bar.setRange(0, 0)

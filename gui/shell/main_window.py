@@ -35,7 +35,7 @@ from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import Slot
 
 FIRST_SIZE = QSize(1440, 900)
@@ -313,9 +313,7 @@ def _drop_highlight(parent: QWidget) -> QLabel:
     label.setObjectName("drop")
     label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     label.setGraphicsEffect(QGraphicsOpacityEffect(label, opacity=0.88))
-    font = label.font()
-    font.setPointSizeF(font.pointSizeF() * 1.5)
-    label.setFont(font)
+    label.setFont(scaled_font(1.5))
     label.hide()
     return label
 

@@ -20,8 +20,14 @@ EARLIER_OPACITY = 0.4
 
 def small_font() -> QFont:
     """Return the font of notes under a control."""
+    return scaled_font(0.9)
+
+
+def scaled_font(scale: float, *, bold: bool = False) -> QFont:
+    """Return the application's font so many times as large."""
     font = QFont(QApplication.font())
-    font.setPointSizeF(font.pointSizeF() * 0.9)
+    font.setPointSizeF(font.pointSizeF() * scale)
+    font.setBold(bold)
     return font
 
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.image.formats import titles
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import centred_text, column, row
 
 _TEXT = (
@@ -12,7 +12,6 @@ _TEXT = (
     "The original and the filtered result are shown here."
 )
 _TITLE = "No picture yet"
-_TITLE_SCALE = 1.5
 
 
 class EmptyState(QWidget):
@@ -21,9 +20,7 @@ class EmptyState(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.title = QLabel(_TITLE, alignment=Qt.AlignmentFlag.AlignCenter)
-        font = self.title.font()
-        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
-        self.title.setFont(font)
+        self.title.setFont(scaled_font(1.5))
         self.text = centred_text(_TEXT)
         self.open_button = QPushButton("Open picture…")
         self.open_button.setToolTip(f"Choose a {titles()} file (Ctrl+O).")
