@@ -143,22 +143,20 @@ class PartialHistograms:
     def __init__(self, problem: OperationProblem) -> None:
         bins, channels = problem.whole("bins"), problem.channels
         numbers = (channels, bins) if problem.is_float else (channels, bins, shift_of(problem))
-        source, target = np.empty((1, 1), problem.dtype), np.empty((1, 1), np.uint32)
         self._bands = Bands(
+            problem,
             _FLOATS if problem.is_float else _WHOLE,
-            source,
-            target,
-            problem.height,
             2 * problem.width * channels,
             lambda workers: (np.zeros((workers, channels * bins), np.int64), *numbers),
+            target_of=lambda out: out[..., 0],
+            dtype="uint32",
         )
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, and add the cores' counts up."""
-        rows = np.ascontiguousarray(image)
 
         def add_up(counts: np.ndarray, *numbers: int) -> None:
             out[...] = counts.sum(axis=0).reshape(out.shape)
             counts.fill(0)
 
-        self._bands.run(rows.reshape(len(rows), -1), out[..., 0], add_up)
+        self._bands.launch(image, out, collect=add_up)
