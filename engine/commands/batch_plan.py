@@ -12,8 +12,9 @@ from engine.commands.arguments import Settings, group, operands, option, require
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
 from engine.commands.option_readers import one_of
 from engine.commands.picture_filter import AnyFilter
+from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import result_form
-from engine.commands.picture_settings import PictureSettings, filter_for, mask_for
+from engine.commands.picture_settings import PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo

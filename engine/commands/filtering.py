@@ -11,8 +11,9 @@ import numpy as np
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
+from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import Opened, open_picture
-from engine.commands.picture_settings import PictureSettings, filter_for, mask_for
+from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place

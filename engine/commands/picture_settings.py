@@ -17,12 +17,9 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES, RangeMode
 from engine.image.formats import Format, formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
-from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
 
 if TYPE_CHECKING:
-    from engine.commands.picture_filter import AnyFilter
     from engine.tasks.operation.contract import Operation
 
 # Results of the picture's own type where the file is the same, else float32.
@@ -178,28 +175,3 @@ class PictureSettings:
         if self.quality == DEFAULT_QUALITY or any(known.has_quality for known in formats):
             return []
         return [f"--quality was not used: it is for {quality_words()}."]
-
-
-def mask_for(asked: PictureSettings) -> Mask | None:
-    """Return the mask as the options change it, None for another operation; refuse an unknown one."""
-    if asked.mask is None:
-        return None
-    mask = resolve_mask(asked.mask)
-    if asked.anchor is not None:
-        mask = mask.with_anchor(asked.anchor)
-    if asked.divisor is not None:
-        mask = mask.divided_by(asked.divisor)
-    if asked.normalize:
-        mask = mask.normalised()
-    return mask if asked.offset is None else mask.with_offset(asked.offset)
-
-
-def filter_for(asked: PictureSettings, mask: Mask | None) -> "AnyFilter":
-    """Return what does what the settings ask for; the first call imports it, which takes 65 ms."""
-    if mask is not None:
-        from engine.commands.mask_filter import MaskFilter
-
-        return MaskFilter(asked, mask)
-    from engine.commands.operation_filter import OperationFilter
-
-    return OperationFilter(asked)

@@ -7,7 +7,8 @@ import engine
 from engine.commands import batch_plan, mask_filter
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_plan import settled
-from engine.commands.picture_settings import PictureSettings, filter_for, mask_for
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.tasks.operation.operations import operation_named
