@@ -34,10 +34,6 @@ def test_that_the_stages_have_their_stable_keys_in_the_order_of_the_report():
         "network-connected", "network-linearised", "network-uncoalesced", "network-implicit-gemm",
         "network-unrolled", "network-constant",
     ]  # fmt: skip
-    printed = {stage.key: stage.printed_s for stage in NETWORK_VARIANTS if stage.printed_s}
-    assert printed == {
-        "network-pool": 40.0, "network-connected": 9.0, "network-implicit-gemm": 4.0, "network-streams": 2.0
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", CPU, ids=lambda stage: stage.key)
