@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.device.anti_aliasing import PAGE_BYTES, placed_result
+from engine.device.spares import Spares
 from engine.image.form import Form
-from engine.spares import Spares
 
 Buffer = NDArray[np.uint8]
 

@@ -26,7 +26,7 @@ from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
-from engine.image.result_picture import converted_picture
+from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.streams.filtering import filter_stream
 from engine.verify.verification import Verification
@@ -71,7 +71,9 @@ class Job:
             return self.verified_and_encoded(self.filtered())
         pixels, checked = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
         verification = self.how.verified(self.call, checked, self.seed)
-        return self._encoded(Result(converted_picture(self.opened.picture, pixels)), verification)
+        return self._encoded(
+            Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification
+        )
 
     def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes, Finished]:
         """Verify a result and encode it. Called on: any thread."""

@@ -15,7 +15,7 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.image.form import Form
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture, lost_values, result_as_it_is
+from engine.image.result_picture import finished_picture, lost_values
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
 from engine.tasks.filtering.resolve import describe_problem
@@ -127,14 +127,12 @@ class MaskFilter(PictureFilter[Request]):
     def finished(self, call: Request, opened: Opened, values: np.ndarray) -> Result:
         """Return the picture to save, and a note for each kind of value that it cannot hold."""
         values, (picture, dtype) = values.reshape(call.shape), opened
+        if values.dtype != dtype:
+            # Whole numbers of 8 and 16 bit stay what they are in float32.
+            values = values.astype(np.float32, copy=False)
         with_alpha = self.settings.alpha == "filter"
-        if values.dtype == dtype and values.dtype != np.float32:
-            return Result(result_as_it_is(picture, values, with_alpha=with_alpha))
-        # Whole numbers of 8 and 16 bit stay what they are in float32.
-        floats = values.astype(np.float32, copy=False)
-        mode = self.settings.range
-        finished = finished_picture(picture, floats, dtype, mode, with_alpha=with_alpha)
-        return Result(finished, lost_values(floats, dtype))
+        finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
+        return Result(finished, lost_values(values, dtype))
 
     def unused(self, call: Request, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""

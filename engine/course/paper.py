@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from engine.geometry.block import Block
 from engine.tasks.filtering.problem import Problem
@@ -76,6 +77,7 @@ class TableText:
 
     `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
     rows, joined by ", ", and `misprints` the places among these of values that a note says are wrong.
+    `inputs` are the values of a worked example that can be changed, `rows` the texts of a table of words.
     """
 
     title: str
@@ -83,6 +85,8 @@ class TableText:
     notes: tuple[str, ...]
     printed: Mapping[str, tuple[str, ...]]
     misprints: Mapping[str, frozenset[int]]
+    inputs: tuple[Mapping[str, Any], ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

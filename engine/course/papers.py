@@ -32,7 +32,8 @@ def _table(entry: dict[str, Any]) -> TableText:
         for names, row in found.items()
     }
     headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
-    return TableText(entry["title"], headings, notes, printed, misprints)
+    inputs, rows = tuple(entry.get("inputs", ())), tuple(map(tuple, entry.get("rows", ())))
+    return TableText(entry["title"], headings, notes, printed, misprints, inputs, rows)
 
 
 def _kernel(entry: dict[str, Any]) -> CourseKernel:

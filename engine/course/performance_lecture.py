@@ -5,7 +5,7 @@ from dataclasses import fields
 from engine.course.cells import Row, Value, course_table
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
-from engine.course.papers import paper
+from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.product_block import block_rows, read_rows
 from engine.course.runs import (
     AllocationRun,
@@ -157,58 +157,16 @@ def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
 
 def _guidelines() -> CourseTable:
     problem = Problem(1024, 1024, mask_shape=(5, 5), anchor=(2, 2))
-    naive, tiled = variant("naive"), variant("tiled")
+    naive = variant("naive")
     (launch,) = naive.plan(problem, BLOCK)
-    loads = [chosen.work(problem, BLOCK).picture_loads / problem.samples for chosen in (naive, tiled)]
-    rows = (
-        (
-            "Use many threads on the GPU",
-            f"a 1024 × 1024 picture has {launch.blocks * BLOCK.threads:,} threads with `naive`, one per "
-            "result",
-        ),
-        (
-            "Use # blocks > # SMs",
-            f"in {launch.blocks} blocks of 16 × 16; `python main.py devices` says how many multiprocessors "
-            "there are",
-        ),
-        (
-            "Choose block dimensions that ... fully utilize the SM capabilities",
-            "the worked example on occupancy; the report's tables compare blocks of 8, 16 and 32: `python "
-            "main.py course report`",
-        ),
-        (
-            "Reduce global memory traffic by copying frequently accessed data to faster memory",
-            f"5 × 5: {loads[0]:.1f} loads per result with `naive`, {loads[1]:.2f} with `tiled`, 16 × 16",
-        ),
-        (
-            "Minimal data transfer GPU <-> CPU",
-            "kernel and end to end are separate times of every run; the report's overhead table has their "
-            "ratio",
-        ),
-        (
-            "Identify compute intensive parts of an application",
-            "the model of work and the times of every run; the page Network shows the time of each layer",
-        ),
-        (
-            "Adopt scalable algorithms",
-            "a Gaussian in two passes: rows + columns multiply-adds per result instead of rows × columns "
-            "(`python main.py course lab`)",
-        ),
-        (
-            "Optimize data arrangements to maximize locality",
-            "layouts pitched and packed; `naive` beside `naive-uncoalesced`; the stage network-uncoalesced",
-        ),
-        (
-            "Performance Tuning",
-            "the panel Block sizes, `bench --best`; `auto` chooses by measured times",
-        ),
-        (
-            "Pay attention to code portability and maintainability",
-            "one source of each kernel for the device, for the simulator and for the counting tests; every "
-            "result is verified",
-        ),
+    counts = {"threads": launch.blocks * BLOCK.threads, "blocks": launch.blocks}
+    loads = {
+        one.key: one.work(problem, BLOCK).picture_loads / problem.samples for one in (naive, variant("tiled"))
+    }
+    texts = TABLE_TEXTS[PERFORMANCE][7].rows
+    return course_table(
+        PERFORMANCE, 7, (((guideline,), (here.format(**counts, **loads),)) for guideline, here in texts)
     )
-    return course_table(PERFORMANCE, 7, (((guideline,), (here,)) for guideline, here in rows))
 
 
 def _structure(results: Results, size: int) -> CourseTable:
@@ -216,43 +174,13 @@ def _structure(results: Results, size: int) -> CourseTable:
     filtering, memory = _steps(size)
     (launch,) = variant("naive").plan(Problem(size, size, mask_shape=(5, 5), anchor=(2, 2)), BLOCK)
     grid, block = (" × ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
-    rows: tuple[tuple[str, str, str, Value], ...] = (
-        ("Global variables declaration", "__constant__", "the mask of `constant`", ""),
-        (
-            "Kernel: variables declaration",
-            "auto, __shared__",
-            "`naive`: registers; the tile of `tiled`; an array of `median-local` in local memory",
-            "",
-        ),
-        (
-            "allocate memory space on the device",
-            "cudaMalloc",
-            f"picture and result, {size} × {size}",
-            results.value(memory, "allocate_ms"),
-        ),
-        (
-            "transfer data from host to device",
-            "cudaMemcpy",
-            "the picture",
-            results.value(filtering, "copy_in_ms"),
-        ),
-        ("execution configuration setup", "dim3", f"a grid of {grid} blocks of {block} threads", ""),
-        ("kernel call", "kernel<<<...>>>", "`naive`", results.value(filtering)),
-        (
-            "transfer results from device to host",
-            "cudaMemcpy",
-            "the result",
-            results.value(filtering, "copy_out_ms"),
-        ),
-        (
-            "optional: compare against golden",
-            "",
-            "every run is, before it is timed: a float64 oracle on the host",
-            "",
-        ),
-        ("free the memory", "cudaFree", "the slide leaves it out", results.value(memory, "free_ms")),
-    )
-    return course_table(PERFORMANCE, 12, (((step, code), (time, here)) for step, code, here, time in rows))
+    words = {"size": size, "grid": grid, "block": block}
+    rows: list[Row] = []
+    for step, code, here, timed in TABLE_TEXTS[PERFORMANCE][12].rows:
+        run = memory if timed in ("allocate_ms", "free_ms") else filtering
+        time: Value = results.value(run, timed) if timed else ""
+        rows.append(((step, code), (time, here.format(**words))))
+    return course_table(PERFORMANCE, 12, rows)
 
 
 def _memories() -> CourseTable:

@@ -16,7 +16,7 @@ _LONGEST = 40
 _THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
-def number(least: float, most: float) -> Callable[[str], float]:
+def number_within(least: float, most: float) -> Callable[[str], float]:
     """Return the reader of a number within bounds."""
 
     def read(text: str) -> float:
@@ -28,7 +28,7 @@ def number(least: float, most: float) -> Callable[[str], float]:
     return read
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
+def whole_number_within(least: int, most: int) -> Callable[[str], int]:
     """Return the reader of a whole number within bounds."""
 
     def read(text: str) -> int:

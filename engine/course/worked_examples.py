@@ -7,14 +7,14 @@ Thing..." and "Performance Improvement Guidelines".
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
-from engine.course.papers import paper
-from engine.course.typed_values import block_of_threads, number, several, whole_number
+from engine.course.papers import TABLE_TEXTS, paper
+from engine.course.typed_values import block_of_threads, number_within, several, whole_number_within
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
@@ -229,167 +229,24 @@ def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
         yield (block, name), (block.threads, blocks, blocks * block.threads, *occupancy, limit)
 
 
-_BANDWIDTH = Input(
-    "bandwidth",
-    "Memory bandwidth (GB/s)",
-    "86.4",
-    "What global memory delivers; the lecture's G80 has 86.4 GB/s.",
-    number(0.001, 1e6),
-)
-_PEAK = Input(
-    "peak",
-    "Arithmetic peak (GFLOPS)",
-    "370",
-    "Floating-point operations of all cores; the lecture's G80 does more than 370 GFLOPS.",
-    number(0.001, 1e9),
-)
-_SIZE = Input("size", "Bytes per number", "4", "A float has 4 bytes, a double 8.", whole_number(1, 16))
+def _input(
+    key: str,
+    label: str,
+    text: str,
+    explanation: str,
+    number: Sequence[float] | None = None,
+    whole: Sequence[int] | None = None,
+    example: str = "",
+) -> Input:
+    """Return an input as papers.toml has it: a number, a whole number or a block; several by an example."""
+    read: Callable[[str], Any] = block_of_threads
+    if number or whole:
+        read = whole_number_within(*whole) if whole else number_within(*(number or ()))
+    return Input(key, label, text, explanation, several(read, example) if example else read)
 
-EXAMPLES = (
-    Example(
-        1,
-        (
-            Input("clock", "Memory clock (GHz)", "1.85", "Clock of the memory.", number(0.001, 100)),
-            Input(
-                "width",
-                "Interface width (bit)",
-                "384",
-                "Width of the bus to the memory.",
-                whole_number(1, 65536),
-            ),
-            Input(
-                "rate",
-                "Data per clock",
-                "2",
-                "2 for double data rate, as in the lecture.",
-                whole_number(1, 16),
-            ),
-        ),
-        _bandwidths,
-    ),
-    Example(
-        8,
-        (
-            Input(
-                "additions",
-                "Additions",
-                "1,000,000",
-                "How many numbers of two arrays are added.",
-                whole_number(1, 10**12),
-            ),
-            Input(
-                "moved",
-                "Numbers moved per addition",
-                "3",
-                "Two go in and one comes back.",
-                whole_number(1, 100),
-            ),
-            _SIZE,
-            Input(
-                "bus",
-                "Bus to the host (GB/s)",
-                "4",
-                "PCI Express 1.0 with 16 lanes, as G80 cards had it, moves 4 GB/s in one direction.",
-                number(0.001, 1e5),
-            ),
-            _BANDWIDTH,
-            _PEAK,
-        ),
-        _bus,
-    ),
-    Example(
-        9,
-        (
-            _BANDWIDTH,
-            _PEAK,
-            _SIZE,
-            Input(
-                "cgma",
-                "CGMA ratios",
-                "1, 16",
-                "Operations per number from global memory: naive product 1, with a tile of 16 × 16 16.",
-                several(number(0.001, 1e6), "1, 16"),
-            ),
-        ),
-        _peaks,
-    ),
-    Example(
-        10,
-        (
-            Input(
-                "strides",
-                "Strides (elements)",
-                "0, 1, 2, 4, 8, 16, 32",
-                "How far apart the elements are that neighbouring threads read; 0: all read the same one.",
-                several(whole_number(0, 1 << 20), "1, 2, 4"),
-            ),
-            _SIZE,
-            Input(
-                "first",
-                "First element",
-                "0",
-                "Of the warp's first thread, counted from a 128-byte boundary: 1 shows what a shift costs.",
-                whole_number(0, 1 << 20),
-            ),
-            _BANDWIDTH,
-        ),
-        _strides,
-    ),
-    Example(
-        11,
-        (
-            Input(
-                "block",
-                "Blocks of threads",
-                "8x8, 16x16, 32x32",
-                "Width × height of each block, with commas.",
-                several(block_of_threads, "8x8, 16x16"),
-            ),
-            Input(
-                "threads",
-                "Threads per multiprocessor",
-                "768",
-                "Of the lecture's G80; this device's are its own.",
-                whole_number(WARP, 65536),
-            ),
-            Input("blocks", "Blocks per multiprocessor", "8", "Of the lecture's G80.", whole_number(1, 1024)),
-            Input(
-                "most",
-                "Threads per block, at most",
-                "512",
-                "Of every device of compute capability 1; 1,024 since 2.0.",
-                whole_number(1, 65536),
-            ),
-            Input(
-                "registers",
-                "Registers per multiprocessor",
-                "8,192",
-                "Of compute capability 1.0; the lecture does not print it.",
-                whole_number(1, 1 << 24),
-            ),
-            Input(
-                "shared_bytes",
-                "Shared memory per multiprocessor (bytes)",
-                "16,384",
-                "Of compute capability 1.0; the lecture does not print it.",
-                whole_number(1, 1 << 24),
-            ),
-            Input(
-                "per_thread",
-                "Registers per thread",
-                "10",
-                "Of the kernel, for both devices; 0 leaves registers out.",
-                whole_number(0, 255),
-            ),
-            Input(
-                "shared_per_thread",
-                "Shared memory per thread (bytes)",
-                "8",
-                "Of the kernel, for both devices: a float of Ms and one of Ns in the tiled product.",
-                whole_number(0, 1 << 16),
-            ),
-        ),
-        _occupancies,
-    ),
+
+EXAMPLES = tuple(
+    Example(at, tuple(_input(**entry) for entry in TABLE_TEXTS[PERFORMANCE][at].inputs), rows)
+    for at, rows in {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}.items()
 )
 """The examples in the order of their tables."""

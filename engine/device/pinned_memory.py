@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.numba_cuda import cuda
-from engine.spares import Spares
+from engine.device.spares import Spares
 
 MOST_SPARES = 24
 MOST_SPARE_BYTES = 1 << 30

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.device.spares import Spares
 from engine.errors import EngineError
 from engine.host.shared_array import SharedArray
-from engine.spares import Spares
 
 
 class _Segment(SharedMemory):

@@ -19,12 +19,12 @@ from engine.image.metadata import (
     orientation_of_exif,
     orientation_of_text,
 )
-from engine.image.png_chunks import HEADER_END, PALETTE, checked_chunks, read_header
-from engine.image.png_pixels import decode_at_once, decode_in_bands
+from engine.image.png_chunks import HEADER_END, checked_chunks, read_header
+from engine.image.png_pixels import decode_pixels
 
-# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which
-# takes half as long again.
-_HELD_BYTES = 64 * 2**20
+# libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
+# Smaller files are not counted.
+_COUNTED_BYTES = 64 * 2**20
 
 
 def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -32,12 +32,9 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     head = file.read(HEADER_END)
     header = read_header(head)
     file_bytes = file.seek(0, 2)
-    is_large = file_bytes > _HELD_BYTES
-    # The row above a band is known from its pixels only at whole bytes; other files are small anyway.
-    is_cut = is_large and header.depth >= 8 and header.colour_type != PALETTE and not header.is_interlaced
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = header.form(has_alpha=True)
-    budget.check(might_be, file_bytes if is_large and not is_cut else 0)
+    budget.check(might_be, file_bytes if file_bytes > _COUNTED_BYTES else 0)
     least_bytes = header.raw_bytes // MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
     most_text = most_text_bytes(budget.max_bytes)
@@ -47,12 +44,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts, most_text)
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
-    if is_cut:
-        notes = decode_in_bands(
-            file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas
-        )
-    else:
-        notes = decode_at_once(file, head, header, chunks, canvas, budget)
+    notes = decode_pixels(file, head, header, chunks, canvas, budget)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
     return Decoded(
         canvas,

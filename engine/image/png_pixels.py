@@ -1,12 +1,6 @@
-"""The pixels of a PNG, decoded by imagecodecs (libpng), which is given only the chunks that decide on them.
-
-libpng wants the whole file in memory, which of a photograph is half, and of noise all of what the pixels
-take. So large files are decoded in bands: rows are inflated here, and libpng undoes the filters of a small
-PNG each.
-"""
+"""The pixels of a PNG, by imagecodecs (libpng), which is given only the chunks that decide on them."""
 
 import logging
-import struct
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,11 +15,8 @@ from numpy.typing import NDArray
 from engine.image.budget import Budget
 from engine.image.canvas import Canvas
 from engine.image.faults import Refused
-from engine.image.form import Form
-from engine.image.png_chunks import HEADER_END, PALETTE, Chunks, Header, png_chunk
-from engine.image.scratch import bands, bands_of
-
-_PIECE_BYTES = 64 * 2**10
+from engine.image.png_chunks import PALETTE, Chunks, Header, png_chunk
+from engine.image.scratch import bands_of
 
 # What libpng says, and the notes that it becomes. That an interlaced file is read at once is none.
 _CHECKSUM = "incorrect data check"
@@ -68,19 +59,19 @@ class _PastTheEnd:
         return [f"{pixels} past the end of its palette, and became black."]
 
 
-def decode_at_once(
+def decode_pixels(
     file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas, budget: Budget
 ) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
     pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
+    opacity = b"" if transparent is None else png_chunk(b"tRNS", transparent)
     palette = None
     if header.colour_type == PALETTE:
         palette = _PastTheEnd(header, chunks.extras.get(b"PLTE", b""))
-        head += palette.chunk
-        if transparent is not None:
-            head += png_chunk(b"tRNS", transparent)
-        pieces, transparent = [(begin - 8, size + 12) for begin, size in chunks.pixels], None
-    data = _joined(file, head, pieces)
+        head += palette.chunk + opacity
+        pieces, opacity = [(begin - 8, size + 12) for begin, size in chunks.pixels], b""
+    end = png_chunk(b"IEND", b"")
+    data = _joined(file, head, pieces, end)
 
     def decode(out: np.ndarray) -> None:
         try:
@@ -89,11 +80,11 @@ def decode_at_once(
             if _CHECKSUM not in str(error):
                 raise
             form = header.form(has_alpha=canvas.alpha is not None)
-            budget.check(form, len(data) + 3 * header.raw_bytes)
-            inflated = _Inflated(file, chunks.pixels)
-            raw = inflated.read(header.raw_bytes)
-            notes.extend(inflated.end_notes())
-            imagecodecs.png_decode(_small_png(head, transparent, header.height, raw), out=out)
+            budget.check(form, 2 * len(data) + 3 * header.raw_bytes)
+            raw, goes_on = _inflated(_joined(file, b"", chunks.pixels, b""), header.raw_bytes)
+            notes.extend([WRONG_CHECKSUM, SURPLUS] if goes_on else [WRONG_CHECKSUM])
+            stored = png_chunk(b"IDAT", zlib.compress(raw, 0))
+            imagecodecs.png_decode(b"".join((head, opacity, stored, end)), out=out)
         if palette is not None:
             notes.extend(palette.blacken(out))
 
@@ -102,9 +93,8 @@ def decode_at_once(
     return notes
 
 
-def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]]) -> bytearray:
-    """Return a PNG of `head`, parts of a file (offset, bytes), and an end."""
-    end = png_chunk(b"IEND", b"")
+def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end: bytes) -> bytearray:
+    """Return `head`, parts of a file (offset, bytes), and `end`."""
     data = bytearray(len(head) + sum(size for _, size in pieces) + len(end))
     data[: len(head)], offset = head, len(head)
     for begin, size in pieces:
@@ -115,91 +105,13 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]]) -> b
     return data
 
 
-def decode_in_bands(
-    file: BinaryIO,
-    head: bytes,
-    pieces: Sequence[tuple[int, int]],
-    transparent: bytes | None,
-    form: Form,
-    stored_channels: int,
-    canvas: Canvas,
-) -> list[str]:
-    """Decode the pixels of a PNG onto a canvas; return notes.
-
-    `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT
-    chunk, `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
-    """
-    row_bytes = 1 + form.width * stored_channels * form.dtype.itemsize
-    inflated = _Inflated(file, pieces)
-    above = b""
-    for rows in bands(form.height, row_bytes):
-        count = rows.stop - rows.start
-        raw = inflated.read(count * row_bytes)
-        if len(raw) < count * row_bytes:
-            raise Refused(f"its compressed pixels stop before row {rows.stop:,} of {form.height:,}")
-        samples: np.ndarray = imagecodecs.png_decode(
-            _small_png(head, transparent, count + bool(above), above + raw)
-        )
-        samples = samples.reshape(-1, form.width, form.channels + form.has_alpha)[1 if above else 0 :]
-        canvas.put_samples(rows, samples)
-        # Stored as it is (filter 0), the last row of this band is what the first of the next may refer to.
-        last = samples[-1, :, :stored_channels]
-        above = b"\0" + last.astype(last.dtype.newbyteorder(">")).tobytes()
-    return inflated.end_notes()
-
-
-class _Inflated:
-    """The inflated pixels, read piece by piece; a wrong checksum is noted."""
-
-    def __init__(self, file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> None:
-        self._compressed = _compressed(file, pieces)
-        # Without zlib's frame: it would keep back the last bytes of a stream with a wrong checksum.
-        self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._left = b""
-        while len(self._left) < 2 and (more := next(self._compressed, b"")):
-            self._left += more
-        frame, self._left = self._left[:2], self._left[2:]
-        if len(frame) < 2 or frame[0] & 15 != 8 or frame[1] & 32 or int.from_bytes(frame, "big") % 31:
-            raise Refused("its compressed pixels are damaged: they do not begin as they must")
-        self._checksum = zlib.adler32(b"")
-
-    def read(self, count: int) -> bytes:
-        """Return the next bytes; fewer where the data stops."""
-        parts = []
-        while count and not self._inflater.eof:
-            compressed = self._left or next(self._compressed, b"")
-            if not compressed:
-                break
-            part = self._inflater.decompress(compressed, count)
-            self._left = self._inflater.unconsumed_tail
-            self._checksum = zlib.adler32(part, self._checksum)
-            count -= len(part)
-            parts.append(part)
-        return b"".join(parts)
-
-    def end_notes(self) -> list[str]:
-        """Return notes on what follows the last row: nothing but the right checksum should."""
-        if self.read(1):
-            return [SURPLUS]
-        stored = self._inflater.unused_data
-        while len(stored) < 4 and (more := next(self._compressed, b"")):
-            stored += more
-        if len(stored) < 4:
-            raise Refused("its compressed pixels stop before their checksum: the file was cut short")
-        is_right = int.from_bytes(stored[:4], "big") == self._checksum
-        is_last = len(stored) == 4 and not next(self._compressed, b"")
-        return [*([] if is_right else [WRONG_CHECKSUM]), *([] if is_last else [SURPLUS])]
-
-
-def _compressed(file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    for offset, size in pieces:
-        file.seek(offset)
-        while size:
-            data = file.read(min(size, _PIECE_BYTES))
-            if not data:
-                return
-            size -= len(data)
-            yield data
+def _inflated(compressed: bytearray, count: int) -> tuple[bytes, bool]:
+    """Return the first bytes that pixels inflate to, whatever their checksum; whether anything follows."""
+    # Without zlib's frame of 2 and 4 bytes: it would keep back the last bytes where the checksum is wrong.
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    raw = inflater.decompress(memoryview(compressed)[2:], count)
+    more = inflater.decompress(inflater.unconsumed_tail, 1)
+    return raw, bool(more) or len(inflater.unused_data) > 4
 
 
 @contextmanager
@@ -223,13 +135,3 @@ def noted_by_libpng() -> Iterator[list[str]]:
         yield notes
     finally:
         logger.removeHandler(collector)
-
-
-def _small_png(head: bytes, transparent: bytes | None, rows: int, raw: bytes) -> bytes:
-    """Return a PNG of `head`, with another number of rows, and of rows that are not compressed."""
-    header = head[16:20] + struct.pack(">I", rows) + head[24:29]
-    parts = [head[:8], png_chunk(b"IHDR", header), head[HEADER_END:]]
-    if transparent is not None:
-        parts.append(png_chunk(b"tRNS", transparent))
-    parts += [png_chunk(b"IDAT", zlib.compress(raw, 0)), png_chunk(b"IEND", b"")]
-    return b"".join(parts)

@@ -1,4 +1,4 @@
-"""From the float32 values of a filtered picture back to a picture of the wanted depth, ready to be saved."""
+"""From the values of a filtered picture back to a picture of the wanted depth, ready to be saved."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from engine.image.scratch import bands_of
 
 def finished_picture(
     picture: Picture,
-    values: NDArray[np.float32],
+    values: np.ndarray,
     target: np.dtype,
-    range_mode: RangeMode,
+    range_mode: RangeMode = "clip",
     *,
     with_alpha: bool = False,
 ) -> Picture:
@@ -22,8 +22,9 @@ def finished_picture(
 
     Parameters
     ----------
-    values : ndarray of shape (H, W) or (H, W, C), float32
-        In the scale of the picture; with one channel more where the alpha was filtered too.
+    values : ndarray of shape (H, W) or (H, W, C), float32 or of the type of `target`
+        float32 is in the scale of the picture; other values are final, and nothing is converted. There is
+        one channel more where the alpha was filtered too.
     target : numpy dtype
         uint8, uint16 or float32. Between 8 and 16 bit the full scales correspond; from float32 values are
         taken in the scale of the target, and to float32 they keep their numbers.
@@ -33,35 +34,19 @@ def finished_picture(
     with_alpha : bool, default False
         Whether the last channel is the filtered alpha. It is clipped whatever the range mode.
     """
-    values, alpha = _colours_and_alpha(picture, values, with_alpha)
-    if alpha is not None and with_alpha:
-        alpha = _filtered_alpha(alpha, picture.dtype, target)
-    elif alpha is not None:
+    pixels, alpha = _colours_and_alpha(picture, values, with_alpha)
+    if alpha is not None and not with_alpha:
         alpha = change_alpha_depth(alpha, target)
-    if target == np.float32:
-        return Picture(values, alpha, picture.icc_profile, metadata=picture.metadata)
-    pixels = to_depth(values, target, range_mode=range_mode, scale=scale_to(picture.dtype, target))
+    elif alpha is not None and alpha.dtype == np.float32:
+        alpha = _filtered_alpha(alpha, picture.dtype, target)
+    if pixels.dtype != target:
+        pixels = to_depth(pixels, target, range_mode=range_mode, scale=scale_to(picture.dtype, target))
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
 
 def scale_to(source: np.dtype, target: np.dtype) -> float:
     """Return what values in the scale of a picture are multiplied with for one of 8 or 16 bit."""
     return 1.0 if source == np.float32 else full_scale_of(target) / full_scale_of(source)
-
-
-def converted_picture(picture: Picture, pixels: np.ndarray) -> Picture:
-    """Return colours that are converted already as a picture, with the source's own alpha and profile."""
-    alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, pixels.dtype)
-    return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
-
-
-def result_as_it_is(picture: Picture, values: np.ndarray, *, with_alpha: bool = False) -> Picture:
-    """Return a result of 8 or 16 bit, which is the picture's type, as a picture: nothing is converted.
-
-    `values` and `with_alpha` are as of `finished_picture`, but for the type.
-    """
-    values, alpha = _colours_and_alpha(picture, values, with_alpha)
-    return Picture(values, alpha, picture.icc_profile, metadata=picture.metadata)
 
 
 def _colours_and_alpha(
@@ -75,7 +60,7 @@ def _colours_and_alpha(
 
 def lost_values(values: np.ndarray, target: np.dtype) -> tuple[str, ...]:
     """Return a sentence each for NaN and infinity among values that are to become 8 or 16 bit."""
-    if target == np.float32:
+    if values.dtype == target:
         return ()
     nan_count = infinite_count = 0
     # One look at all of them is all that most pictures cost: 6 ms for 4096 x 4096.

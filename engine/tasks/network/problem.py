@@ -10,6 +10,7 @@ no activation function; the sequential program of its course, whose accuracy it 
 Source: ECE408 final report "CUCUDA", Introduction.
 """
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -39,10 +40,7 @@ class Layer:
     @property
     def values(self) -> int:
         """How many values it gives for one drawing."""
-        product = 1
-        for side in self.shape:
-            product *= side
-        return product
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +194,7 @@ class ForwardPass(TaskProblem):
 
 
 def _summed(key: str, title: str, shape: tuple[int, ...], taps: int) -> Layer:
-    values = 1
-    for side in shape:
-        values *= side
+    values = math.prod(shape)
     return Layer(key, title, shape, values * taps, 2 * values * taps)
 
 

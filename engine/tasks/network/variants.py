@@ -20,8 +20,6 @@ class NetworkVariant(AnyVariant[ForwardPass, Weights]):
     What it prepares also has `layer_ms(image, out, clock)`: the time of each of its steps, ms, by the keys of
     the layers that the step computes. `clock` times a part that can be launched by itself, after a whole pass
     on the same arrays.
-
-    `printed_s` is the running time that the report gives after this stage, seconds; None where it has none.
     """
 
     # The most roundings that a product goes through in a sum of so many: the rounding bound counts with it.
@@ -34,7 +32,6 @@ class NetworkVariant(AnyVariant[ForwardPass, Weights]):
     uses_block: bool = False
     # Whether it takes the drawings from pinned memory of the host and copies them to the device by itself.
     pinned_drawings: bool = False
-    printed_s: float | None = None
 
 
 NETWORK_VARIANTS = Registered[NetworkVariant](

@@ -27,7 +27,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
-from engine.variants.tiles.geometry import no_launches, refuse_nothing
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -107,10 +106,8 @@ VARIANT = Variant(
     idea="The spectrum of the picture times that of the mask, tile by tile through SciPy: the cost does not "
     "depend on the mask.",
     default_block=Block(1, 1),
-    plan=no_launches,
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
     prepare=prepare,
-    unsupported=refuse_nothing,
     uses_block=False,
     remark="For large masks. Error follows the brightest values, so dark areas are less accurate; pictures "
     "with NaN or infinity are refused.",

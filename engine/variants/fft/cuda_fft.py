@@ -33,7 +33,6 @@ from engine.tasks.filtering.variants import Growth, Variant
 from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
-from engine.variants.tiles.geometry import no_launches
 
 
 def _sides(problem: Problem) -> tuple[int, int]:
@@ -149,7 +148,6 @@ VARIANT = Variant(
     idea="The spectrum of the picture times that of the mask, through CuPy and cuFFT: the cost does not "
     "depend on the mask.",
     default_block=Block(32, 8),
-    plan=no_launches,
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
     prepare=prepare,
     unsupported=unsupported,

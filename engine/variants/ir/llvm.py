@@ -6,7 +6,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from llvmlite import ir
 from numba import types
@@ -14,10 +14,13 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 
-from engine.variants.ir.code import F, Rule
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I8, I64, ArrayArgument, Operand, Value, constant, narrow, wide
 
+Rule = Callable[[int, int], int]
+"""A border's index rule: -1 for a ghost cell."""
+F = TypeVar("F")
+"""A form of values: a value, or lists of them."""
 Values = list[Value]
 Made = Any
 """A value, or lists or dictionaries of them."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from engine.geometry.border import ghost
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import ArrayArgument, Value
 
 Rule = Callable[[int, int], int]
@@ -26,7 +26,7 @@ class PictureWindow:
     """
 
     def __init__(
-        self, code: Code, rule: Rule, image: ArrayArgument, samples: Value, top: Value, left: Value
+        self, code: CudaCode, rule: Rule, image: ArrayArgument, samples: Value, top: Value, left: Value
     ) -> None:
         self._code, self.rule, self._data = code, rule, code.pointer(image)
         # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the

@@ -6,11 +6,12 @@ accesses.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from numba import types
 
-from engine.variants.ir.code import Code, Rule
+from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.llvm import F, Rule
 
 Indexable = Any
 """An array of the simulator, of NumPy, or one that counts its accesses."""
@@ -68,9 +69,6 @@ class _LoadedOnce:
         if index not in self._loaded:
             self._loaded[index] = self._array[index]
         return self._loaded[index]
-
-
-F = TypeVar("F")
 
 
 class PlainCode:
@@ -197,5 +195,5 @@ class PlainCode:
         return round(min(max(number, 0.0), float((1 << 8 * itemsize) - 1)))
 
 
-PLAIN = cast(Code, PlainCode())
+PLAIN = cast(CudaCode, PlainCode())
 """As emitters take it: Python's numbers have the operators of a `Value`. A test compares the operations."""

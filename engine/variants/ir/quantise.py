@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import Value
 
 WORD = 4
@@ -15,7 +15,7 @@ WORD = 4
 class StoredSamples:
     """A thread's results as they are stored: float32, integers, or words of `in_unit` samples of 8 bit."""
 
-    code: Code
+    code: CudaCode
     units: list[Value]
     itemsize: int
     in_unit: int = 1
@@ -70,12 +70,12 @@ def row_pointers(first: Value, pitch: Value, rows: int) -> list[Value]:
     return list(accumulate([first] + [pitch] * (rows - 1)))
 
 
-def stored_words(code: Code, words: list[Value]) -> StoredSamples:
+def stored_words(code: CudaCode, words: list[Value]) -> StoredSamples:
     """Return words of four samples of 8 bit as what is stored."""
     return StoredSamples(code, words, 1, WORD)
 
 
-def stored_samples(code: Code, values: list[Value], itemsize: int) -> StoredSamples:
+def stored_samples(code: CudaCode, values: list[Value], itemsize: int) -> StoredSamples:
     """Return whole fours of float32 as samples of `itemsize` bytes: fewer than 4 are unsigned integers."""
     if itemsize == 4:
         return StoredSamples(code, values, itemsize)

@@ -1,33 +1,37 @@
-"""What the kernels share: the grid of T x T blocks over C, and the one pass with its arguments."""
+"""What the kernels share: the grid of T x T blocks over P, and the one pass with its arguments."""
 
 from collections.abc import Callable
+from typing import Any
 
-from engine.device.launches import Kernel, Launch, Operand, Pass, Prepared
-from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
+from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Prepared
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import SharedBytes, blocks_along
+from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.tile import refuse_tile
+from engine.tasks.product.variants import MatmulVariant
 from engine.variants.kernel_types import type_of
 from engine.variants.matmul.operands import Matrix
 
-Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
 
+def cuda_variant(
+    kernel_of: Callable[[Block], Kernel], shared_bytes: SharedBytes = lambda block: 0, **traits: Any
+) -> MatmulVariant:
+    """Return the variant of a kernel that takes M, N and P, a thread per element of P.
 
-def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:
-    """Return the launch of one thread per element of P: x along columns, y along rows."""
-    grid = (blocks_along(product.columns, block.x), blocks_along(product.rows, block.y), 1)
-    return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
+    `shared_bytes` gives the static shared memory of a block.
+    """
 
+    def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
+        # x along columns, y along rows.
+        grid = (blocks_along(product.columns, block.x), blocks_along(product.rows, block.y), 1)
+        return (Launch(grid, (block.x, block.y, 1), shared_bytes(block)),)
 
-def one_pass(name: str, kernel: Kernel, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
-    """Return the one pass of a kernel that takes M, N and P."""
-    matrix = type_of("float32", 2)
-    (launch,) = launches
-    arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)
-    return (Pass(name, kernel, (matrix, matrix, matrix), launch, arguments),)
-
-
-def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Prepared]:
-    """Return the `prepare` of a variant that consists of these passes."""
+    def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
+        kernel, matrix = kernel_of(block), type_of("float32", 2)
+        arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)
+        (launch,) = plan(product, block)
+        return (Pass(kernel.py_func.__name__, kernel, (matrix, matrix, matrix), launch, arguments),)
 
     def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
         # The variants are listed without Numba.
@@ -35,4 +39,9 @@ def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Pr
 
         return PreparedProduct(passes(product, constant, block))
 
-    return prepare
+    def refuse(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
+        return refuse_tile(product, block, limits, shared_bytes)
+
+    return MatmulVariant(
+        device=DeviceKind.CUDA, prepare=prepare, plan=plan, unsupported=refuse, passes=passes, **traits
+    )

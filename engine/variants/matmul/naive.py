@@ -17,33 +17,19 @@ matrices whose width is a multiple of the tile).
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block
 from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import refuse_tile
-from engine.tasks.product.variants import MatmulVariant
 from engine.tasks.product.work import product_work
-from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
+from engine.variants.matmul.grid import cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
 
 
-def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, one thread per element of P, no shared memory."""
-    return one_launch(product, block)
-
-
 def work(product: MatrixProduct, block: Block) -> Work:
     """Return the work: an element of M and one of N from global memory for each multiply-add."""
     return product_work(product, global_loads=2 * product.multiply_adds)
-
-
-def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block or the grid is illegal, or None."""
-    return refuse_tile(product, block, limits)
 
 
 def roundings(product: MatrixProduct, block: Block) -> int:
@@ -68,20 +54,11 @@ def kernel():
     return matmul_naive
 
 
-def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass("matmul_naive", kernel(), plan(product, block))
-
-
-VARIANT = MatmulVariant(
+VARIANT = cuda_variant(
+    lambda block: kernel(),
     key="matmul-naive",
     title="Naive product",
-    device=DeviceKind.CUDA,
     idea="One thread per element of P, which reads its row of M and its column of N from global memory.",
-    prepare=prepare_product(passes),
     roundings=roundings,
-    plan=plan,
     work=work,
-    unsupported=unsupported,
-    passes=passes,
 )

@@ -22,17 +22,13 @@ guards that its slides ask for.
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import refuse_tile
-from engine.tasks.product.variants import MatmulVariant
 from engine.tasks.product.work import product_work
-from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
+from engine.variants.matmul.grid import cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -41,11 +37,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 def shared_bytes(block: Block) -> int:
     """Return the bytes of a tile of M and a tile of N."""
     return 2 * block.threads * FLOAT_BYTES
-
-
-def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
-    """Return one launch with both tiles in shared memory."""
-    return one_launch(product, block, shared_bytes(block))
 
 
 def work(product: MatrixProduct, block: Block) -> Work:
@@ -64,11 +55,6 @@ def work(product: MatrixProduct, block: Block) -> Work:
         shared_loads=2 * multiply_adds,
         shared_stores=2 * across * down * phases * block.threads,
     )
-
-
-def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the tile or the grid is illegal, or None."""
-    return refuse_tile(product, block, limits, shared_bytes)
 
 
 def roundings(product: MatrixProduct, block: Block) -> int:
@@ -118,20 +104,12 @@ def kernel(tile: int):
     return matmul_tiled
 
 
-def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass("matmul_tiled", kernel(block.x), plan(product, block))
-
-
-VARIANT = MatmulVariant(
+VARIANT = cuda_variant(
+    lambda block: kernel(block.x),
+    shared_bytes,
     key="matmul-tiled",
     title="Tiled product, shared memory",
-    device=DeviceKind.CUDA,
     idea="In each phase the block loads tiles of M and N into shared memory; each element serves T threads.",
-    prepare=prepare_product(passes),
     roundings=roundings,
-    plan=plan,
     work=work,
-    unsupported=unsupported,
-    passes=passes,
 )

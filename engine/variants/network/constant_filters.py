@@ -20,14 +20,14 @@ were not sure whether the constant memory was large enough to fit all filters".
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Launch, Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.network.layer_kernels import TILE, array_types, map_launch, refuse_batch
+from engine.variants.network.layer_kernels import TILE, map_launch, refuse_batch
 from engine.variants.network.passes import CONNECTED, Step, convolution, maps_after, matrix, pool, stage
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -99,14 +99,19 @@ def _work(problem: ForwardPass) -> LayerWork:
     return LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)
 
 
-def _made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-    filters = matrix(weights.convolution_1)
-    arguments = (Operand.IMAGE, filters, maps_after(problem, "convolution-1"))
-    constant = (WEIGHTS, filters.reshape(-1))
-    return Pass("convolution-1", kernel(problem.first), array_types(4, 2, 4), launch, arguments, constant)
-
-
-STEPS = (Step(_launch, _work, _made), pool(1), convolution(2), pool(2), *CONNECTED)
+FIRST = Step(
+    "convolution-1",
+    _launch,
+    _work,
+    lambda problem: kernel(problem.first),
+    lambda problem, weights: (
+        Operand.IMAGE,
+        matrix(weights.convolution_1),
+        maps_after(problem, "convolution-1"),
+    ),
+    lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)),
+)
+STEPS = (FIRST, pool(1), convolution(2), pool(2), *CONNECTED)
 
 VARIANT = stage(
     STEPS,

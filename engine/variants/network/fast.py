@@ -19,24 +19,20 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import REGISTERS as REGISTERS_PER_BLOCK
-from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
+from engine.device.launches import Between, Launch, Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
-from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
-from engine.tasks.network.work import LayerWork, network_work
-from engine.variants.kernel_types import type_of
-from engine.variants.network.layer_kernels import array_types
-from engine.variants.network.passes import prepare_layers
+from engine.tasks.network.work import LayerWork
+from engine.variants.network.passes import Step, filters_of, linear, stage
 from engine.variants.network.tile_shape import (
     ACROSS,
     ROWS,
@@ -99,16 +95,6 @@ def connected_launch(batch: int, shape: ConnectedShape) -> Launch:
     return Launch(grid, (shape.lanes, shape.slices, 1), shape.shared_bytes)
 
 
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return the three launches."""
-    first, second, connected = shapes(problem)
-    return (
-        convolution_launch(problem.batch, first),
-        convolution_launch(problem.batch, second),
-        connected_launch(problem.batch, connected),
-    )
-
-
 def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
     blocks = blocks_along(batch, shape.drawings) * shape.map_blocks
     cells = batch * shape.map_blocks * shape.channels * shape.side**2
@@ -138,21 +124,9 @@ def _connected_work(batch: int, shape: ConnectedShape) -> LayerWork:
     )
 
 
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of the three launches, zeros that fill blocks up included."""
-    first, second, connected = shapes(problem)
-    return network_work(
-        problem,
-        _convolution_work(problem.batch, first),
-        _convolution_work(problem.batch, second),
-        _connected_work(problem.batch, connected),
-        picture_loads=problem.batch * first.map_blocks * problem.side**2,
-    )
-
-
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
     """Return why a launch has more threads or shared memory than the device allows, or None."""
-    for launch in plan(problem, block):
+    for launch in (step.launch(problem) for step in STEPS):
         threads = launch.block[0] * launch.block[1]
         if threads > limits.max_threads or launch.shared_bytes > limits.shared_bytes:
             short = f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory"
@@ -313,50 +287,57 @@ def packed_hidden(weights: Floats, shape: ConnectedShape) -> Floats:
     return packed
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return the three launches."""
-    first, second, connected = shapes(problem)
-    batch = problem.batch
-    pooled_1 = Between("pool-1", (batch * problem.first * problem.first_pooled**2,))
-    pooled_2 = Between("pool-2", (batch * problem.linear,))
-    vectors = Between("pool-2", (batch, problem.linear))
-    maps, flat, matrix = array_types(4, 1, 2)
-    count = type_of("int64")
-    launches = plan(problem, block)
-    return (
-        Pass(
-            "convolution-1 + pool-1",
-            convolution_kernel(first),
-            (maps, matrix, count, flat),
-            launches[0],
-            (Operand.IMAGE, packed_filters(weights.convolution_1, first), batch, pooled_1),
-        ),
-        Pass(
-            "convolution-2 + pool-2",
-            convolution_kernel(second),
-            (flat, matrix, count, flat),
-            launches[1],
-            (pooled_1, packed_filters(weights.convolution_2, second), batch, pooled_2),
-        ),
-        Pass(
-            "hidden + output",
-            connected_kernel(connected),
-            (matrix, matrix, matrix, matrix),
-            launches[2],
-            (vectors, packed_hidden(weights.hidden, connected), weights.output, Operand.OUT),
-        ),
+def _averages(problem: ForwardPass, number: int) -> Between:
+    """Return the averages of pool 1 or 2 as a flat array."""
+    values = problem.first * problem.first_pooled**2 if number == 1 else problem.linear
+    return Between(f"pool-{number}", (problem.batch * values,))
+
+
+def _convolution(number: int) -> Step:
+    """Return convolution 1 or 2 with its pool."""
+    at = number - 1
+
+    def shape(problem: ForwardPass) -> ConvolutionShape:
+        return shapes(problem)[:2][at]
+
+    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
+        before = Operand.IMAGE if number == 1 else _averages(problem, 1)
+        packed = packed_filters(filters_of(weights, number), shape(problem))
+        return before, packed, problem.batch, _averages(problem, number)
+
+    return Step(
+        f"convolution-{number} + pool-{number}",
+        lambda problem: convolution_launch(problem.batch, shape(problem)),
+        lambda problem: _convolution_work(problem.batch, shape(problem)),
+        lambda problem: convolution_kernel(shape(problem)),
+        arguments,
     )
 
 
-VARIANT = NetworkVariant(
+STEPS = (
+    _convolution(1),
+    _convolution(2),
+    Step(
+        "hidden + output",
+        lambda problem: connected_launch(problem.batch, shapes(problem)[2]),
+        lambda problem: _connected_work(problem.batch, shapes(problem)[2]),
+        lambda problem: connected_kernel(shapes(problem)[2]),
+        lambda problem, weights: (
+            linear(problem),
+            packed_hidden(weights.hidden, shapes(problem)[2]),
+            weights.output,
+            Operand.OUT,
+        ),
+    ),
+)
+
+VARIANT = stage(
+    STEPS,
     key="network-fast",
     title="Sums in registers, pools in their stores",
-    device=DeviceKind.CUDA,
     idea="Three launches: threads keep 2 × 8 outputs of several maps in registers, pool them there and store "
     "the averages alone; both connected layers in one block.",
-    prepare=prepare_layers(passes),
-    plan=plan,
-    work=work,
     unsupported=unsupported,
-    passes=passes,
+    picture_loads=lambda problem: problem.batch * shapes(problem)[0].map_blocks * problem.side**2,
+    roundings=lambda terms: terms,
 )

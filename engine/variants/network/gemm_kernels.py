@@ -7,14 +7,14 @@ counted drawing after drawing over the whole batch. A phase is an input map: 25 
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Pass
+from engine.device.launches import Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.network.layer_kernels import array_types, refuse_batch
+from engine.variants.network.layer_kernels import refuse_batch
 from engine.variants.network.passes import (
     CONNECTED,
     Step,
@@ -128,17 +128,17 @@ def kernel():
 
 def convolution(number: int) -> Step:
     """Return convolution 1 or 2 as a product of matrices."""
-    at = 2 * number - 2
-
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        key, filters = problem.layers[at].key, matrix(filters_of(weights, number))
-        arguments = (maps_before(problem, number), filters, maps_after(problem, key))
-        return Pass(key, kernel(), array_types(4, 2, 4), launch, arguments)
-
+    key, at = f"convolution-{number}", 2 * number - 2
     return Step(
+        key,
         lambda problem: gemm_launch(problem.batch, problem.layers[at]),
         lambda problem: gemm_work(problem.batch, problem.layers[at]),
-        made,
+        lambda problem: kernel(),
+        lambda problem, weights: (
+            maps_before(problem, number),
+            matrix(filters_of(weights, number)),
+            maps_after(problem, key),
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -53,16 +54,11 @@ CONNECTED_ON_HOST = (_hidden, _output)
 def made_steps(steps: Steps, problem: ForwardPass, weights: Weights) -> tuple[Pass | HostStep, ...]:
     """Return the steps of a stage for a problem."""
     return tuple(
-        step.made(problem, weights, step.launch(problem))
-        if isinstance(step, Step)
-        else step(problem, weights)
-        for step in steps
+        step.made(problem, weights) if isinstance(step, Step) else step(problem, weights) for step in steps
     )
 
 
-def stage_with_host(
-    steps: Steps, *, key: str, title: str, idea: str, printed_s: float | None = None
-) -> NetworkVariant:
+def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
     """Return the stage of which the device computes some layers and the host the others."""
     of_device = [step for step in steps if isinstance(step, Step)]
 
@@ -74,16 +70,13 @@ def stage_with_host(
         return PreparedWithHost(made_steps(steps, problem, weights))
 
     return NetworkVariant(
-        key=key,
-        title=title,
         device=DeviceKind.CUDA,
-        idea=idea,
         prepare=prepare,
         plan=plan_of(of_device),
         work=work_of(of_device),
         passes=passes_of(of_device),
         roundings=roundings_by_parts,
-        printed_s=printed_s,
+        **traits,
     )
 
 

@@ -31,5 +31,4 @@ VARIANT = stage(
     "in shared memory.",
     unsupported=unsupported,
     picture_loads=picture_loads,
-    printed_s=4.0,
 )

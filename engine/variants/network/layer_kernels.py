@@ -9,7 +9,7 @@ The linearisation has no kernel (but in `network-linearised`): a pool stores eac
 vector has it, map after map, row after row.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
@@ -19,7 +19,6 @@ from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.kernel_types import type_of
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
@@ -189,11 +188,6 @@ def connected_kernel(rectifies: bool):
         results[drawing, output] = total
 
     return connect
-
-
-def array_types(*axes: int) -> tuple[Any, ...]:
-    """Return the types of dense float32 arrays of so many axes each."""
-    return tuple(type_of("float32", count) for count in axes)
 
 
 def roundings_by_parts(terms: int) -> int:

@@ -19,11 +19,10 @@ single output element", and Conclusion, 4: "so that a kernel launch was saved".
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, Launch, Pass
+from engine.device.launches import Between
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.network.layer_kernels import array_types, value_launch
+from engine.variants.network.layer_kernels import value_launch
 from engine.variants.network.passes import OUTPUT, Step, convolution, hidden, maps_after, pool, stage
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -59,12 +58,13 @@ def _work(problem: ForwardPass) -> LayerWork:
     return LayerWork(loads=values, stores=values)
 
 
-def _made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-    arguments = (maps_after(problem, "pool-2"), vector(problem))
-    return Pass("linearisation", linearise_kernel(), array_types(4, 2), launch, arguments)
-
-
-LINEARISATION = Step(lambda problem: value_launch(problem.batch, problem.linear), _work, _made)
+LINEARISATION = Step(
+    "linearisation",
+    lambda problem: value_launch(problem.batch, problem.linear),
+    _work,
+    lambda problem: linearise_kernel(),
+    lambda problem, weights: (maps_after(problem, "pool-2"), vector(problem)),
+)
 STEPS = (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(vector), OUTPUT)
 
 

@@ -24,5 +24,4 @@ VARIANT = stage(
     key="network-connected",
     title="Parallel fully connected",
     idea="A thread for each value of the connected layers, too: the whole network runs on the device.",
-    printed_s=9.0,
 )

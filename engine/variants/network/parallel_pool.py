@@ -28,5 +28,4 @@ VARIANT = stage_with_host(
     title="Parallel pool, linearised",
     idea="A thread for each average of both pools; the second one stores each where the linear vector has "
     "it. The host does the connected layers.",
-    printed_s=40.0,
 )

@@ -1,11 +1,11 @@
 """The steps that stages are made of: a layer each, with the arrays between them. Numba when called."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
@@ -14,17 +14,34 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
+from engine.variants.kernel_types import argument_type, type_of
 from engine.variants.network import layer_kernels as kernels
 
 Passes = Callable[[ForwardPass, Weights, Block], tuple[Pass, ...]]
 
 
 class Step(NamedTuple):
-    """A launch of a stage, such as that of a layer: how large it is, its work, and its pass."""
+    """A launch of a stage: the keys of its layers, how large it is, its work, its kernel with its arguments.
 
+    Where the kernel has constant memory, `constant` gives its name and what is copied there.
+    """
+
+    name: str
     launch: Callable[[ForwardPass], Launch]
     work: Callable[[ForwardPass], LayerWork]
-    made: Callable[[ForwardPass, Weights, Launch], Pass]
+    kernel: Callable[[ForwardPass], Kernel]
+    arguments: Callable[[ForwardPass, Weights], tuple[Any, ...]]
+    constant: Callable[[Weights], tuple[str, Floats] | None] = lambda weights: None
+
+    def made(self, problem: ForwardPass, weights: Weights) -> Pass:
+        """Return the pass; its types follow from the arguments."""
+        kernel, arguments = self.kernel(problem), self.arguments(problem, weights)
+        axes = {Operand.IMAGE: 4, Operand.OUT: 2}
+        signature = tuple(
+            type_of("float32", axes[one]) if isinstance(one, Operand) else argument_type(one)
+            for one in arguments
+        )
+        return Pass(self.name, kernel, signature, self.launch(problem), arguments, self.constant(weights))
 
 
 def maps_after(problem: ForwardPass, key: str) -> Between:
@@ -50,78 +67,65 @@ def filters_of(weights: Weights, number: int) -> Floats:
 
 def convolution(number: int) -> Step:
     """Return convolution 1 or 2, a thread per output."""
-    at = 2 * number - 2
-
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        key = problem.layers[at].key
-        filters = filters_of(weights, number)
-        arguments = (maps_before(problem, number), filters, maps_after(problem, key))
-        return Pass(key, kernels.convolution_kernel(), kernels.array_types(4, 4, 4), launch, arguments)
-
+    key, at = f"convolution-{number}", 2 * number - 2
     return Step(
+        key,
         lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
         lambda problem: kernels.convolution_work(problem.batch, problem.layers[at]),
-        made,
+        lambda problem: kernels.convolution_kernel(),
+        lambda problem, weights: (
+            maps_before(problem, number),
+            filters_of(weights, number),
+            maps_after(problem, key),
+        ),
     )
 
 
 def pool(number: int) -> Step:
     """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
-    at = 2 * number - 1
-
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        arguments = tuple(maps_after(problem, problem.layers[one].key) for one in (at - 1, at))
-        return Pass(f"pool-{number}", kernels.pool_kernel(), kernels.array_types(4, 4), launch, arguments)
-
+    key, at = f"pool-{number}", 2 * number - 1
     return Step(
+        key,
         lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
         lambda problem: kernels.pool_work(problem.batch, problem.layers[at]),
-        made,
+        lambda problem: kernels.pool_kernel(),
+        lambda problem, weights: (maps_after(problem, f"convolution-{number}"), maps_after(problem, key)),
     )
 
 
 def fused(number: int) -> Step:
     """Return convolution 1 or 2 with its pool: a thread per average."""
     at = 2 * number - 1
-
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        before, after = maps_before(problem, number), maps_after(problem, f"pool-{number}")
-        name, arguments = (
-            f"convolution-{number} + pool-{number}",
-            (before, filters_of(weights, number), after),
-        )
-        return Pass(name, kernels.fused_kernel(), kernels.array_types(4, 4, 4), launch, arguments)
-
     return Step(
+        f"convolution-{number} + pool-{number}",
         lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
         lambda problem: kernels.fused_work(problem.batch, *problem.layers[at - 1 : at + 1]),
-        made,
+        lambda problem: kernels.fused_kernel(),
+        lambda problem, weights: (
+            maps_before(problem, number),
+            filters_of(weights, number),
+            maps_after(problem, f"pool-{number}"),
+        ),
     )
 
 
 def hidden(values: Callable[[ForwardPass], Between] = linear) -> Step:
     """Return the hidden layer, a thread per value; `values` is what it takes."""
-
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        arguments = (values(problem), weights.hidden, maps_after(problem, "hidden"))
-        return Pass("hidden", kernels.connected_kernel(True), kernels.array_types(2, 2, 2), launch, arguments)
-
     return Step(
+        "hidden",
         lambda problem: kernels.value_launch(problem.batch, problem.hidden),
         lambda problem: kernels.connected_work(problem.batch, problem.layers[4]),
-        made,
+        lambda problem: kernels.connected_kernel(True),
+        lambda problem, weights: (values(problem), weights.hidden, maps_after(problem, "hidden")),
     )
 
 
-def _output(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-    arguments = (maps_after(problem, "hidden"), weights.output, Operand.OUT)
-    return Pass("output", kernels.connected_kernel(False), kernels.array_types(2, 2, 2), launch, arguments)
-
-
 OUTPUT = Step(
+    "output",
     lambda problem: kernels.value_launch(problem.batch, problem.classes),
     lambda problem: kernels.connected_work(problem.batch, problem.layers[5]),
-    _output,
+    lambda problem: kernels.connected_kernel(False),
+    lambda problem, weights: (maps_after(problem, "hidden"), weights.output, Operand.OUT),
 )
 """The output layer, a thread per score."""
 CONNECTED = (hidden(), OUTPUT)
@@ -149,13 +153,19 @@ def work_of(
 
 def passes_of(steps: Sequence[Step]) -> Passes:
     """Return the `passes` of a stage that consists of these steps."""
-    return lambda problem, weights, block: tuple(
-        step.made(problem, weights, step.launch(problem)) for step in steps
-    )
+    return lambda problem, weights, block: tuple(step.made(problem, weights) for step in steps)
 
 
-def prepare_layers(passes: Passes) -> Callable[[ForwardPass, Weights, Block], Prepared]:
-    """Return the `prepare` of a stage that consists of these passes."""
+def stage(
+    steps: Sequence[Step],
+    *,
+    unsupported: Callable[[ForwardPass, Weights, Block, Limits], Refusal | None] = kernels.unsupported,
+    picture_loads: Callable[[ForwardPass], int] = first_loads,
+    roundings: Callable[[int], int] = kernels.roundings_by_parts,
+    **traits: Any,
+) -> NetworkVariant:
+    """Return the stage that consists of these steps, all of them on the device."""
+    passes = passes_of(steps)
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
         # The variants are listed without Numba.
@@ -163,35 +173,15 @@ def prepare_layers(passes: Passes) -> Callable[[ForwardPass, Weights, Block], Pr
 
         return PreparedLayers(passes(problem, weights, block))
 
-    return prepare
-
-
-def stage(
-    steps: Sequence[Step],
-    *,
-    key: str,
-    title: str,
-    idea: str,
-    unsupported: Callable[[ForwardPass, Weights, Block, Limits], Refusal | None] = kernels.unsupported,
-    picture_loads: Callable[[ForwardPass], int] = first_loads,
-    printed_s: float | None = None,
-    remark: str = "",
-) -> NetworkVariant:
-    """Return the stage that consists of these steps, all of them on the device."""
-    passes = passes_of(steps)
     return NetworkVariant(
-        key=key,
-        title=title,
         device=DeviceKind.CUDA,
-        idea=idea,
-        prepare=prepare_layers(passes),
+        prepare=prepare,
         plan=plan_of(steps),
         work=work_of(steps, picture_loads),
         unsupported=unsupported,
         passes=passes,
-        roundings=kernels.roundings_by_parts,
-        printed_s=printed_s,
-        remark=remark,
+        roundings=roundings,
+        **traits,
     )
 
 

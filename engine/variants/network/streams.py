@@ -68,6 +68,5 @@ VARIANT = NetworkVariant(
     passes=passes,
     roundings=roundings_by_parts,
     pinned_drawings=True,
-    printed_s=2.0,
     remark="Its kernel time includes the copies in, which run beside the kernels (the host's clock).",
 )

@@ -17,14 +17,14 @@ Source: ECE408 final report "CUCUDA", Optimizations, 1: "Memory accesses were no
 threads in the thread block did not access adjacent elements in the memory".
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, Launch, Pass
+from engine.device.launches import Between
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import TILE, array_types
+from engine.variants.network.layer_kernels import TILE
 from engine.variants.network.passes import CONNECTED, Step, stage
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -102,25 +102,23 @@ def _maps_after(problem: ForwardPass, at: int) -> Between:
 
 
 def _convolution(number: int) -> Step:
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
         before = one.maps_before(problem, 1) if number == 1 else _maps_after(problem, 1)
-        at = 2 * number - 2
-        arguments = (before, one.filters_of(weights, number), _maps_after(problem, at))
-        kernel = convolution_kernel(number == 1)
-        return Pass(problem.layers[at].key, kernel, array_types(4, 4, 4), launch, arguments)
+        return before, one.filters_of(weights, number), _maps_after(problem, 2 * number - 2)
 
-    return one.convolution(number)._replace(made=made)
+    step = one.convolution(number)
+    return step._replace(kernel=lambda problem: convolution_kernel(number == 1), arguments=arguments)
 
 
 def _pool(number: int) -> Step:
-    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
         at = 2 * number - 1
         # The linear vector, map after map as the hidden layer's weights are.
         after = _maps_after(problem, at) if number == 1 else one.maps_after(problem, "pool-2")
-        arguments = (_maps_after(problem, at - 1), after)
-        return Pass(f"pool-{number}", pool_kernel(number == 2), array_types(4, 4), launch, arguments)
+        return _maps_after(problem, at - 1), after
 
-    return one.pool(number)._replace(made=made)
+    step = one.pool(number)
+    return step._replace(kernel=lambda problem: pool_kernel(number == 2), arguments=arguments)
 
 
 STEPS = (_convolution(1), _pool(1), _convolution(2), _pool(2), *CONNECTED)

@@ -20,7 +20,7 @@ Processors, chapter "Application case study: machine learning", unrolling of the
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, Launch, Pass
+from engine.device.launches import Between, Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
@@ -29,10 +29,9 @@ from engine.image import budget
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.kernel_types import type_of
 from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
 from engine.variants.network.gemm_kernels import convolution as gemm_convolution
-from engine.variants.network.layer_kernels import array_types, refuse_batch
+from engine.variants.network.layer_kernels import refuse_batch
 from engine.variants.network.passes import (
     CONNECTED,
     Step,
@@ -166,22 +165,29 @@ def _convolution(number: int) -> tuple[Step, Step]:
     """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
     at = 2 * number - 2
 
-    def unrolling(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        layer = problem.layers[at]
-        arguments = (maps_before(problem, number), layer.shape[1], _matrix_of(problem, number))
-        signature = (type_of("float32", 4), type_of("int64"), type_of("float32", 2))
-        return Pass(f"unroll for {layer.key}", unroll_kernel(), signature, launch, arguments)
-
-    def product(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        key, filters = problem.layers[at].key, matrix(filters_of(weights, number))
-        arguments = (_matrix_of(problem, number), filters, maps_after(problem, key))
-        return Pass(key, product_kernel(), array_types(2, 2, 4), launch, arguments)
-
     def work(problem: ForwardPass) -> LayerWork:
         return LayerWork(loads=_cells(problem, number), stores=_cells(problem, number))
 
-    unroll = Step(lambda problem: unroll_launch(problem, number), work, unrolling)
-    return unroll, gemm_convolution(number)._replace(made=product)
+    unroll = Step(
+        f"unroll for convolution-{number}",
+        lambda problem: unroll_launch(problem, number),
+        work,
+        lambda problem: unroll_kernel(),
+        lambda problem, weights: (
+            maps_before(problem, number),
+            problem.layers[at].shape[1],
+            _matrix_of(problem, number),
+        ),
+    )
+    product = gemm_convolution(number)._replace(
+        kernel=lambda problem: product_kernel(),
+        arguments=lambda problem, weights: (
+            _matrix_of(problem, number),
+            matrix(filters_of(weights, number)),
+            maps_after(problem, f"convolution-{number}"),
+        ),
+    )
+    return unroll, product
 
 
 STEPS = (*_convolution(1), pool(1), *_convolution(2), pool(2), *CONNECTED)

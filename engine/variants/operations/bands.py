@@ -23,6 +23,11 @@ BANDS_PER_WORKER = 4
 Arguments = Callable[[int], tuple[object, ...]]
 
 
+def flat(array: np.ndarray) -> np.ndarray:
+    """Return rows of samples, (H, W x C)."""
+    return np.ascontiguousarray(array).reshape(len(array), -1)
+
+
 class Bands:
     """A compiled function that takes (picture, out, first row, last row, rows of a band, ..., task).
 
@@ -30,47 +35,63 @@ class Bands:
 
     Parameters
     ----------
+    problem : OperationProblem
     function : MachineFunction
-    source, target : ndarray
-        Of the types and axes that the function gets; nothing of them is read.
-    rows : int
-        Rows that are cut into bands.
     steps : int
         Work of one row, in steps of about a nanosecond.
     arguments : callable of int
         Returns the other arguments for so many workers, buffers among them.
+    rows : int, optional
+        Rows that are cut into bands; by default the picture's.
+    source_of, target_of : callable of ndarray
+        Return the arrays that the function gets, of picture and result.
+    dtype : str, optional
+        The type of what is written, where it is not the result's.
     """
 
     def __init__(
         self,
+        problem: OperationProblem,
         function: MachineFunction,
-        source: np.ndarray,
-        target: np.ndarray,
-        rows: int,
         steps: int,
         arguments: Arguments = lambda workers: (),
+        *,
+        rows: int | None = None,
+        source_of: Callable[[np.ndarray], np.ndarray] = flat,
+        target_of: Callable[[np.ndarray], np.ndarray] = flat,
+        dtype: str | None = None,
     ) -> None:
-        self._function, self._types, self._rows = function, (source, target), rows
-        self.workers = workers_for(rows * steps, launch_cores())
-        self._band = max(1, min(MOST_ROWS, rows // (self.workers * BANDS_PER_WORKER)))
+        self._function, self._rows = function, problem.height if rows is None else rows
+        self._source_of, self._target_of = source_of, target_of
+        # Their types and axes; nothing of them is read.
+        self._types = (
+            source_of(np.empty((1, 1, 1), problem.dtype)),
+            target_of(np.empty((1, 1, 1), dtype or problem.result_dtype)),
+        )
+        self.workers = workers_for(self._rows * steps, launch_cores())
+        self._band = max(1, min(MOST_ROWS, self._rows // (self.workers * BANDS_PER_WORKER)))
         self._rows_per_call = max(self._band * self.workers, STEPS_PER_CALL * self.workers // max(1, steps))
         self._arguments = arguments
         if self.workers > 1:
             compiled()
         self._calls = [self._new_call()]
 
-    def run(
+    def launch(
         self,
-        source: np.ndarray,
-        target: np.ndarray,
+        image: np.ndarray,
+        out: np.ndarray,
+        stream: object = None,
+        *,
         collect: Callable[..., object] = lambda *arguments: None,
         give: Callable[..., object] = lambda *arguments: None,
     ) -> None:
-        """Compute; `collect` gets the other arguments then, in which the function may have left something.
+        """Compute on all cores; return when it is done.
 
-        `give` gets them before, to put something in. `collect` has to leave them as it found them first:
-        another launch takes them over.
+        `collect` gets the other arguments then, in which the function may have left something, and has to
+        leave them as it found them first: another launch takes them over. `give` gets them before, to put
+        something in.
         """
+        source, target = self._source_of(image), self._target_of(out)
         try:
             call, arguments = self._calls.pop()
         except IndexError:
@@ -89,31 +110,6 @@ class Bands:
         arguments = self._arguments(self.workers)
         everything = (*self._types, 0, 0, self._band, *arguments, TASK)
         return SharedCall(self._function, everything, self.workers), arguments
-
-
-class FlatBands:
-    """An operation on rows of samples, (H, W x C), whose result has as many rows."""
-
-    def __init__(
-        self,
-        problem: OperationProblem,
-        function: MachineFunction,
-        steps: int,
-        arguments: Arguments = lambda workers: (),
-    ) -> None:
-        source, target = (np.empty((1, 1), dtype) for dtype in (problem.dtype, problem.result_dtype))
-        self._bands = Bands(function, source, target, problem.height, steps, arguments)
-
-    def launch(
-        self,
-        image: np.ndarray,
-        out: np.ndarray,
-        stream: object = None,
-        give: Callable[..., object] = lambda *arguments: None,
-    ) -> None:
-        """Compute on all cores; return when it is done. `give` puts something into the other arguments."""
-        rows = np.ascontiguousarray(image)
-        self._bands.run(rows.reshape(len(rows), -1), out.reshape(len(out), -1), give=give)
 
 
 def cpu_variant(prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any) -> OperationVariant:

@@ -24,36 +24,23 @@ from engine.variants.operations.dct_tables import WHOLE, filled_shape, samples_o
 FUNCTION = MachineFunction("engine.variants.operations.dct_code", "transform", error_model="numpy")
 
 
-class BlockTransform:
-    """The loops, ready for one problem."""
-
-    def __init__(self, problem: OperationProblem) -> None:
-        rows, columns = filled_shape(problem)
-        arguments = (problem.channels, *tables(problem), WHOLE)
-        self._bands = Bands(
-            FUNCTION,
-            np.empty((1, 1), problem.dtype),
-            np.empty((1, 1), np.float32),
-            rows // SIDE,
-            SIDE * columns * problem.channels * 16,
-            lambda workers: (*arguments, np.zeros((2 * workers, SIDE, SIDE), np.float32)),
-        )
-
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Transform on all cores; return when it is done."""
-        rows = np.ascontiguousarray(image)
-        self._bands.run(rows.reshape(len(rows), -1), out.reshape(len(out), -1))
-
-
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each sample is loaded once, 32 multiply-adds; tables stay in the first cache."""
     samples = samples_of(problem)
     return operation_work(problem, picture_loads=samples, flops=64 * samples)
 
 
-def prepare(problem: OperationProblem, constant: Patch | None) -> BlockTransform:
-    """Return the loops, compiled."""
-    return BlockTransform(problem)
+def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
+    """Return the loops, compiled; a band's rows are rows of blocks."""
+    rows, columns = filled_shape(problem)
+    arguments = (problem.channels, *tables(problem), WHOLE)
+    return Bands(
+        problem,
+        FUNCTION,
+        SIDE * columns * problem.channels * 16,
+        lambda workers: (*arguments, np.zeros((2 * workers, SIDE, SIDE), np.float32)),
+        rows=rows // SIDE,
+    )
 
 
 VARIANT = cpu_variant(

@@ -12,7 +12,7 @@ from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.bands import FlatBands, cpu_variant
+from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.equalise_levels import levels_dtype, levels_of
 from engine.variants.operations.histogram_counts import PartialHistograms, shift_of
 
@@ -30,7 +30,7 @@ class Equalisation:
         self._shape = problem.channels, problem.whole("bins")
         self._counts = PartialHistograms(problem)
         number = problem.whole("bins") if problem.is_float else shift_of(problem)
-        self._bands = FlatBands(
+        self._bands = Bands(
             problem,
             _FLOATS if problem.is_float else _WHOLE,
             2 * problem.width * problem.channels,

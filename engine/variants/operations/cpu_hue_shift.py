@@ -12,7 +12,7 @@ from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.hue_shift import OPERATIONS_PER_PIXEL, shift_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.bands import FlatBands, cpu_variant
+from engine.variants.operations.bands import Bands, cpu_variant
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "hue_shift", error_model="numpy")
 
@@ -22,10 +22,10 @@ def work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_PER_PIXEL * problem.pixels)
 
 
-def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:
+def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     """Return the bands, compiled."""
     arguments = (shift_of(problem), cpu_largest(problem.dtype))
-    return FlatBands(problem, FUNCTION, 20 * problem.width, lambda workers: arguments)
+    return Bands(problem, FUNCTION, 20 * problem.width, lambda workers: arguments)
 
 
 VARIANT = cpu_variant(

@@ -22,26 +22,8 @@ from engine.variants.operations.match_grid import LINES, OPERATIONS_PER_CELL, PO
 FUNCTION = MachineFunction("engine.variants.operations.match_code", "scores", error_model="numpy")
 
 
-class Matching:
-    """The loops, ready for one problem and patch."""
-
-    def __init__(self, problem: OperationProblem, patch: Patch) -> None:
-        weights = np.ascontiguousarray(np.moveaxis(patch.weights, 2, 0))
-        rows, columns, _ = problem.result_shape
-        source, target = np.empty((1, 1, 1), np.float32), np.empty((1, 1), np.float32)
-        self._bands = Bands(
-            FUNCTION,
-            source,
-            target,
-            rows,
-            columns * patch.weights.size,
-            lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
-        )
-
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Compute the scores on all cores; return when it is done."""
-        planes = np.ascontiguousarray(np.moveaxis(image, 2, 0), np.float32)
-        self._bands.run(planes, out[..., 0])
+def _planes(image: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.moveaxis(image, 2, 0), np.float32)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -55,10 +37,20 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-def prepare(problem: OperationProblem, constant: Patch | None) -> Matching:
+def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     """Return the loops, compiled."""
     assert constant is not None
-    return Matching(problem, constant)
+    weights = np.ascontiguousarray(np.moveaxis(constant.weights, 2, 0))
+    rows, columns, _ = problem.result_shape
+    return Bands(
+        problem,
+        FUNCTION,
+        columns * weights.size,
+        lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
+        rows=rows,
+        source_of=_planes,
+        target_of=lambda out: out[..., 0],
+    )
 
 
 VARIANT = cpu_variant(

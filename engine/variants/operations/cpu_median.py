@@ -18,7 +18,7 @@ from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.bands import FlatBands, cpu_variant
+from engine.variants.operations.bands import Bands, cpu_variant
 
 _CODE = "engine.variants.operations.median_code"
 _FUNCTIONS = {
@@ -37,7 +37,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:
+def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     """Return the bands with a few lines for each worker, compiled."""
     size = problem.whole("size")
     length = (problem.width + size - 1) * problem.channels
@@ -46,7 +46,7 @@ def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:
         return problem.channels, np.zeros((workers * size, length), np.float32), problem.is_float
 
     steps = COMPARISONS[size] * problem.width * problem.channels // 4
-    return FlatBands(problem, _FUNCTIONS[size], steps, arguments)
+    return Bands(problem, _FUNCTIONS[size], steps, arguments)
 
 
 VARIANT = cpu_variant(

@@ -14,7 +14,7 @@ from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.bands import FlatBands, cpu_variant
+from engine.variants.operations.bands import Bands, cpu_variant
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "negative", error_model="numpy")
 
@@ -29,11 +29,9 @@ def work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
 
 
-def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:
+def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     """Return the bands, compiled."""
-    return FlatBands(
-        problem, FUNCTION, problem.width * problem.channels, lambda workers: (white_of(problem),)
-    )
+    return Bands(problem, FUNCTION, problem.width * problem.channels, lambda workers: (white_of(problem),))
 
 
 VARIANT = cpu_variant(

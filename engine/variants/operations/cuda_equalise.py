@@ -20,21 +20,17 @@ Steele's ("Data parallel algorithms", 1986).
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, Launch, Pass
+from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.equalise_levels import KEPT, levels_dtype
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.grid import Step, cuda_variant
 from engine.variants.operations.histogram_counts import (
-    clear_launch,
-    clear_pass,
-    count_launch,
-    count_pass,
+    clearing,
+    counting,
     cuda_bin,
-    shared_bytes,
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -43,12 +39,20 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 _SUM_BYTES = 8
 
 
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return four launches: clear the counts, count, make levels, look up."""
+def _counts(problem: OperationProblem) -> Between:
+    return Between("counts", (problem.channels, problem.whole("bins"), 1), "uint32")
+
+
+def _levels(problem: OperationProblem) -> Between:
+    return Between("levels", (problem.channels, problem.whole("bins"), 1), levels_dtype(problem))
+
+
+def _scan_launch(problem: OperationProblem) -> Launch:
     bins = problem.whole("bins")
-    scanning = Launch((problem.channels, 1, 1), (bins, 1, 1), (bins + 1) * _SUM_BYTES)
-    looking_up = launch_over(problem.height, problem.width, problem.channels, block)
-    return clear_launch(problem, block), count_launch(problem, block), scanning, looking_up
+    return Launch((problem.channels, 1, 1), (bins, 1, 1), (bins + 1) * _SUM_BYTES)
+
+
+COUNTING = counting(_counts)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -57,7 +61,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     A channel has samples in more than one bin; NaN is not counted and has no level.
     """
     bins, channels, samples = problem.whole("bins"), problem.channels, problem.samples
-    of_blocks = plan(problem, block)[1].blocks * bins
+    of_blocks = COUNTING.launch(problem, block).blocks * bins
     steps = bins.bit_length() - 1
     # In each step a thread reads its own sum, and one below it if there is one.
     added = sum(bins - (1 << step) for step in range(steps))
@@ -143,26 +147,22 @@ def look_up_kernel(dtype: str, bins: int):
     return look_up
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return all four passes."""
-    bins, (*_, scanning, looking_up) = problem.whole("bins"), plan(problem, block)
-    counts = Between("counts", (problem.channels, bins, 1), "uint32")
-    levels = Between("levels", (problem.channels, bins, 1), levels_dtype(problem))
-    scan = levels_kernel(bins, int(problem.full_scale), problem.is_float)
-    mapping = look_up_kernel(problem.dtype, bins)
-    return (
-        clear_pass(problem, block, counts),
-        count_pass(problem, block, counts),
-        pass_of(problem, scan, scanning, counts, target=levels),
-        pass_of(problem, mapping, looking_up, problem.width, levels),
-    )
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    clearing(_counts),
+    COUNTING,
+    Step(
+        lambda problem, block: levels_kernel(
+            problem.whole("bins"), int(problem.full_scale), problem.is_float
+        ),
+        arguments=lambda problem, patch: (_counts(problem),),
+        target=_levels,
+        own_launch=_scan_launch,
+    ),
+    Step(
+        lambda problem, block: look_up_kernel(problem.dtype, problem.whole("bins")),
+        arguments=lambda problem, patch: (problem.width, _levels(problem)),
+    ),
     work=work,
-    shared_bytes=shared_bytes,
     key="cuda-equalise",
     title="Count and scan",
     operation="equalise",

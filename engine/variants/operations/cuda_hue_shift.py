@@ -15,23 +15,16 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operati
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.hue_shift import OPERATIONS_PER_PIXEL, shift_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.grid import Step, cuda_variant, pixels
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result
     from engine.device.numba_cuda import cuda, float32
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per pixel."""
-    return (launch_over(problem.height, problem.width, 1, block),)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -75,15 +68,12 @@ def kernel(dtype: str):
     return hue_shift
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    (launch,) = plan(problem, block)
-    return (pass_of(problem, kernel(problem.dtype), launch, problem.width, shift_of(problem)),)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    Step(
+        lambda problem, block: kernel(problem.dtype),
+        pixels,
+        lambda problem, patch: (problem.width, shift_of(problem)),
+    ),
     work=work,
     key="cuda-hue-shift",
     title="Thread per pixel",

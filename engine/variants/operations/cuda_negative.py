@@ -16,21 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.grid import Step, cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per sample, channels along z."""
-    return (launch_over(problem.height, problem.width, problem.channels, block),)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -54,14 +47,8 @@ def kernel(dtype: str):
     return negate
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return (pass_of(problem, kernel(problem.dtype), plan(problem, block)[0], problem.width),)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    Step(lambda problem, block: kernel(problem.dtype)),
     work=work,
     key="cuda-negative",
     title="Thread per sample",

@@ -18,23 +18,15 @@ definition of the transform.
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.dct_tables import WHOLE, filled_shape, rows_of, samples_of, tables
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.dct_tables import WHOLE, coefficients, dct_arguments, samples_of
+from engine.variants.operations.grid import Step, cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return two launches: to coefficients, and back."""
-    launch = launch_over(*filled_shape(problem), problem.channels, block)
-    return launch, launch
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -101,18 +93,10 @@ def back_kernel():
     return to_samples
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return both passes."""
-    there, back = plan(problem, block)
-    given = (*tables(problem), problem.width, filled_shape(problem)[1])
-    return pass_of(problem, kernel(), there, *given), pass_of(problem, back_kernel(), back, *given)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    Step(lambda problem, block: kernel(), coefficients, dct_arguments),
+    Step(lambda problem, block: back_kernel(), coefficients, dct_arguments),
     work=work,
-    rows_of=rows_of,
     key="dct-direct",
     title="Direct sums",
     operation="compress",

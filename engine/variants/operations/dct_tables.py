@@ -1,7 +1,10 @@
 """What the ways to compress share: grids over whole blocks of 8 x 8, and the arguments of a kernel."""
 
+from typing import Any
+
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.tasks.operation.compress import basis, filled, middle_of, steps_of
+from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 
 WHOLE = WHOLE_NUMBERS_ONLY  # added and subtracted, it rounds magnitudes below 2^22
@@ -12,9 +15,9 @@ def filled_shape(problem: OperationProblem) -> tuple[int, int]:
     return filled(problem.height), filled(problem.width)
 
 
-def rows_of(problem: OperationProblem) -> int:
-    """Return the rows of threads."""
-    return filled(problem.height)
+def coefficients(problem: OperationProblem) -> tuple[int, int, int]:
+    """Return rows, columns and layers of a thread per coefficient."""
+    return *filled_shape(problem), problem.channels
 
 
 def samples_of(problem: OperationProblem) -> int:
@@ -26,3 +29,8 @@ def samples_of(problem: OperationProblem) -> int:
 def tables(problem: OperationProblem) -> tuple[object, ...]:
     """Return cosines, steps of quantisation, and middle grey."""
     return basis(), steps_of(problem), middle_of(problem)
+
+
+def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[Any, ...]:
+    """Return the arguments of a kernel: the tables, the width, and the columns of the coefficients."""
+    return *tables(problem), problem.width, filled(problem.width)

@@ -22,7 +22,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
 from engine.geometry.layout import FLOAT_BYTES
@@ -34,12 +33,11 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.dct_tables import (
     WHOLE,
-    filled_shape,
-    rows_of,
+    coefficients,
+    dct_arguments,
     samples_of,
-    tables,
 )
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of, refuse_launch
+from engine.variants.operations.grid import Step, cuda_variant, refuse_launch
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -50,18 +48,12 @@ def shared_bytes(problem: OperationProblem, block: Block) -> int:
     return (2 * block.threads + SIDE * SIDE) * FLOAT_BYTES
 
 
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch over whole blocks of 8 x 8."""
-    used = shared_bytes(problem, block)
-    return (launch_over(*filled_shape(problem), problem.channels, block, used),)
-
-
 def unsupported(
     problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
 ) -> Refusal | None:
     """Return why the block is illegal, or no multiple of 8 x 8; or None."""
     refusal = refuse_launch(
-        rows_of(problem), block, limits, lambda candidate: shared_bytes(problem, candidate)
+        coefficients(problem)[0], block, limits, lambda candidate: shared_bytes(problem, candidate)
     )
     if refusal is None and block.x % SIDE == 0 and block.y % SIDE == 0:
         return None
@@ -79,7 +71,7 @@ def _nearest(problem: OperationProblem, block: Block, limits: Limits) -> Block |
         max_block_y=limits.max_block_y // SIDE,
     )
     wanted = Block(round(block.x / SIDE), round(block.y / SIDE))
-    least = Block(1, blocks_along(rows_of(problem), MAX_GRID_Y * SIDE))
+    least = Block(1, blocks_along(coefficients(problem)[0], MAX_GRID_Y * SIDE))
     found = nearest_legal(wanted, in_cells, lambda cells: shared_bytes(problem, _in_pixels(cells)), least)
     return None if found is None else _in_pixels(found)
 
@@ -94,7 +86,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     A thread stores its sample, and three values between the sums, in shared memory; each of its four sums
     reads 8 values and 8 cosines there.
     """
-    (launch,) = plan(problem, block)
+    launch = STEP.launch(problem, block)
     threads = launch.blocks * block.threads
     samples = samples_of(problem)
     return operation_work(
@@ -162,17 +154,11 @@ def kernel(block: Block):
     return dct_tiled
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    given = (*tables(problem), problem.width, filled_shape(problem)[1])
-    return (pass_of(problem, kernel(block), plan(problem, block)[0], *given),)
-
+STEP = Step(lambda problem, block: kernel(block), coefficients, dct_arguments, shared_bytes)
 
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    STEP,
     work=work,
-    rows_of=rows_of,
     unsupported=unsupported,
     key="dct-tiled",
     title="Tiles of 8 × 8",

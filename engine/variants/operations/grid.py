@@ -1,7 +1,7 @@
-"""What the kernels of operations share: grids, refusals of blocks, passes with their arguments."""
+"""What the kernels of operations share: launches with their arguments, grids, refusals of blocks."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
@@ -14,13 +14,51 @@ from engine.tasks.operation.variants import DEFAULT_BLOCK, OperationVariant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
 
-Launches = tuple[Launch, ...]
+
+def samples(problem: OperationProblem) -> tuple[int, int, int]:
+    """Return rows, columns and layers of a thread per sample, channels along z."""
+    return problem.height, problem.width, problem.channels
 
 
-def launch_over(rows: int, columns: int, layers: int, block: Block, shared_bytes: int = 0) -> Launch:
-    """Return the launch of a thread per element: x along columns, y along rows, z along layers."""
-    grid = (blocks_along(columns, block.x), blocks_along(rows, block.y), layers)
-    return Launch(grid, (block.x, block.y, 1), shared_bytes)
+def pixels(problem: OperationProblem) -> tuple[int, int, int]:
+    """Return rows, columns and layers of a thread per pixel."""
+    return problem.height, problem.width, 1
+
+
+class Step(NamedTuple):
+    """A launch of an operation, by default of a thread per sample.
+
+    `threads` gives rows, columns and layers of threads, `shared_bytes` what a block takes of shared memory;
+    `own_launch` is in the place of both where the block is not the one that is asked for. The kernel takes
+    the picture, the `arguments`, and what it writes, the `target`.
+    """
+
+    kernel: Callable[[OperationProblem, Block], Kernel]
+    threads: Callable[[OperationProblem], tuple[int, int, int]] = samples
+    arguments: Callable[[OperationProblem, Patch | None], tuple[Any, ...]] = lambda problem, patch: (
+        problem.width,
+    )
+    shared_bytes: Callable[[OperationProblem, Block], int] = lambda problem, block: 0
+    target: Callable[[OperationProblem], Operand | Between] = lambda problem: Operand.OUT
+    own_launch: Callable[[OperationProblem], Launch] | None = None
+
+    def launch(self, problem: OperationProblem, block: Block) -> Launch:
+        """Return the launch: x along columns, y along rows, z along layers."""
+        if self.own_launch is not None:
+            return self.own_launch(problem)
+        rows, columns, layers = self.threads(problem)
+        grid = (blocks_along(columns, block.x), blocks_along(rows, block.y), layers)
+        return Launch(grid, (block.x, block.y, 1), self.shared_bytes(problem, block))
+
+    def made(self, problem: OperationProblem, patch: Patch | None, block: Block) -> Pass:
+        """Return the pass."""
+        kernel, target = self.kernel(problem, block), self.target(problem)
+        arguments = self.arguments(problem, patch)
+        picture, result = type_of(problem.dtype, 3), type_of(problem.result_dtype, 3)
+        written = result if target is Operand.OUT else argument_type(target)
+        signature = (picture, *map(argument_type, arguments), written)
+        everything = (Operand.IMAGE, *arguments, target)
+        return Pass(kernel.py_func.__name__, kernel, signature, self.launch(problem, block), everything)
 
 
 def refuse_launch(
@@ -38,47 +76,30 @@ def refuse_launch(
     return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
 
 
-def pass_of(
-    problem: OperationProblem,
-    kernel: Kernel,
-    launch: Launch,
-    *arguments: Any,
-    target: Operand | Between = Operand.OUT,
-) -> Pass:
-    """Return the pass of a kernel that takes the picture, these arguments, and what it writes."""
-    picture, result = type_of(problem.dtype, 3), type_of(problem.result_dtype, 3)
-    written = result if target is Operand.OUT else argument_type(target)
-    signature = (picture, *map(argument_type, arguments), written)
-    name = kernel.py_func.__name__
-    return Pass(name, kernel, signature, launch, (Operand.IMAGE, *arguments, target))
-
-
 def cuda_variant(
-    passes: Callable[[OperationProblem, Patch | None, Block], tuple[Pass, ...]],
-    *,
-    plan: Callable[[OperationProblem, Block], Launches],
+    *steps: Step,
     work: Callable[[OperationProblem, Block], Work],
-    rows_of: Callable[[OperationProblem], int] = lambda problem: problem.height,
-    shared_bytes: Callable[[OperationProblem, Block], int] = lambda problem, block: 0,
     default_block: Block = DEFAULT_BLOCK,
     unsupported: Callable[..., Refusal | None] | None = None,
     **traits: Any,
 ) -> OperationVariant:
-    """Return the variant of these passes; by default every legal block does.
-
-    `rows_of` gives the rows of threads, and `shared_bytes` what a block takes of shared memory.
-    """
+    """Return the variant of these steps; by default every legal block does."""
 
     def refuse(
         problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
     ) -> Refusal | None:
+        asked = [step for step in steps if step.own_launch is None]
+        rows = max(step.threads(problem)[0] for step in asked)
         return refuse_launch(
-            rows_of(problem), block, limits, lambda candidate: shared_bytes(problem, candidate)
+            rows, block, limits, lambda one: max(step.shared_bytes(problem, one) for step in asked)
         )
+
+    def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+        return tuple(step.made(problem, constant, block) for step in steps)
 
     return OperationVariant(
         device=DeviceKind.CUDA,
-        plan=plan,
+        plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps),
         work=work,
         prepare=prepare_passes(passes),
         passes=passes,

@@ -4,19 +4,20 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 the lecture's shared-memory tiles applied to them.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, Launch, Operand, Pass
+from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.bands import Bands
-from engine.variants.operations.grid import launch_over, pass_of
+from engine.variants.operations.grid import Step
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, int32
@@ -66,41 +67,34 @@ def clear_kernel():
     return clear_counts
 
 
-def clear_launch(problem: OperationProblem, block: Block) -> Launch:
-    """Return the launch of a thread per count."""
-    return launch_over(problem.channels, problem.whole("bins"), 1, block)
+Target = Callable[[OperationProblem], Operand | Between]
 
 
-def clear_pass(problem: OperationProblem, block: Block, target: Operand | Between = Operand.OUT) -> Pass:
-    """Return the pass that sets every count to 0."""
-    launch = clear_launch(problem, block)
-    return pass_of(problem, clear_kernel(), launch, problem.whole("bins"), target=target)
+def clearing(target: Target = lambda problem: Operand.OUT) -> Step:
+    """Return the step that sets every count to 0."""
+    return Step(
+        lambda problem, block: clear_kernel(),
+        lambda problem: (problem.channels, problem.whole("bins"), 1),
+        lambda problem, patch: (problem.whole("bins"),),
+        target=target,
+    )
 
 
 ROWS_PER_THREAD = 16
 """Samples that a thread counts into the bins of its block, one below the other."""
 
 
-def rows_of(problem: OperationProblem) -> int:
-    """Return the rows of threads that count."""
-    return blocks_along(problem.height, ROWS_PER_THREAD)
+def counting(target: Target = lambda problem: Operand.OUT) -> Step:
+    """Return the step that counts in shared memory, and adds each block's counts to those of `target`.
 
-
-def shared_bytes(problem: OperationProblem, block: Block) -> int:
-    """Return the bytes of a block's bins."""
-    return problem.whole("bins") * FLOAT_BYTES
-
-
-def count_launch(problem: OperationProblem, block: Block) -> Launch:
-    """Return the launch of a thread per 16 samples, with a partial histogram for each block."""
-    used = shared_bytes(problem, block)
-    return launch_over(rows_of(problem), problem.width, problem.channels, block, used)
-
-
-def count_pass(problem: OperationProblem, block: Block, target: Operand | Between = Operand.OUT) -> Pass:
-    """Return the pass that counts in shared memory, and adds each block's counts to those of `target`."""
-    counting = count_kernel(problem.dtype, problem.whole("bins"), block)
-    return pass_of(problem, counting, count_launch(problem, block), problem.width, target=target)
+    A thread has 16 samples, a block a partial histogram.
+    """
+    return Step(
+        lambda problem, block: count_kernel(problem.dtype, problem.whole("bins"), block),
+        lambda problem: (blocks_along(problem.height, ROWS_PER_THREAD), problem.width, problem.channels),
+        shared_bytes=lambda problem, block: problem.whole("bins") * FLOAT_BYTES,
+        target=target,
+    )
 
 
 @kernel_factory
@@ -149,22 +143,20 @@ class PartialHistograms:
     def __init__(self, problem: OperationProblem) -> None:
         bins, channels = problem.whole("bins"), problem.channels
         numbers = (channels, bins) if problem.is_float else (channels, bins, shift_of(problem))
-        source, target = np.empty((1, 1), problem.dtype), np.empty((1, 1), np.uint32)
         self._bands = Bands(
+            problem,
             _FLOATS if problem.is_float else _WHOLE,
-            source,
-            target,
-            problem.height,
             2 * problem.width * channels,
             lambda workers: (np.zeros((workers, channels * bins), np.int64), *numbers),
+            target_of=lambda out: out[..., 0],
+            dtype="uint32",
         )
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, and add the cores' counts up."""
-        rows = np.ascontiguousarray(image)
 
         def add_up(counts: np.ndarray, *numbers: int) -> None:
             out[...] = counts.sum(axis=0).reshape(out.shape)
             counts.fill(0)
 
-        self._bands.run(rows.reshape(len(rows), -1), out[..., 0], add_up)
+        self._bands.launch(image, out, collect=add_up)

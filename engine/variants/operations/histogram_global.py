@@ -15,23 +15,15 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
-from engine.variants.operations.histogram_counts import clear_launch, clear_pass, cuda_bin
+from engine.variants.operations.grid import Step, cuda_variant
+from engine.variants.operations.histogram_counts import clearing, cuda_bin
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return two launches: clear the counts, count."""
-    counting = launch_over(problem.height, problem.width, problem.channels, block)
-    return clear_launch(problem, block), counting
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -63,15 +55,9 @@ def kernel(dtype: str, bins: int):
     return count_in_global_memory
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return both passes."""
-    counting = kernel(problem.dtype, problem.whole("bins"))
-    return clear_pass(problem, block), pass_of(problem, counting, plan(problem, block)[1], problem.width)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    clearing(),
+    Step(lambda problem, block: kernel(problem.dtype, problem.whole("bins"))),
     work=work,
     key="histogram-global",
     title="Global atomics",

@@ -16,26 +16,17 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 the lecture's shared-memory tiles applied to them.
 """
 
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant
+from engine.variants.operations.grid import cuda_variant
 from engine.variants.operations.histogram_counts import (
-    clear_launch,
-    clear_pass,
-    count_launch,
-    count_pass,
-    rows_of,
-    shared_bytes,
+    clearing,
+    counting,
 )
 
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return two launches: clear the counts, count."""
-    return clear_launch(problem, block), count_launch(problem, block)
+COUNTING = counting()
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -44,7 +35,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     Each block clears its bins, and reads them again to add them; NaN is not counted.
     """
     bins = problem.whole("bins")
-    blocks = plan(problem, block)[1].blocks
+    blocks = COUNTING.launch(problem, block).blocks
     return operation_work(
         problem,
         picture_loads=problem.samples,
@@ -56,17 +47,10 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return both passes."""
-    return clear_pass(problem, block), count_pass(problem, block)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    clearing(),
+    COUNTING,
     work=work,
-    rows_of=rows_of,
-    shared_bytes=shared_bytes,
     key="histogram-shared",
     title="Shared histograms",
     operation="histogram",

@@ -18,23 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over
-from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
+from engine.variants.operations.grid import Step, cuda_variant
+from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_arguments, positions
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per position."""
-    rows, columns, _ = problem.result_shape
-    return (launch_over(rows, columns, 1, block),)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -90,17 +82,9 @@ def kernel():
     return match_naive
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    assert constant is not None
-    return (match_pass(problem, constant, block, kernel()),)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    Step(lambda problem, block: kernel(), positions, match_arguments),
     work=work,
-    rows_of=rows_of,
     key="match-naive",
     title="Direct sums",
     operation="find-patch",

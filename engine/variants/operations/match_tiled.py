@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over
-from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
+from engine.variants.operations.grid import Step, cuda_variant
+from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_arguments, positions
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -48,12 +46,6 @@ def shared_bytes(problem: OperationProblem, block: Block) -> int:
     return rows * columns * FLOAT_BYTES
 
 
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per position."""
-    rows, columns, _ = problem.result_shape
-    return (launch_over(rows, columns, 1, block, shared_bytes(problem, block)),)
-
-
 def _inside(length: int, positions: int, side: int, tile: int) -> int:
     """Return the cells along one axis that all tiles have inside the picture."""
     return sum(min(tile, length - first) for first in range(0, positions, side))
@@ -66,7 +58,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(
         problem.width, columns, block.x, tile[1]
     )
-    stores = plan(problem, block)[0].blocks * tile[0] * tile[1]
+    stores = STEP.launch(problem, block).blocks * tile[0] * tile[1]
     return operation_work(
         problem,
         picture_loads=2 * loads * problem.channels,
@@ -136,20 +128,16 @@ def kernel(patch_rows: int, patch_columns: int, block: Block):
     return match_tiled
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    assert constant is not None
-    rows, columns, _ = constant.shape
-    used = shared_bytes(problem, block)
-    return (match_pass(problem, constant, block, kernel(rows, columns, block), used),)
-
+STEP = Step(
+    lambda problem, block: kernel(problem.whole("height"), problem.whole("width"), block),
+    positions,
+    match_arguments,
+    shared_bytes,
+)
 
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    STEP,
     work=work,
-    rows_of=rows_of,
-    shared_bytes=shared_bytes,
     key="match-tiled",
     title="Tiled windows",
     operation="find-patch",

@@ -22,23 +22,16 @@ variables transparently assigned: primitives -> registers. Arrays -> local mem".
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.median import BORDER
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.grid import Step, cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32
-
-
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per sample, channels along z."""
-    return (launch_over(problem.height, problem.width, problem.channels, block),)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -90,14 +83,8 @@ def kernel(size: int):
     return median_local
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return (pass_of(problem, kernel(problem.whole("size")), plan(problem, block)[0], problem.width),)
-
-
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    Step(lambda problem, block: kernel(problem.whole("size"))),
     work=work,
     key="median-local",
     title="Sorting, local",

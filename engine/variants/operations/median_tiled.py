@@ -19,15 +19,13 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction and
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.median import BORDER
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.grid import Step, cuda_variant
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -48,16 +46,10 @@ def shared_bytes(problem: OperationProblem, block: Block) -> int:
     return tile_cells(problem, block) * FLOAT_BYTES
 
 
-def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per sample, channels along z."""
-    used = shared_bytes(problem, block)
-    return (launch_over(problem.height, problem.width, problem.channels, block, used),)
-
-
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each block loads and stores its tile; each sample reads its window from it."""
     size = problem.whole("size")
-    cells = plan(problem, block)[0].blocks * tile_cells(problem, block)
+    cells = STEP.launch(problem, block).blocks * tile_cells(problem, block)
     return operation_work(
         problem,
         picture_loads=cells,
@@ -148,17 +140,13 @@ def kernel(size: int, block: Block, has_nan: bool):
     return median_of_9 if size == 3 else median_of_25
 
 
-def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    made = kernel(problem.whole("size"), block, problem.is_float)
-    return (pass_of(problem, made, plan(problem, block)[0], problem.width),)
-
+STEP = Step(
+    lambda problem, block: kernel(problem.whole("size"), block, problem.is_float), shared_bytes=shared_bytes
+)
 
 VARIANT = cuda_variant(
-    passes,
-    plan=plan,
+    STEP,
     work=work,
-    shared_bytes=shared_bytes,
     key="median-tiled",
     title="Sorting, tiled",
     operation="median",

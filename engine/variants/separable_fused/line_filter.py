@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import Value
@@ -29,7 +29,7 @@ ROUND_WEIGHTS = 16
 
 
 def filtered_line(
-    code: Code,
+    code: CudaCode,
     windows: Windows,
     loader: Loader,
     round_weights: int,
@@ -78,7 +78,7 @@ def filtered_line(
     return weigh(sums, cells, left, weights, lambda number: load(number + rounds * step // width))
 
 
-def column_loader(code: Code, down: ColumnWindows, rows: Value, first: Value, column: Value) -> Loader:
+def column_loader(code: CudaCode, down: ColumnWindows, rows: Value, first: Value, column: Value) -> Loader:
     """Return what loads cells of a column from row `first` of a ring on; each round takes `rows` rows."""
     here = rows + column + first * down.pitch
     again = here + -down.ring_rows * down.pitch

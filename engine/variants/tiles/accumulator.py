@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ir.value import Value
@@ -17,7 +17,7 @@ Values = list[Value]
 
 
 def row_sums(
-    code: Code, lines: list[Values], weights: Values, apart: int, count: int, sums: Sequence[Value] = ()
+    code: CudaCode, lines: list[Values], weights: Values, apart: int, count: int, sums: Sequence[Value] = ()
 ) -> Values:
     """Return `count` sums over neighbouring windows of each line: chains of fused multiply-adds.
 
@@ -117,7 +117,7 @@ def byte_accumulator(shape: ByteTileShape) -> DeviceFunction:
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
 
 
-def _byte_window(code: Code, shape: ByteTileShape, row: Value) -> Values:
+def _byte_window(code: CudaCode, shape: ByteTileShape, row: Value) -> Values:
     """Return a thread's samples of an input row, the first one under the mask's first column."""
     samples: Values = []
     for word, size in shape.loads:

@@ -4,7 +4,7 @@ Nothing is converted on its way, so a thread waits for no load: 16 samples at a 
 memory (`CudaCode.copy_ahead`), and they are converted when they are read (`accumulator.py`).
 """
 
-from typing import Protocol
+from typing import Any
 
 from numba import types
 
@@ -13,39 +13,7 @@ from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.tiles.byte_tile_shape import PIECE
 
 
-class ByteTile(Protocol):
-    """What the loader has to know of a tile of bytes."""
-
-    @property
-    def tile_samples(self) -> int:
-        """Samples of a row, whole pieces."""
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows."""
-
-    @property
-    def threads(self) -> int:
-        """Threads that load it."""
-
-    @property
-    def channels(self) -> int:
-        """Samples of a pixel."""
-
-    @property
-    def before(self) -> int:
-        """Samples before the output tile."""
-
-    @property
-    def left(self) -> int:
-        """Samples that the mask reaches to the left."""
-
-    @property
-    def right(self) -> int:
-        """Samples that the mask reaches to the right."""
-
-
-def byte_tile_loader(shape: ByteTile, rule: Rule) -> DeviceFunction:
+def byte_tile_loader(shape: Any, rule: Rule) -> DeviceFunction:
     """Return the function that fills the input tile.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the
@@ -57,7 +25,7 @@ def byte_tile_loader(shape: ByteTile, rule: Rule) -> DeviceFunction:
 
     Parameters
     ----------
-    shape : ByteTile
+    shape : ByteTileShape, or another one with the properties that are asked for here
     rule : callable of (int, int) -> int
         The border's index rule, -1 for a ghost cell.
     """

@@ -2,7 +2,7 @@
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import StoredSamples, row_pointers, stored_samples
 from engine.variants.ir.value import ArrayArgument, Value
@@ -33,7 +33,7 @@ def result_storer(rows: int, across: int, itemsize: int = 4) -> DeviceFunction:
 
 
 def store_block(
-    code: Code,
+    code: CudaCode,
     out: ArrayArgument,
     row: Value,
     sample: Value,

@@ -9,7 +9,7 @@ from functools import partial
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
@@ -37,13 +37,13 @@ def strip_position() -> DeviceFunction:
     return device_function(types.UniTuple(types.int64, 2), position)
 
 
-def _by_rule(code: Code, rule: Rule, index: Value, length: Value) -> Value:
+def _by_rule(code: CudaCode, rule: Rule, index: Value, length: Value) -> Value:
     """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
     is_outside = index | (length - 1 - index) < 0
     return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
 
 
-def _edges_of(code: Code, shape: TileShape, samples: Value, left: Value) -> tuple[Value, Value]:
+def _edges_of(code: CudaCode, shape: TileShape, samples: Value, left: Value) -> tuple[Value, Value]:
     """Return the first cell of a strip's row in the picture, and the one after its last vector there."""
 
     def within(value: Value) -> Value:
@@ -54,7 +54,7 @@ def _edges_of(code: Code, shape: TileShape, samples: Value, left: Value) -> tupl
     return within(0 - left), end
 
 
-def _needed_cells(code: Code, shape: TileShape, samples: Value, left: Value) -> Value:
+def _needed_cells(code: CudaCode, shape: TileShape, samples: Value, left: Value) -> Value:
     """Return how many cells of a strip's row its results in the picture need, in whole vectors.
 
     The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
@@ -121,7 +121,7 @@ def strip_clearer(shape: TileShape, rows: int) -> DeviceFunction:
 
 
 def _copy_floats(
-    code: Code, shape: TileShape, rows: int, strip: Value, window: PictureWindow, lane: Value,
+    code: CudaCode, shape: TileShape, rows: int, strip: Value, window: PictureWindow, lane: Value,
     own_samples: list[Value], ghost_value: Value,
 ) -> None:  # fmt: skip
     """Copy rows of float32 to the strip without waiting; `own_samples` are those of `_cells_beside`.

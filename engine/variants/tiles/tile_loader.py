@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
@@ -26,7 +26,9 @@ class Piece(NamedTuple):
     source_at: int = 0
 
 
-def copy_pieces(code: Code, pieces: list[Piece], itemsize: int, always_there: Value | None = None) -> None:
+def copy_pieces(
+    code: CudaCode, pieces: list[Piece], itemsize: int, always_there: Value | None = None
+) -> None:
     """Copy vectors; integers are all under way before the first is stored as float32.
 
     So that no thread branches meanwhile, one that has no such vector loads from `always_there` instead, or

@@ -5,7 +5,7 @@ from operator import add
 
 from numba import types
 
-from engine.variants.ir.code import Code
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import ArrayArgument, Value
@@ -33,7 +33,7 @@ def row_summer(row: RowWindows) -> DeviceFunction:
     `at` is the thread's first element, aligned.
     """
 
-    def sum_along(code: Code, tile: ArrayArgument, at: Value, weight: Value) -> Values:
+    def sum_along(code: CudaCode, tile: ArrayArgument, at: Value, weight: Value) -> Values:
         pointer = code.shared(tile) + code.narrow(at)
         cell = _by_vectors(lambda number: (pointer + number * VECTOR).load(VECTOR), VECTOR)
 
@@ -56,7 +56,7 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> DeviceFunction
     multiple of 4.
     """
 
-    def sum_down(code: Code, tile: ArrayArgument, first: Value, column: Value, start: Value) -> Values:
+    def sum_down(code: CudaCode, tile: ArrayArgument, first: Value, column: Value, start: Value) -> Values:
         data, first, column = code.shared(tile), code.narrow(first), code.narrow(column)
         columns = data + first_element + column
         pieces: dict[int, Value] = {}
@@ -81,7 +81,7 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> DeviceFunction
 def sums_store(count: int) -> DeviceFunction:
     """Return the function `keep(tile, at, sums)`, which stores `count` sums, whole vectors, from `at` on."""
 
-    def keep(code: Code, tile: ArrayArgument, at: Value, sums: Values) -> None:
+    def keep(code: CudaCode, tile: ArrayArgument, at: Value, sums: Values) -> None:
         pointer = code.shared(tile) + code.narrow(at)
         for offset in range(0, count, VECTOR):
             (pointer + offset).store(sums[offset : offset + VECTOR])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from engine.device.spares import Spares
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
@@ -19,7 +20,6 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker
 from engine.results.progress import Progress
-from engine.spares import Spares
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
 

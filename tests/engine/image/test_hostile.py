@@ -16,7 +16,7 @@ import tifffile
 from PIL import Image
 
 from engine.errors import ImageReadError
-from engine.image import jpeg, metadata, png, scratch
+from engine.image import jpeg, metadata
 from engine.image.png_chunks import png_chunk
 from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
 from tests.engine.image import hostile
@@ -252,7 +252,6 @@ ROWS = [bytes(range(3 * row, 3 * row + 24)) for row in range(8)]
 RGB_8 = np.array([list(row) for row in ROWS], np.uint8).reshape(8, 8, 3)
 
 
-@pytest.mark.parametrize("held_bytes", [png._HELD_BYTES, 0])
 @pytest.mark.parametrize(
     ("damage", "note"),
     [
@@ -262,20 +261,14 @@ RGB_8 = np.array([list(row) for row in ROWS], np.uint8).reshape(8, 8, 3)
     ],
     ids=["checksum", "surplus", "surplus rows"],
 )
-def test_that_what_is_odd_in_the_compressed_pixels_of_a_png_is_noted(
-    monkeypatch, opened, capfd, damage, note, held_bytes
-):
-    monkeypatch.setattr(png, "_HELD_BYTES", held_bytes)
-    monkeypatch.setattr(scratch, "_BAND_BYTES", 60)
+def test_that_what_is_odd_in_the_compressed_pixels_of_a_png_is_noted(opened, capfd, damage, note):
     picture = opened(hostile.png(ROWS, 8, damage=damage))
     assert np.array_equal(picture.pixels, RGB_8)
     assert picture.notes == (note,)
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("held_bytes", [png._HELD_BYTES, 0])
-def test_that_a_png_without_its_checksum_was_cut_short(monkeypatch, refused, held_bytes):
-    monkeypatch.setattr(png, "_HELD_BYTES", held_bytes)
+def test_that_a_png_without_its_checksum_was_cut_short(refused):
     for count in range(1, 5):
         refused(hostile.png(ROWS, 8, damage=lambda stream, count=count: stream[:-count]))
 

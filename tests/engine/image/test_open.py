@@ -19,7 +19,7 @@ from engine.commands.picture_settings import PictureSettings
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
-from engine.image import formats, png, scratch
+from engine.image import formats
 from engine.image.faults import cause_of_damage, unsupported_kind
 from engine.image.form import Form
 from engine.image.formats import FORMATS, format_to_save
@@ -364,11 +364,7 @@ CORRUPT = [path for path in PNGS if path.name.startswith("x")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("band_bytes", [None, 100])
-def test_that_each_valid_file_decodes_as_the_witness_does_whole_and_in_bands(monkeypatch, band_bytes):
-    if band_bytes is not None:
-        monkeypatch.setattr(png, "_HELD_BYTES", 0)
-        monkeypatch.setattr(scratch, "_BAND_BYTES", band_bytes)
+def test_that_each_valid_file_decodes_as_the_witness_does():
     wrong = []
     for path in VALID:
         expected = png_witness.decode(path.read_bytes())

@@ -9,7 +9,6 @@ import pytest
 from numba import types
 
 from engine.device.numba_cuda import cuda
-from engine.variants.ir.code import Code
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function, opaque_constant
 from engine.variants.ir.plain import PLAIN, PlainCode
@@ -47,10 +46,6 @@ def test_that_the_backends_have_the_same_operations_with_the_same_arguments():
         if len(names) != len([n for n in emitted[name] if n != "likely"])
     }
     assert not differing
-
-
-def test_that_code_names_the_operations_of_plain_numbers_and_those_on_words():
-    assert set(operations(Code)) == set(operations(PlainCode)) | {"low_byte", "packed_word"}
 
 
 def arithmetic(code, a, b):

@@ -34,10 +34,6 @@ def test_that_the_stages_have_their_stable_keys_in_the_order_of_the_report():
         "network-connected", "network-linearised", "network-uncoalesced", "network-implicit-gemm",
         "network-unrolled", "network-constant",
     ]  # fmt: skip
-    printed = {stage.key: stage.printed_s for stage in NETWORK_VARIANTS if stage.printed_s}
-    assert printed == {
-        "network-pool": 40.0, "network-connected": 9.0, "network-implicit-gemm": 4.0, "network-streams": 2.0
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", CPU, ids=lambda stage: stage.key)
@@ -294,14 +290,14 @@ def test_that_the_blocks_for_many_drawings_give_the_same_scores(case, monkeypatc
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
     drawings, weights = case.operands()
     problem, counts = case.problem, Counts()
-    passes = fast.passes(problem, weights, BLOCK)
+    passes = fast.VARIANT.passes(problem, weights, BLOCK)
     # Several drawings per block, of which the last one has fewer; the sums in several phases.
     assert passes[1].launch.grid[0] == -(-case.batch // fast.shapes(problem)[1].drawings)
     arrays = arrays_of(drawings.reshape(case.batch, 1, case.side, case.side), problem, passes, counts)
     for step in passes:
         run_pass(step, counts, arrays)
     assert verify(arrays[Operand.OUT].values, drawings, weights, problem).passed
-    work = fast.work(problem, BLOCK)
+    work = fast.VARIANT.work(problem, BLOCK)
     loads = counts.picture_loads + counts.weight_loads + counts.scratch_loads
     assert (work.global_loads, work.shared_loads, work.shared_stores) == (
         loads, counts.shared_loads, counts.shared_stores

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.spares import Spares
+from engine.device.spares import Spares
 
 
 class Buffer:
