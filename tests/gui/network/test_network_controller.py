@@ -11,8 +11,7 @@ from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
-from gui.network.network_state import BASELINE, NetworkState
-from gui.widgets.runs_state import StateRuns
+from gui.network.network_state import NetworkState
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import made_values, made_weights
 
@@ -76,15 +75,6 @@ def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
     assert bench.network.drawing.digit == FIRST_DIGIT
     assert bench.network.answer is not None
     assert bench.network.drawing.undo_stack.count() == 0
-
-
-def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
-    before = len(asked(bench, (Preview, DrawingRequest)))
-    bench.network.drawing.clear()
-    bench.settle()
-    assert len(asked(bench, (Preview, DrawingRequest))) == before
-    assert (bench.network.answer, bench.network.why_no_answer) == (None, NO_INK)
-    assert bench.messages.count == 0
 
 
 def test_that_one_drawing_is_on_its_way_and_only_the_newest_follows(slow):
@@ -192,18 +182,6 @@ def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chose
     ]  # fmt: skip
 
 
-def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
-    model = StateRuns(bench.network, BASELINE, ())
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run_all()
-    kernel, speed_up, proof = map(model.position, ("kernel_median_ms", "speed_up", "proof"))
-    cells = [[model.index(row, at).data() for at in (kernel, speed_up, proof)] for row in range(3)]
-    assert cells[0][1:] == ["1.00×", "verified"]
-    assert cells[1] == ["60.00", "20.0×", "verified"]
-    assert cells[2][0] == "unavailable"
-    assert "There is no NVIDIA driver here" in cells[2][2]
-
-
 def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(slow):
     slow.network.shown.emit()
     slow.answer((Describe, NetworkRequest))
@@ -227,13 +205,6 @@ def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
         slow.jobs.cancel()
     slow.settle()
     assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
-
-
-def test_that_the_digits_are_told_by_the_chosen_device(bench, qtbot):
-    with qtbot.waitSignal(bench.network.confusion_changed):
-        bench.stages.classify_digits()
-    assert [(one.stage, one.device) for one in asked(bench, (Run, DigitsRequest))] == [("auto", "auto")]
-    assert bench.network.confusion.wrong == (3,)
 
 
 def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
@@ -280,17 +251,6 @@ def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_
     bench.settle()
     assert bench.network.weights == ""
     assert asked(bench, (Preview, DrawingRequest))[-1].weights == ""
-
-
-def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
-    slow.network.shown.emit()
-    slow.answer((Describe, NetworkRequest))
-    slow.stages.open_weights(Path("/tmp/bad.npz"))
-    error = BadValue("The weights 'bad.npz' cannot be used", "hidden[0, 1] is nan", "Take another file.")
-    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
-    assert slow.network.weights == ""
-    assert slow.network.facts is not None
-    assert slow.messages.newest.why == "hidden[0, 1] is nan"
 
 
 def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):

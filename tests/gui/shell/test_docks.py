@@ -129,10 +129,12 @@ def test_that_layouts_settle_wherever_a_panel_is_moved(open_page, layouts, key):
     for dock, move in all_moves(page):
         move(dock)
         layouts.settle()
-        window.show_page(next(others))
-        layouts.settle()
-        window.show_page(key)
-        layouts.settle()
+        # A panel in the page comes back as it went.
+        if dock.isFloating() or not dock.isVisible():
+            window.show_page(next(others))
+            layouts.settle()
+            window.show_page(key)
+            layouts.settle()
     assert (window.width(), window.height()) == SMALL
 
 

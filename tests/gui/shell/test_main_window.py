@@ -83,18 +83,22 @@ def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
         assert_no_word_is_cut(window)
 
 
+def assert_every_control_is_explained(page):
+    of_qt = ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton")
+    for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):
+        for widget in shown(page, kind):
+            if widget.objectName() not in of_qt:
+                text = "" if kind is QtWidgets.QComboBox else widget.text()
+                assert widget.toolTip(), (text, widget)
+                assert widget.accessibleName() or text, widget
+
+
 @pytest.mark.slow
 def test_that_every_control_of_every_page_is_explained(haloscope):
-    of_qt = ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton")
     for entry in PAGES:
         haloscope.window.show_page(entry.key)
         QtWidgets.QApplication.processEvents()
-        for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):
-            for widget in shown(haloscope.window, kind):
-                if widget.objectName() not in of_qt:
-                    text = "" if kind is QtWidgets.QComboBox else widget.text()
-                    assert widget.toolTip(), (entry.key, text, widget)
-                    assert widget.accessibleName() or text, (entry.key, widget)
+        assert_every_control_is_explained(haloscope.window)
 
 
 @pytest.mark.slow
@@ -131,10 +135,6 @@ def test_that_a_window_has_its_docks_and_plots_in_view_once(haloscope):
     assert window.first_page.surface.width() >= 400
     kinds = [type(widget).__name__ for widget in window.findChildren(QtWidgets.QWidget)]
     assert kinds.count("MetricPlot") == 2
-    for bar in (window.top_bar, window.page_bar, window.status_line):
-        for button in shown(bar, QtWidgets.QAbstractButton):
-            assert button.toolTip(), button.text()
-            assert button.accessibleName(), button.text()
     menus = window.menuBar()
     for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())

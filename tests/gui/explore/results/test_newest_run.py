@@ -30,7 +30,7 @@ def on_screen(widget, rect=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(1024, 700), (1280, 800), (2560, 1440)])
+@pytest.mark.parametrize("size", [(1024, 700), (2560, 1440)])
 def test_that_the_newest_row_is_selected_and_seen_whole_and_no_message_covers_results(
     open_window, qtbot, size
 ):
