@@ -17,7 +17,7 @@ from engine.image.faults import Unsupported
 from engine.image.form import Form
 from engine.image.formats import Format, in_words, titles
 from engine.image.picture import Picture
-from tests.gui.conftest import haloscope, light_again, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import haloscope, light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
 HEADER = struct.Struct("<4sII")
 
@@ -157,7 +157,6 @@ def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
     assert f"Choose what to write: --format {in_words((*names, 'toy'))}." in answer.err
 
 
-@pytest.mark.slow
 def test_that_dialogs_and_tooltips_of_the_window_offer_it(haloscope):  # noqa: F811
     actions, files = haloscope.actions, haloscope.files
     assert f"{titles((*KNOWN, TOY))}." in actions["open"].toolTip()

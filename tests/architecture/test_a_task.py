@@ -36,7 +36,7 @@ from gui.shell.pages import PAGES
 from tests.architecture.scaling.messages import ScaleRequest
 from tests.architecture.scaling.problem import Scaling
 from tests.architecture.scaling.task import KEYS, SCALE, toy_job
-from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
 PROBLEM = Scaling(5, 2.5)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
@@ -128,7 +128,6 @@ def test_that_the_command_line_lists_and_measures_it(command, tmp_path):
     assert result.problem == Scaling(7, 2.0)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 def test_that_the_window_has_its_page_runs_it_and_shows_its_columns(
     open_window,  # noqa: F811

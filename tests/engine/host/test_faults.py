@@ -128,6 +128,7 @@ def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, 
     assert watched.client.use_cuda
 
 
+@pytest.mark.slow
 def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()
@@ -262,6 +263,7 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, mo
     assert watched.client.use_cuda
 
 
+@pytest.mark.slow
 def test_that_shutting_down_answers_all_requests(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]

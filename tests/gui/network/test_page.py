@@ -47,7 +47,6 @@ def show_digit(haloscope, qtbot, number):
     qtbot.waitUntil(lambda: network.answer is not None)
 
 
-@pytest.mark.slow
 def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_page, qtbot):
     haloscope, page = open_page()
     page.drawing_panel.clear.click()
@@ -68,7 +67,6 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
 
 
-@pytest.mark.slow
 def test_that_a_page_whose_network_cannot_be_read_is_settled_and_says_why(drawn, qtbot):
     haloscope, page = drawn
     qtbot.waitUntil(lambda: page.is_settled)
@@ -79,7 +77,6 @@ def test_that_a_page_whose_network_cannot_be_read_is_settled_and_says_why(drawn,
     assert page.status.why_no_run == "The weights are damaged."
 
 
-@pytest.mark.slow
 def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
     haloscope, page = drawn
     network, panel = haloscope.network, page.drawing_panel
@@ -118,7 +115,6 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
 
 
-@pytest.mark.slow
 def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[1], haloscope.network
@@ -145,7 +141,6 @@ def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
     assert network.cell == Cell(4, column=127)
 
 
-@pytest.mark.slow
 def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[2], haloscope.network
@@ -158,7 +153,6 @@ def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     assert not network.is_kept
 
 
-@pytest.mark.slow
 def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     haloscope, page = drawn
     haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
@@ -175,7 +169,6 @@ def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     assert haloscope.workspace.mask == before
 
 
-@pytest.mark.slow
 def test_that_undo_means_strokes_here_and_the_mask_on_explore(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.workspace.set_mask(haloscope.workspace.mask.flipped(), "Turn")
@@ -195,7 +188,6 @@ def test_that_undo_means_strokes_here_and_the_mask_on_explore(open_page, qtbot):
     assert haloscope.workspace.undo_stack.index() == steps
 
 
-@pytest.mark.slow
 def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page, qtbot):
     haloscope, page = open_page()
     client = haloscope.link._client
@@ -239,7 +231,6 @@ def test_that_the_table_chooses_the_stage_that_run_runs_and_why_it_cannot(open_p
     assert "There is no NVIDIA driver here" in stage.toolTip()
 
 
-@pytest.mark.slow
 def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, qtbot):
     haloscope, page = open_page()
     batch = page.stages_panel.batch
@@ -257,7 +248,6 @@ def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, q
     assert batch.value() == 100
 
 
-@pytest.mark.slow
 def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(drawn, qtbot):
     haloscope, page = drawn
     panel = page.confusion_panel
@@ -276,7 +266,6 @@ def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(
     assert page.drawing_panel.digits.list.model().rowCount() == 1
 
 
-@pytest.mark.slow
 def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_page, qtbot):
     haloscope, page = open_page(has_facts=False)
     error = EngineError(
@@ -290,7 +279,6 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
     assert not haloscope.actions["run"].isEnabled()
 
 
-@pytest.mark.slow
 def test_that_other_weights_are_opened_from_the_menu_and_named(open_page, qtbot, tmp_path):
     haloscope, page = open_page()
     assert not haloscope.actions["trained_weights"].isEnabled()
@@ -303,7 +291,6 @@ def test_that_other_weights_are_opened_from_the_menu_and_named(open_page, qtbot,
     qtbot.waitUntil(lambda: not haloscope.network.weights)
 
 
-@pytest.mark.slow
 def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
     haloscope, _ = open_page()
     haloscope.actions["run"].trigger()
@@ -318,7 +305,6 @@ def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
 def test_that_a_page_with_a_cell_and_runs_cuts_no_word(open_page, qtbot, size):
     haloscope, page = open_page(size)
@@ -351,7 +337,6 @@ def test_that_a_page_with_a_cell_and_runs_cuts_no_word(open_page, qtbot, size):
         assert widget.accessibleDescription()
 
 
-@pytest.mark.slow
 def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(open_window, qtbot):
     haloscope = open_window()
     haloscope.window.show_page("course")
@@ -372,7 +357,6 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
 
 
-@pytest.mark.slow
 def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbot):
     haloscope, page = open_page((1024, 640))
     for front in page.docks:
@@ -386,7 +370,6 @@ def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbo
     assert page.width() == haloscope.window.pages.width()
 
 
-@pytest.mark.slow
 def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
     haloscope, page = drawn
     qtbot.waitUntil(page.cell_panel.to_explore.isVisible)
@@ -407,7 +390,6 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
     assert names == ["Panels in this place"] * 2
 
 
-@pytest.mark.slow
 def test_that_a_session_keeps_the_drawing_and_the_stage_for_a_page_that_is_opened_later(
     open_page, open_window, qtbot, tmp_path
 ):
@@ -431,7 +413,6 @@ def test_that_a_session_keeps_the_drawing_and_the_stage_for_a_page_that_is_opene
     assert (other.network.drawing.ink == ink).all()
 
 
-@pytest.mark.slow
 def test_that_a_damaged_part_of_a_session_is_told_on_its_page_and_the_rest_is_opened(
     open_page, qtbot, tmp_path
 ):
@@ -448,7 +429,6 @@ def test_that_a_damaged_part_of_a_session_is_told_on_its_page_and_the_rest_is_op
     assert haloscope.network.settings.batch == 100
 
 
-@pytest.mark.slow
 def test_that_chunks_come_to_the_front_when_their_stage_ran_by_itself_and_stay_back_in_a_run_of_all(
     open_page, qtbot
 ):

@@ -106,7 +106,6 @@ def write(qtbot, widget, text):
         line.paste()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fields_of", [explore_fields, matrices_fields])
 def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
     size = haloscope.window.size()
@@ -131,7 +130,6 @@ def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
     assert haloscope.window.size() == size
 
 
-@pytest.mark.slow
 def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
     for text in (text for text in NO_NUMBERS if text.isascii() and len(text) < 20):
@@ -155,7 +153,6 @@ NO_MASKS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
     control = Qt.KeyboardModifier.ControlModifier

@@ -171,6 +171,7 @@ def every_kernel():
     return state
 
 
+@pytest.mark.slow
 def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(show):
     shown = show(every_kernel(), 320, 900)
     bar = shown.panel.note.verticalScrollBar()

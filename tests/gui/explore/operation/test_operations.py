@@ -216,7 +216,6 @@ def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_kn
     assert not slow_bench.results.is_earlier(result)
 
 
-@pytest.mark.slow
 def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, haloscope, qtbot):
     assert page.operation_dock.stack.currentWidget() is page.mask_panel
     asked = len(haloscope.link._client.seen)
@@ -237,7 +236,6 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     assert page.kernel_panel.variants.row("cpu-serial")
 
 
-@pytest.mark.slow
 def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     choose(page, qtbot, "find-patch")
     canvas = page.picture_view.canvas
@@ -249,7 +247,6 @@ def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     assert canvas._mark is None
 
 
-@pytest.mark.slow
 def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(page, haloscope, qtbot):
     page.run_all()
     qtbot.waitUntil(lambda: not haloscope.state.running and page.results.rowCount() == 3)
@@ -275,7 +272,6 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
     assert not haloscope.actions["export_csv"].isEnabled()
 
 
-@pytest.mark.slow
 def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
     page.blocks_panel.field.field.setText("8 by 8")
     page.blocks_panel.field.field.editingFinished.emit()
@@ -294,7 +290,6 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     assert page.blocks_panel.words == ""
 
 
-@pytest.mark.slow
 def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_to_its_kernels(
     page, haloscope, qtbot
 ):
