@@ -80,7 +80,7 @@ def titles(menu):
     return [action.text().replace("&", "") for action in menu.actions()]
 
 
-def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot):
+def test_that_a_page_is_found_wherever_pages_are_chosen(toy, qtbot):
     window = toy.window
     number = len(PAGES) - 1
     assert window.page_bar._group.button(number).text() == "Toy"
@@ -109,7 +109,7 @@ def test_that_the_frame_shows_what_the_page_tells_it(toy):
     assert not tool.isVisible()
 
 
-def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
+def test_that_the_actions_of_the_frame_reach_the_work_of_the_page(toy, qtbot):
     window, engine = toy.window, toy.link._client
     window.show_page("toy-of-a-test")
     page = window.page

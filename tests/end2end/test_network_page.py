@@ -80,7 +80,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
     network.release_cell()
 
 
-def test_that_run_proves_and_times_the_layers_of_a_stage(page, window, qtbot):
+def test_that_run_proves_a_stage_whose_layers_it_times(page, window, qtbot):
     page.network.change(stage="network-cpu", batch=10, device="cpu")
     qtbot.waitUntil(lambda: bool(page.network.rows), timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):

@@ -24,7 +24,7 @@ def test_that_it_lists_the_kernels_of_each_paper(command):
     assert document["papers"][0]["kernels"][3]["here"]["variant"] == "cached-constant"
 
 
-def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
+def test_that_a_paper_is_printed_with_each_reason_once(command):
     answer = command("course report", TINY)
     assert answer.status == 0
     assert answer.err.splitlines()[0].startswith("[report 0%] cpu-serial, 33 × 33")

@@ -184,7 +184,7 @@ def rows_of(text):
     return head, rows[len(head) :]
 
 
-def test_that_numbers_have_four_digits_and_columns_stand_beside_those_of_the_paper():
+def test_that_a_sheet_has_numbers_of_four_digits_beside_those_of_the_paper():
     values = (0, 1, 0.0001296, -2.604166e-6, 50.80310, 12.0)
     assert [significant(value) for value in values] == ["0", "1", "0.0001296", "-0.000002604", "50.8", "12"]
     sheet = sheet_of(TABLE)

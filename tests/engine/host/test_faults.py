@@ -306,7 +306,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
 
 
 @pytest.mark.slow
-def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
+def test_that_requests_are_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
     def cannot_clean(segments, maker):
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")

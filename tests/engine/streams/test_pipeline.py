@@ -201,7 +201,7 @@ class LateThreads:
     def shutdown(self, **named): ...
 
 
-def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order():
+def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
     spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans()
     order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
     assert [(span.chunk, span.queue) for span in spans] == [

@@ -41,7 +41,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert haloscope.window._entered["course"] is page
 
 
-def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, qtbot):
+def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()

@@ -29,9 +29,7 @@ def by_operation(haloscope):
 
 
 @pytest.mark.parametrize("refused", [by_preview, by_run, by_run_all, by_operation])
-def test_that_each_refusal_of_the_simulator_offers_a_small_picture_and_the_button_shows_its_result(
-    haloscope, qtbot, refused
-):
+def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot, refused):
     bar = haloscope.window.message_bar
     haloscope.workspace.change(device="simulator")
     haloscope.pictures.open_path(Path("large.png"))

@@ -85,7 +85,7 @@ def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     assert_fits(haloscope, page)
 
 
-def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbot):
+def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     haloscope, page = open_page()
     assert status(haloscope) == f"{READY} Only numpy (BLAS) can run here; the table says why."
     assert haloscope.actions["run"].isEnabled()
@@ -252,7 +252,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
     assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 
 
-def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(open_page, qtbot):
+def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     haloscope, page = open_page()
     bar, engine = haloscope.window.message_bar, haloscope.window.status_line.findChild(QLabel)
     page.results_panel.copy_button.click()

@@ -112,7 +112,7 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
         assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
-def test_that_a_window_has_its_docks_and_plots_in_view_once(haloscope):
+def test_that_a_window_has_all_of_its_panels_once(haloscope):
     # What comes after the first paint must come once.
     haloscope.finish()
     window = haloscope.window
@@ -144,7 +144,7 @@ def test_that_a_window_has_its_docks_and_plots_in_view_once(haloscope):
     assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
-def test_that_run_all_fills_the_table_and_the_status_line(haloscope, qtbot):
+def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
     assert "verified" in haloscope.window.status_line.last_run
@@ -197,7 +197,7 @@ def dropped(window, path):
     window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
 
 
-def test_that_the_window_says_that_dragged_files_can_be_dropped_and_takes_nothing_else(haloscope):
+def test_that_only_dragged_files_can_be_dropped(haloscope):
     window, nothing = haloscope.window, (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     for urls, is_taken in (([], False), (["https://example.org/a.png"], False), (["file:///a.png"], True)):
         data = QMimeData()

@@ -154,7 +154,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
     assert len(began) == known
 
 
-def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch):
+def test_that_a_long_product_is_left_between_two_blocks(monkeypatch):
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
     monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)

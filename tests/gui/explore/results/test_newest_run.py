@@ -30,9 +30,7 @@ def on_screen(widget, rect=None):
 
 
 @pytest.mark.parametrize("size", [(1024, 700), (2560, 1440)])
-def test_that_the_newest_row_is_selected_and_seen_whole_and_no_message_covers_results(
-    open_window, qtbot, size
-):
+def test_that_the_newest_row_is_in_sight(open_window, qtbot, size):
     haloscope = open_window(size)
     page, table = haloscope.window.page, haloscope.window.page.results_panel.table
     for mask in ("box-3", "sobel-x", "gaussian-5"):
@@ -75,9 +73,7 @@ def parts(page):
     ), [plot.plot.getPlotItem().opacity() for plot in plots]
 
 
-def test_that_what_is_for_an_earlier_problem_says_so_and_is_dimmed_until_the_problem_is_back(
-    haloscope, qtbot
-):
+def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(haloscope, qtbot):
     page, line = haloscope.window.page, haloscope.window.status_line
     haloscope.workspace.change(variant="cpu-serial")
     run(haloscope, qtbot)
