@@ -448,13 +448,6 @@ def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypa
     haloscope.link.shutdown()
 
 
-def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
-    haloscope = open_window(unavailable={})
-    haloscope.window.page.take_small_picture()
-    qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
-    assert haloscope.workspace.picture.sample == "impulse"
-
-
 def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(haloscope):
     line = haloscope.window.status_line
     haloscope.results.add(make_result("cpu-serial", 20.0))
