@@ -137,7 +137,9 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
         panel.grid.setFocus()
         panel.grid.setCurrentIndex(panel.model.index(0, 0))
         qtbot.keyClick(panel.grid, Qt.Key.Key_Return)
-        editor = panel.grid.viewport().findChild(QtWidgets.QLineEdit)
+        # The one before may still wait to be deleted.
+        editors = panel.grid.viewport().findChildren(QtWidgets.QLineEdit)
+        (editor,) = (one for one in editors if one.isVisible())
         write(qtbot, editor, text)
         qtbot.keyClick(editor, Qt.Key.Key_Return)
         # What an editor holds is taken in the next turn of the event loop.
