@@ -49,9 +49,9 @@ def test_that_there_is_a_step_for_each_cell_that_was_edited(model, workspace):
 
 
 @pytest.mark.slow
-def test_that_colours_follow_the_theme(model, qapp):
+def test_that_colours_follow_the_theme(light_again, model, qapp):
     grounds = set()
-    for theme in ("light", "dark", "light"):
+    for theme in ("light", "dark"):
         apply_theme(qapp, theme)
         grounds.add(model.index(2, 1).data(Qt.ItemDataRole.BackgroundRole).name())
     assert len(grounds) == 2
