@@ -75,8 +75,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     without_gpu = None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver.")
     for item in items:
-        if "qapp" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "qapp" in fixtures:
             item.add_marker("gui")
+        if "open_window" in fixtures:
+            item.add_marker("slow")
         if "tests/gpu" in item.path.as_posix():
             item.add_marker("gpu")
             item.add_marker("slow")

@@ -57,7 +57,7 @@ def test_that_what_it_does_not_take_is_refused_in_words(capsys):
     assert "unrecognized arguments: --quiet" in capsys.readouterr().err
 
 
-def test_that_a_new_command_is_listed_and_has_its_help(capsys):
+def test_that_a_new_command_is_listed_with_its_help(capsys):
     assert "  hello-toy [NAME]              say hello" in commands.listed().splitlines()
     assert command_line.main(["hello-toy", "--help"]) == 0
     shown = capsys.readouterr().out

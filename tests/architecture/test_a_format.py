@@ -17,7 +17,7 @@ from engine.image.faults import Unsupported
 from engine.image.form import Form
 from engine.image.formats import Format, in_words, titles
 from engine.image.picture import Picture
-from tests.gui.conftest import haloscope, light_again, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import haloscope, light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
 HEADER = struct.Struct("<4sII")
 
@@ -71,7 +71,7 @@ def toy_file(tmp_path):
     return path
 
 
-def test_that_it_is_saved_and_opened_by_its_first_bytes(toy_file):
+def test_that_what_is_saved_so_is_opened_by_its_first_bytes(toy_file):
     opened = engine.open_image(toy_file)
     assert (opened.format, opened.notes) == ("Toy", ())
     assert np.array_equal(opened.pixels, VALUES)
@@ -144,7 +144,7 @@ def test_that_filter_treats_it_as_any_other_format(toy_file, command):
     assert command("filter", toy_file, out.with_suffix(".tif"), "--mask", "identity", *limit).status == 0
 
 
-def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
+def test_that_batch_takes_its_files(toy_file, tmp_path, command):
     options = ("--out", tmp_path / "out", "--mask", "identity", "--depth", "float32", "--json")
     answer = command("batch", tmp_path, *options, "--format", "toy")
     assert answer.status == 0, answer.err
@@ -157,8 +157,7 @@ def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
     assert f"Choose what to write: --format {in_words((*names, 'toy'))}." in answer.err
 
 
-@pytest.mark.slow
-def test_that_dialogs_and_tooltips_of_the_window_offer_it(haloscope):  # noqa: F811
+def test_that_the_window_offers_it_wherever_it_names_formats(haloscope):  # noqa: F811
     actions, files = haloscope.actions, haloscope.files
     assert f"{titles((*KNOWN, TOY))}." in actions["open"].toolTip()
     assert f"{titles((*SAVED, TOY))}." in actions["save"].toolTip()

@@ -41,7 +41,7 @@ def _with_toy(monkeypatch):
     monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, TOY))
 
 
-def test_that_the_command_line_writes_and_prints_it(tmp_path, capsys):
+def test_that_the_command_line_tells_it(tmp_path, capsys):
     out, table = tmp_path / "r.json", tmp_path / "r.csv"
     cells = ["--variants", "cpu-serial", "--sizes", "8", "--masks", "3", "--budget", "0"]
     assert main(["bench", *cells, "--out", str(out), "--csv", str(table)]) == 0
@@ -60,7 +60,7 @@ def test_that_the_command_line_writes_and_prints_it(tmp_path, capsys):
     assert "toy rate toys/s" in capsys.readouterr().out
 
 
-def test_that_tables_and_tooltips_of_the_window_show_it(qtbot):
+def test_that_the_window_shows_it_wherever_it_shows_metrics(qtbot):
     model = ResultsModel()
     panel = ResultsPanel(model, make_workspace())
     model.setParent(panel)
@@ -92,7 +92,7 @@ def test_that_it_can_be_the_axis_of_a_plot(qtbot):
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
-def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_path, suffix):
+def test_that_the_window_writes_of_a_run_what_the_command_line_writes(qapp, tmp_path, suffix):
     from engine.results.export import machine_document, results_csv, results_document
     from engine.results.strict_json import json_text
 

@@ -22,7 +22,7 @@ from gui.page.jobs import Job
 from gui.shell import main_window
 from gui.shell.pages import PAGES
 from tests.architecture.test_contracts import CONTRACTS
-from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
 GUI = Path(main_window.__file__).parents[1]
 WORK = Describe(ProductGrid(MatrixProduct(4, 4, 4), (2,), "auto"))
@@ -80,7 +80,7 @@ def titles(menu):
     return [action.text().replace("&", "") for action in menu.actions()]
 
 
-def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot):
+def test_that_a_page_is_found_wherever_pages_are_chosen(toy, qtbot):
     window = toy.window
     number = len(PAGES) - 1
     assert window.page_bar.actions()[number].text() == "Toy"
@@ -109,7 +109,7 @@ def test_that_the_frame_shows_what_the_page_tells_it(toy):
     assert not tool.isVisible()
 
 
-def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
+def test_that_the_actions_of_the_frame_reach_the_work_of_the_page(toy, qtbot):
     window, engine = toy.window, toy.link._client
     window.show_page("toy-of-a-test")
     page = window.page
@@ -129,7 +129,6 @@ def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
     assert len(page.replies) == 1
 
 
-@pytest.mark.slow
 def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
     toy.window.show_page("toy-of-a-test")
     csv, json = (toy.actions[name] for name in ("export_csv", "export_json"))
@@ -144,7 +143,6 @@ def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
     assert not csv.isEnabled()
 
 
-@pytest.mark.slow
 def test_that_a_page_that_takes_an_intent_is_shown(toy):
     intent = LoadKernel("a toy", Configuration("toy"))
     assert toy.window.offer(intent)

@@ -158,7 +158,7 @@ def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(clien
         client.submit(Check(numbers)).result(PATIENCE_S)
 
 
-def test_that_a_verb_waits_and_goes_where_its_request_says():
+def test_that_a_verb_is_queued_as_its_request_says():
     here, simulated = Sum(()), Sum((), SIMULATOR)
     waits = {type(verb): verb.queue for verb in (Describe(here), Check(here), Preview(here), Run(here))}
     at_once, newest = QueuePolicy.AT_ONCE, QueuePolicy.NEWEST

@@ -36,7 +36,7 @@ from gui.shell.pages import PAGES
 from tests.architecture.scaling.messages import ScaleRequest
 from tests.architecture.scaling.problem import Scaling
 from tests.architecture.scaling.task import KEYS, SCALE, toy_job
-from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
 PROBLEM = Scaling(5, 2.5)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
@@ -88,7 +88,7 @@ def test_that_a_new_task_can_be_refused_and_stopped():
 
 
 @pytest.mark.usefixtures("registered")
-def test_that_a_sweep_of_a_new_task_is_written_and_read_back():
+def test_that_a_sweep_of_a_new_task_comes_back_from_its_file():
     jobs = [toy_job(key, PROBLEM) for key in KEYS]
     seen = []
     results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
@@ -115,7 +115,7 @@ def test_that_its_metrics_and_facts_stand_among_those_of_every_task():
 
 
 @pytest.mark.usefixtures("registered")
-def test_that_the_command_line_lists_and_measures_it(command, tmp_path):
+def test_that_the_command_line_knows_it(command, tmp_path):
     assert "Scalings (`python main.py scale`):\nin-one-go: Numbers grow.\n" in command("variants").out
     entries = command("variants --json").document["variants"]
     assert [entry["key"] for entry in entries if entry["task"] == "scaling"] == list(KEYS)
@@ -128,9 +128,8 @@ def test_that_the_command_line_lists_and_measures_it(command, tmp_path):
     assert result.problem == Scaling(7, 2.0)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
-def test_that_the_window_has_its_page_runs_it_and_shows_its_columns(
+def test_that_the_window_has_its_page(
     open_window,  # noqa: F811
     qtbot,
     tmp_path,

@@ -78,7 +78,7 @@ def wanted(case, samples):
 @pytest.mark.parametrize(
     "known", [known for known in VARIANTS if known.library != "cupy"], ids=lambda v: v.key
 )
-def test_that_a_variant_and_the_oracle_obey_a_new_border(toy, known):
+def test_that_a_variant_agrees_with_the_oracle_at_a_new_border(toy, known):
     case = suited(known, Case("toy", HEIGHT, WIDTH, border=toy, mask_shape=(3, 5), block=Block(8, 4)))
     mask, samples = case.mask(), picture().astype(case.dtype)
     result = "uint8" if known.uint8_only else "float32"

@@ -120,6 +120,7 @@ def local_imports():
     return sorted(f"{path.relative_to(ROOT)}:{line}" for path, line in found)
 
 
+@pytest.mark.slow
 def test_that_imports_within_functions_do_not_grow():
     """Each has its reason: what a start does not need and takes long. Lower the number with them."""
     assert len(local_imports()) <= MOST_LOCAL_IMPORTS, "\n".join(local_imports())

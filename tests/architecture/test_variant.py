@@ -66,7 +66,7 @@ def toys(monkeypatch):
 
 
 @pytest.mark.usefixtures("toys")
-def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(command):
+def test_that_a_new_variant_is_in_every_list(command):
     assert {*KEYS} <= {known.key for known in engine.list_variants()}
     ladder = command("variants").out.split("\n\n")[0]
     assert {*KEYS} <= {line.split()[0] for line in ladder.splitlines()}
@@ -77,7 +77,7 @@ def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(c
 
 
 @pytest.mark.usefixtures("toys")
-def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(command, tmp_path):
+def test_that_bench_measures_a_new_variant(command, tmp_path):
     everything = filter_cells(read("bench", BenchSettings, ["--out", str(tmp_path / "all.json")]))
     assert {*KEYS} <= {known.key for known in everything.variants}
     out = tmp_path / "results.json"
@@ -121,7 +121,7 @@ def test_that_auto_never_chooses_a_variant_that_nobody_measured(device):
         assert by_name.variant is PLAIN
 
 
-def test_that_every_oracle_case_and_every_rule_for_all_reaches_a_new_variant(toys):
+def test_that_every_case_for_all_variants_reaches_a_new_one(toys):
     whole = simulator_cases(whole=True, has_barrier=False)
     assert suited_cases(PLAIN, whole) == suited_cases(serial.VARIANT, whole)
     assert all(case.mask_shape[0] == 1 for case in suited_cases(ONE_ROW, whole))

@@ -55,6 +55,7 @@ def test_that_only_contenders_that_are_wanted_and_there_are_measured(measurement
     assert list(found) == ["peer correlate"]
 
 
+@pytest.mark.slow
 def test_that_a_process_that_ended_is_started_again(tmp_path):
     np.save(tmp_path / "pictures.npy", pictures_of(CELL))
     worker = Worker(MODULE, methods=("dies",))

@@ -32,6 +32,7 @@ def make_run(*rows, **absent):
     }
 
 
+@pytest.mark.slow
 def test_that_a_process_is_measured_by_its_own_memory_and_time():
     size = 200_000_000
     spent = run_once([PYTHON, "-c", f"held = b'1' * {size}; sum(range(1_000_000))"])

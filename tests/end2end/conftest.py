@@ -28,6 +28,7 @@ def haloscope(qapp, engine):
     yield haloscope
     haloscope.window.close()
     haloscope.link.shutdown()
+    haloscope.window.deleteLater()
 
 
 @pytest.fixture

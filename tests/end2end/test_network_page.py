@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt, QTimer
 
-from engine.tasks.network.weights import trained_weights
 from gui.network.layers import Cell
 
 # Each starts processes: 1 s and more.
@@ -81,17 +80,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
     network.release_cell()
 
 
-def test_that_a_filter_of_the_network_filters_the_picture_on_explore(page, window, qtbot):
-    page.network.point(Cell(0, 3, 5, 5), keep=True)
-    with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
-        page.cell_panel.to_explore.click()
-    assert window.window.page is window.window.first_page
-    weights = trained_weights().convolution_1[3, 0]
-    assert np.array_equal(window.workspace.mask.weights, weights.astype(np.float64))
-    page.network.release_cell()
-
-
-def test_that_run_proves_and_times_the_layers_of_a_stage(page, window, qtbot):
+def test_that_run_proves_a_stage_whose_layers_it_times(page, window, qtbot):
     page.network.change(stage="network-cpu", batch=10, device="cpu")
     qtbot.waitUntil(lambda: bool(page.network.rows), timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):

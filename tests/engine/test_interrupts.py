@@ -116,6 +116,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "modules"),
     [

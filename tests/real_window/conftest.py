@@ -14,7 +14,6 @@ from gui.style.theme import DARK, LIGHT
 PLACES = {
     "first cell": (125, 230),
     "presets": (199, 148),
-    "title of Kernel": (1060, 65),
     "close Kernel": (1267, 64),
     "picture": (700, 300),
     "drawing": (200, 200),

@@ -53,7 +53,7 @@ def test_that_a_panel_dropped_over_the_window_has_a_frame_in_each_theme(program,
         assert edges_of(program.screen, panel) == {tuple(bytes.fromhex(theme.outline[1:]))}
 
 
-def test_that_a_floating_panel_goes_and_comes_with_its_page(program, panel):
+def test_that_a_floating_panel_stays_with_its_page(program, panel):
     screen = program.screen
     before = geometry_of(screen, panel)
     program.press(EXPLORE)

@@ -27,16 +27,6 @@ def test_that_a_picture_and_its_result_have_arrays_of_their_own():
     assert (pixels.min(), pixels.max(), alpha.min(), alpha.max()) == (1, 1, 2, 2)
 
 
-def test_that_the_next_picture_has_the_memory_of_the_one_before():
-    kept = memory()
-    first = Loan(kept)
-    before = first.picture(FORM, 0)[0]
-    other = Loan(kept).picture(FORM, 0)[0]
-    assert not np.shares_memory(before, other)
-    first.give_back()
-    assert np.shares_memory(before, Loan(kept).picture(FORM, 0)[0])
-
-
 def test_that_no_more_is_kept_than_allowed():
     kept = memory(kept=100)
     kept.keep([np.empty(80, np.uint8), np.empty(40, np.uint8), np.empty(20, np.uint8)])

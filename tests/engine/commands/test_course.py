@@ -24,7 +24,7 @@ def test_that_it_lists_the_kernels_of_each_paper(command):
     assert document["papers"][0]["kernels"][3]["here"]["variant"] == "cached-constant"
 
 
-def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
+def test_that_a_paper_is_printed_with_each_reason_once(command):
     answer = command("course report", TINY)
     assert answer.status == 0
     assert answer.err.splitlines()[0].startswith("[report 0%] cpu-serial, 33 × 33")
@@ -70,11 +70,13 @@ def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        ("reprot", 2, "paper 'reprot' ... Did you mean report?"),
+        ("reprot", 2, "paper 'reprot' ... Did you mean report? Choose one of report, cnn, lab"),
+        ("lecture", 2, "paper 'lecture' ... Choose one of report, cnn, lab, convolution, performance."),
         ("report --sizes 0", 2, "--sizes 0 ... 1 to 16,384"),
         ("report --sizes 512,,1024", 2, "a part of the list is empty"),
         ("report --budget -1", 2, "--budget -1"),
         ("report --out nowhere/here", 2, "its folder does not exist"),
+        ("report --out {folder}/file", 2, "has its name"),
         ("--sizes 512", 2, "--sizes without a paper ... Name a paper, or --out FOLDER for all of them."),
         ("--device cuda:0 --json", 2, "--device without a paper"),
         ("--budget 1", 2, "--budget without a paper"),
@@ -84,6 +86,7 @@ def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
     ],
 )
 def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path, arguments, status, says):
+    (tmp_path / "file").write_text("")
     refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
 
 

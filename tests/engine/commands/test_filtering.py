@@ -226,7 +226,7 @@ def test_that_versions_are_looked_up_only_for_a_document(command, grey, tmp_path
     assert command(*arguments).status == 0
 
 
-def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
+def test_that_a_wrong_result_with_status_4_is_not_saved(refused, monkeypatch, tmp_path):
     make_every_variant_wrong(monkeypatch)
     says = "'cpu-serial' ... row 0, column 0, channel 0 is 1 ... the float64 reference"
     options = "--mask box-3 --variant cpu-serial"

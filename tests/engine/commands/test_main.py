@@ -91,7 +91,7 @@ def test_that_a_filter_loads_only_what_it_needs(tmp_path):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_that_help_shows_examples_and_exit_statuses(command, name):
+def test_that_help_shows_what_to_type_with_what_comes_back(command, name):
     answer = command(name, "--help")
     assert (answer.status, answer.err) == (0, "")
     assert f"python main.py {name}" in answer.out
@@ -237,7 +237,7 @@ def test_that_masks_are_listed_with_their_weights(command):
         assert tuple(entry["anchor"]) == preset.mask.anchor
 
 
-def test_that_columns_are_aligned_and_numbers_on_the_right():
+def test_that_columns_are_aligned_numbers_on_the_right():
     lines = table(("key", "ms"), [("a", "10"), ("long", "1")], right=(1,)).splitlines()
     assert lines == ["key   ms", "a     10", "long   1"]
 

@@ -204,6 +204,7 @@ def test_that_every_cell_of_the_product_is_a_result(measured):
     assert {(p["width"], p["height"], p["border"]) for p in problems} == {(9, 7, "wrap")}
 
 
+@pytest.mark.slow
 def test_that_an_impossible_cell_has_its_reason_in_place_of_times(measured):
     document, rows = measured
     for result, row in list(zip(document["results"], rows, strict=True))[3::4]:
@@ -215,6 +216,7 @@ def test_that_an_impossible_cell_has_its_reason_in_place_of_times(measured):
         assert row["speed_up"] == ""
 
 
+@pytest.mark.slow
 def test_that_times_are_raw_samples_with_what_made_them(measured):
     document, rows = measured
     naive = document["results"][2]
@@ -234,6 +236,7 @@ def test_that_times_are_raw_samples_with_what_made_them(measured):
     assert document["results"][1]["speed_up"] > 0
 
 
+@pytest.mark.slow
 def test_that_a_1d_variant_takes_127_columns_but_no_square(bench):
     answer, document, _ = bench(
         "--variants cpu-parallel,row-naive --sizes 9x2 --masks 1x127,3 --device simulator"

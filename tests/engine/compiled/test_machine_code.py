@@ -74,6 +74,7 @@ def result_of(factor=THREE, is_doubled=False):
     return out[0]
 
 
+@pytest.mark.slow
 def test_that_the_next_start_loads_what_this_one_compiled(linked, tmp_path):
     assert (result_of(), result_of(is_doubled=True), len(linked)) == (45.0, 90.0, 2)
     assert linked[0] == linked[1]

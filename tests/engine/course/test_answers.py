@@ -13,7 +13,7 @@ TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12"))
 CELLS = ("512, naive", "1024, naive")
 
 
-def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(monkeypatch):
+def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypatch):
     measured = []
 
     def tables_of(paper, device, *, on_progress):

@@ -12,7 +12,6 @@ import engine.course.bench
 from engine.course.bench import Bench
 from engine.course.cells import significant
 from engine.course.figures import svg_of
-from engine.course.files import write_paper
 from engine.course.markdown import markdown_of
 from engine.course.measure import tables_of
 from engine.course.paper import Cell, CourseTable, Figure, Series
@@ -20,8 +19,7 @@ from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
 from engine.course.sheet import csv_of, sheet_of
 from engine.course.tables import counted_tables
-from engine.errors import BadValue, Cancelled, DeviceFault, FileWriteError
-from engine.files.output_checks import make_folder
+from engine.errors import Cancelled, DeviceFault
 from engine.mask.generators import box
 from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
@@ -126,12 +124,6 @@ def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
         bench.take(SERIAL)
 
 
-@pytest.mark.parametrize("sizes", [(0,), (512, 16_385), ()])
-def test_that_sizes_out_of_range_are_refused(sizes):
-    with pytest.raises(BadValue, match="a side has 1 to 16,384 pixels"):
-        tables_of("report", "cpu", sizes=sizes)
-
-
 # The runs that only a GPU can do, on Numba's simulator, which has a process of its own; it has no times.
 IN_SIMULATOR = """
 import numpy as np
@@ -192,7 +184,7 @@ def rows_of(text):
     return head, rows[len(head) :]
 
 
-def test_that_numbers_have_four_digits_and_columns_stand_beside_those_of_the_paper():
+def test_that_a_sheet_has_numbers_of_four_digits_beside_those_of_the_paper():
     values = (0, 1, 0.0001296, -2.604166e-6, 50.80310, 12.0)
     assert [significant(value) for value in values] == ["0", "1", "0.0001296", "-0.000002604", "50.8", "12"]
     sheet = sheet_of(TABLE)
@@ -255,27 +247,3 @@ def test_that_a_figure_has_its_words_as_text():
     assert svg_of(figure) == svg
     empty = Figure("Empty", "x", "y", (Series("a", (1.0,), (None,)),))
     assert "nothing was measured" in texts_of(svg_of(empty))
-
-
-@pytest.mark.slow
-def test_that_all_files_of_a_paper_are_written(tmp_path):
-    tables = counted_tables("lab")
-    names = write_paper(str(tmp_path), LAB, tables, MACHINE)
-    assert sorted(names) == sorted(path.name for path in tmp_path.iterdir())
-    files = "table-1.csv", "table-2.csv", "table-3.csv", "figure-1.svg", "figure-2.svg"
-    assert set(names) == {"lab.md", *(f"lab-{name}" for name in files)}
-    text = (tmp_path / "lab.md").read_text(encoding="utf-8")
-    assert "![Execution Time vs. Image Size](lab-figure-1.svg)" in text
-    assert "![Speed-Up vs. Image Size per Level](lab-figure-2.svg)" in text
-    assert "L0 (paper)" in texts_of((tmp_path / "lab-figure-2.svg").read_bytes())
-
-
-def test_that_a_folder_is_made_or_refused_in_words(tmp_path):
-    make_folder(str(tmp_path / "new"))
-    make_folder(str(tmp_path / "new"))
-    assert (tmp_path / "new").is_dir()
-    (tmp_path / "file").write_text("")
-    refusals = {"file": "has its name", "a/b": "its folder does not exist", "a\0b": "not a possible path"}
-    for name, why in refusals.items():
-        with pytest.raises(FileWriteError, match=why):
-            make_folder(str(tmp_path / name))

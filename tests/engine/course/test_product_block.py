@@ -39,7 +39,7 @@ def of_block(trace, array, what="loads"):
     return found
 
 
-def test_that_the_threads_of_block_0_0_read_and_load_what_the_table_says():
+def test_that_the_threads_of_block_0_0_do_what_the_table_says():
     rows = {names[0]: (names[1], list(cells)) for names, cells in block_rows()}
     m, n, p, trace = traced("matmul-naive")
     reads = zip(of_block(trace, m).items(), of_block(trace, n).values(), strict=True)

@@ -28,7 +28,6 @@ from engine.course.runs import (
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
-from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -60,7 +59,6 @@ GPU = GpuAttributes(
     l2_bytes=1 << 20,
 )
 FAULT = Measured(reason="no such luck")
-NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
 
 
 def tables_from(paper_key, values_of, sizes=None):
@@ -84,14 +82,6 @@ def here(table):
 
 STAGES = {known.key for known in NETWORK_VARIANTS}
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
-
-
-@pytest.mark.parametrize(("key", "hint"), NEAREST.items())
-def test_that_an_unknown_paper_is_refused_with_the_nearest_one(key, hint):
-    with pytest.raises(UnknownName) as caught:
-        paper(key)
-    assert f"paper '{key}'" in caught.value.what
-    assert caught.value.remedy == f"{hint}Choose one of report, cnn, lab, convolution, performance."
 
 
 @pytest.mark.slow

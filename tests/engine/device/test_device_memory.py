@@ -70,7 +70,7 @@ def test_that_an_array_is_freed_with_what_last_refers_to_it(pool):
     del array
     assert list(pool.taken.values()) == [80]
     del part
-    gc.collect()
+    gc.collect(1)
     assert pool.taken == {}
 
 

@@ -160,19 +160,6 @@ def lose_the_device(connection, options):
     light(connection, options)
 
 
-def end_in_previews(connection, options):
-    """End in each preview but number 0, as one that always crashes a kernel does."""
-
-    def show(request, report):
-        report(Progress("filtering", 0.0, 1.0))
-        if request.number:
-            os._exit(3)
-        return make(Make(), report)
-
-    LIGHT_HANDLERS[Show] = show
-    light(connection, options)
-
-
 def end_in_real_previews(connection, options):
     """End in each preview of a mask of more than one weight."""
     from engine.tasks.filtering import answers
@@ -203,7 +190,7 @@ def write_slowly(connection, options):
     light(connection, options)
 
 
-def die_at_an_empty_segment(connection, options, then=serve):
+def die_at_an_empty_segment(connection, options):
     """Be killed between naming a segment and giving it a size, once for each time the file is there.
 
     The environment names the file; it is removed.
@@ -220,4 +207,4 @@ def die_at_an_empty_segment(connection, options, then=serve):
     os.ftruncate = give_size_or_die
     # Each result gets a segment of its own.
     shared._spares = Spares(lambda segment: segment.size, 0, shared._remove)
-    then(connection, options)
+    serve(connection, options)

@@ -182,6 +182,7 @@ def fail_to_pickle():
 fail_to_pickle.__qualname__ = "nowhere"
 
 
+@pytest.mark.slow
 def test_that_a_request_that_cannot_be_sent_fails(start_up):
     watched, _ = start_up()
     with pytest.raises(HostLost, match="a request could not be sent to it"):

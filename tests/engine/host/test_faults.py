@@ -19,8 +19,8 @@ from engine.host.verbs import Run
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
-from tests.engine.host.faulty_hosts import Make, Question, Show, Stick, Work, light
+from tests.engine.host.conftest import PATIENCE_S
+from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, light
 
 # Three times what is promised: these tests share two cores with whatever else runs.
 NOTICED_WITHIN_S = 3 * 0.5
@@ -128,6 +128,7 @@ def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, 
     assert watched.client.use_cuda
 
 
+@pytest.mark.slow
 def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()
@@ -168,23 +169,6 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice(start_up):
         watched.ask(Show())
     assert len(watched.lost) > 4
     assert watched.ask(Make())
-
-
-@pytest.mark.slow
-def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start_up):
-    watched, _ = start_up(faulty_hosts.end_in_previews)
-    for _ in range(5):
-        with pytest.raises(
-            HostLostTwice, match=r"ended twice in the same work: .*not tried again until you change"
-        ):
-            watched.ask(Show(number=1))
-        # Another question does no harm, and changes nothing.
-        watched.ask(Question())
-    assert len(watched.lost) == 2
-    assert watched.ask(Show(number=0))
-    with pytest.raises(HostLostTwice):
-        watched.ask(Show(number=1))
-    assert len(watched.lost) == 4
 
 
 @pytest.mark.slow
@@ -262,6 +246,7 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, mo
     assert watched.client.use_cuda
 
 
+@pytest.mark.slow
 def test_that_shutting_down_answers_all_requests(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
@@ -281,30 +266,7 @@ def test_that_shutting_down_answers_all_requests(start):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
-def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment_nor_request(
-    start_up, monkeypatch, tmp_path
-):
-    last_segment = tmp_path / "the next segment is the last"
-    monkeypatch.setenv(faulty_hosts.LAST_SEGMENT, str(last_segment))
-    watched, _ = start_up(partial(faulty_hosts.die_at_an_empty_segment, then=light))
-    kept = watched.ask(Make())
-    for kill in range(2):
-        last_segment.touch()
-        with pytest.raises(HostLost, match="SIGKILL"):
-            watched.ask(Make(reports=True))
-        watched.wait_until_up()
-        assert shared_memory_of(watched.client) == [kept.name], kill
-    # A request that was not begun, and a preview, go to the successor.
-    for request in (Make(), Show()):
-        last_segment.touch()
-        assert watched.ask(request)
-        assert not last_segment.exists()
-    assert len(watched.lost) == 4
-
-
-@pytest.mark.slow
-def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
+def test_that_requests_are_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
     def cannot_clean(segments, maker):
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")

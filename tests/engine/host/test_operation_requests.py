@@ -60,7 +60,7 @@ def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
 
 
 @pytest.mark.slow
-def test_that_a_patch_is_found_and_framed(calm, photo, folder):
+def test_that_a_patch_that_is_found_is_framed(calm, photo, folder):
     job = job_of(photo, "find-patch", patch_path=str(folder / "patch.png"))
     found = calm.ask(Run(job, budget_s=0.0))
     assert (found.mark.row, found.mark.column) == (20, 30)

@@ -120,6 +120,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(calm, 
     assert all(found[known.key] for known in VARIANTS if not known.integer_output)
 
 
+@pytest.mark.slow
 def test_that_a_check_is_answered_while_something_runs(calm, picture):
     run = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 60.0), "sampling")
     found = reasons(calm, job_of(picture, block=Block(64, 32), device="cuda:99"))

@@ -274,7 +274,7 @@ def test_that_a_png_without_its_checksum_was_cut_short(refused):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
-def test_that_a_colour_past_the_end_of_a_palette_is_black_and_noted(opened, refused, depth):
+def test_that_a_colour_past_the_end_of_a_palette_is_black_with_a_note(opened, refused, depth):
     colours = png_chunk(b"PLTE", bytes([10, 20, 30]))
     opacity = png_chunk(b"tRNS", bytes([7]))
     # The first index of each byte is 0 and the last 1.

@@ -24,12 +24,11 @@ from engine.image.faults import cause_of_damage, unsupported_kind
 from engine.image.form import Form
 from engine.image.formats import FORMATS, format_to_save
 from engine.image.open import open_image
-from engine.image.samples import sample_path
 from engine.image.scratch import Scratch
 from tests.engine.image import encoded, open_memory, png_witness
 from tests.engine.image.encoded import one_colour_webp, smooth_rgb, with_pillow, with_tifffile
 from tests.engine.image.open_memory import openings, photograph
-from tests.fresh_python import ROOT, fresh_python
+from tests.fresh_python import ROOT
 
 FILES = encoded.one_of_each()
 
@@ -175,16 +174,6 @@ def test_that_any_library_error_leaves_as_ours(refused, monkeypatch, error):
 
     monkeypatch.setattr(formats, "FORMATS", (replace(formats.FORMATS[0], decode=fail),))
     assert refused(FILES["png"]).__cause__ is error
-
-
-def test_that_importing_the_package_loads_no_slow_decoder():
-    code = f"""
-import sys, engine.image.open, engine.image.save, engine.image.samples
-assert not {{"PIL", "tifffile", "imagecodecs._png"}} & set(sys.modules)  # imagecodecs loads one when used
-engine.image.open.open_image({str(sample_path("impulse"))!r})
-assert not {{"PIL", "tifffile"}} & set(sys.modules)
-"""
-    fresh_python("-c", code)
 
 
 def test_that_nothing_is_printed_for_an_interlaced_or_damaged_file(refused, capfd):

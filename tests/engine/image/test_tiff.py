@@ -155,7 +155,7 @@ def test_that_what_is_no_picture_is_refused_in_words(refused, data, words):
     assert words in refused(data).why
 
 
-def test_that_missing_tiles_are_filled_and_noted(tmp_path):
+def test_that_missing_tiles_are_filled_with_a_note(tmp_path):
     path = tmp_path / "sparse.tif"
     options = {"photometric": "minisblack", "tile": (16, 16), "compression": "zlib", "metadata": None}
     tifffile.imwrite(path, np.full((32, 16), 9, np.uint8), **options)

@@ -62,7 +62,7 @@ def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
     assert found_words(best, results, Block(32, 4)) == "32 × 4 (0.100 ms), which is its default"
 
 
-def test_that_they_are_kept_per_device_and_a_newer_one_replaces_that_of_the_same_problem(tmp_path):
+def test_that_the_newest_of_each_problem_is_kept_per_device(tmp_path):
     path = tmp_path / "not yet" / "best-runs.json"
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b32x4=0.1))) == ""
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b16x16=0.2, problem=LARGE))) == ""
@@ -121,7 +121,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
-def test_that_a_damaged_or_foreign_file_is_ignored_with_a_note_and_kept_beside_the_new_one(tmp_path, damage):
+def test_that_a_damaged_or_foreign_file_is_put_beside_the_new_one_with_a_note(tmp_path, damage):
     path = tmp_path / "best-runs.json"
     found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
     keep_best_blocks(path, found)
@@ -146,7 +146,7 @@ def test_that_a_folder_in_its_place_is_refused_in_words(tmp_path):
     assert load_best_blocks(tmp_path / "file" / "best-runs.json") == ((), "")
 
 
-def test_that_the_nearest_size_counts_and_what_else_differs_does_not():
+def test_that_only_a_size_may_differ_of_which_the_nearest_counts():
     known = [
         BestBlock.of(fastest_blocks(results)[0])
         for results in (

@@ -136,7 +136,7 @@ def raising(job, error):
 
 
 @of_each_task
-def test_that_a_run_is_verified_timed_and_recorded(job):
+def test_that_a_run_is_recorded_with_its_proof_beside_its_times(job):
     outcome = measure(job, CPU, QUICK)
     result, timing = outcome.result, outcome.result.timing
     assert outcome.values is not None
@@ -194,7 +194,7 @@ def test_that_a_variant_that_fails_is_a_result_with_its_reason(job, error):
 
 @pytest.mark.parametrize("error", [Cancelled("stopped"), DeviceFault("lost")])
 @of_each_task
-def test_that_a_stop_and_a_lost_device_are_passed_on(job, error):
+def test_that_what_ends_everything_is_passed_on(job, error):
     with pytest.raises(type(error)):
         measure(raising(job, error), CPU, QUICK)
 

@@ -43,6 +43,7 @@ def problems(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problem=problems(), wanted_rows=st.integers(1, 30))
 def test_that_bands_filtered_apart_are_the_whole(problem, wanted_rows):
@@ -200,7 +201,7 @@ class LateThreads:
     def shutdown(self, **named): ...
 
 
-def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order():
+def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
     spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans()
     order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
     assert [(span.chunk, span.queue) for span in spans] == [

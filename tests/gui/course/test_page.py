@@ -22,7 +22,6 @@ def open_course(open_window):
     return make
 
 
-@pytest.mark.slow
 def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
@@ -43,7 +42,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert haloscope.window._entered["course"] is page
 
 
-def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, qtbot):
+def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
@@ -58,7 +57,6 @@ def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, q
     qtbot.waitUntil(lambda: not haloscope.state.running)
 
 
-@pytest.mark.slow
 def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
     saved = []

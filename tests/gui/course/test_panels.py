@@ -102,7 +102,7 @@ def table(qtbot, course):
     return table
 
 
-def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel_that_is_here(table, qtbot):
+def test_that_a_kernel_that_is_here_is_loaded_by_mouse_or_keys(table, qtbot):
     loaded = []
     table.load_wanted.connect(loaded.append)
     table.button(1).click()

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.host.protocol import Availability
 from gui.engine_link.device_box import DeviceBox
-from gui.engine_link.engine_state import SLOW_MS, EngineState
+from gui.engine_link.engine_state import EngineState
 from tests.gui.fake_engine import READY
 from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
 from tests.made_runs import made_reason
@@ -38,22 +38,6 @@ def test_that_the_newest_task_is_shown_first(qapp):
     state.end_task("run")
     assert not state.busy
     assert state.stage == ""
-
-
-def test_that_progress_is_only_shown_after_half_a_second(qtbot):
-    state = EngineState()
-    assert state._slow_timer.interval() == SLOW_MS == 500
-    state._slow_timer.setInterval(1)
-    state.set_task("run", "compiling")
-    assert state.busy
-    assert not state.slow
-    qtbot.waitUntil(lambda: state.slow)
-    state.end_task("run")
-    assert not state.slow
-    # Short work is never shown as slow.
-    state.set_task("preview", "filtering")
-    state.end_task("preview")
-    assert not state._slow_timer.isActive()
 
 
 _TOOLTIP = Qt.ItemDataRole.ToolTipRole

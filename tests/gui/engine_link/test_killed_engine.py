@@ -32,6 +32,7 @@ def start_window(qapp, monkeypatch):
     yield start
     for window in started:
         window.close()
+        window.haloscope.window.deleteLater()
         assert window.segments() == []
         assert window.client.unanswered() == []
 

@@ -140,7 +140,7 @@ def test_that_what_is_no_mask_or_cannot_be_saved_is_reported(bench, tmp_path):
         assert not (tmp_path / name).exists()
 
 
-def test_that_a_mask_says_so_in_its_file_and_a_dropped_pipe_is_not_waited_for(bench, tmp_path):
+def test_that_only_a_file_of_a_mask_is_taken_for_one(bench, tmp_path):
     bench.files.save_mask(tmp_path / "mask.json")
     bench.files.save_session(tmp_path / "session.json")
     os.mkfifo(tmp_path / "pipe.json")
@@ -192,7 +192,7 @@ def test_that_all_blocks_are_a_word_in_the_file(tmp_path):
     assert load_session(tmp_path / "work.json") == session
 
 
-def test_that_what_is_missing_has_its_default_and_a_relative_picture_lies_beside_the_session(tmp_path):
+def test_that_what_a_session_leaves_out_has_its_default(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(document()))
     session = load_session(tmp_path / "work.json")
     assert session.settings == Settings(border=Border.WRAP, block=Block(16, 16))
@@ -271,7 +271,7 @@ def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path
             load_session(tmp_path / name)
 
 
-def test_that_the_menu_of_samples_says_how_large_each_is_and_has_no_icon_eight_times(haloscope):
+def test_that_the_menu_of_samples_says_how_large_each_is(haloscope):
     titles = [action.text() for action in haloscope.commands.samples]
     assert titles[0] == "Astronaut, 512 × 512"
     assert "Impulse, 63 × 63" in titles

@@ -30,7 +30,7 @@ def statuses(bench):
     return [(result.variant, bool(result.failure)) for result in bench.results.results()]
 
 
-def test_that_a_run_becomes_a_row_its_picture_is_shown_and_no_memory_is_left_behind(bench):
+def test_that_a_run_becomes_a_row_whose_picture_is_shown(bench):
     before = bench.state.last_result
     bench.runs.run()
     bench.settle()
@@ -76,7 +76,7 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
     assert slow_bench.fake.waiting(Preview)
 
 
-def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait_or_would_begin(slow_bench):
+def test_that_cancel_stops_the_variant_with_those_that_wait(slow_bench):
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
     slow_bench.tell("verifying", 0.5, Run)
@@ -96,7 +96,7 @@ def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait
     assert not runs(slow_bench)
 
 
-def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_with_the_next_edit(slow_bench):
+def test_that_a_failed_run_becomes_a_row_among_the_others(slow_bench):
     run_every_variant(slow_bench)
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
     slow_bench.fail(error, Run)
@@ -109,7 +109,7 @@ def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_w
     assert slow_bench.messages.of("run") is None
 
 
-def test_that_a_lost_simulator_or_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
+def test_that_the_next_run_goes_through_after_a_lost_simulator_or_host(slow_bench):
     slow_bench.workspace.change(device="simulator")
     slow_bench.runs.run()
     slow_bench.lose_simulator()
@@ -152,7 +152,7 @@ def crossed(bench):
     return [(job.variant, job.block) for job in jobs]
 
 
-def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_and_leaves_out_what_is_refused(make_bench):
+def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_they_take(make_bench):
     bench = make_bench(unavailable={})
     bench.open()
     bench.change(blocks=BLOCKS, kernels=("cpu-serial", "naive", "tiled"))
@@ -169,7 +169,7 @@ def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_and_leaves_out_
     assert bench.fake.leaked == shown, "the pictures of the cells are given back"
 
 
-def test_that_run_crosses_the_chosen_kernel_alone_and_auto_as_what_it_chooses(make_bench):
+def test_that_run_crosses_the_chosen_kernel_alone(make_bench):
     bench = make_bench(unavailable={})
     bench.open()
     bench.change(blocks=BLOCKS, variant="tiled", kernels=("naive",))
@@ -186,7 +186,7 @@ def test_that_run_crosses_the_chosen_kernel_alone_and_auto_as_what_it_chooses(ma
     assert crossed(bench)[3:] == [("naive", None)], "chosen kernels count without blocks too"
 
 
-def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_bench):
+def test_that_a_stopped_run_of_blocks_leaves_what_is_known(slow_bench):
     slow_bench.fake.unavailable = {}
     slow_bench.change(blocks=BLOCKS, variant="tiled")
     slow_bench.answer_all((Check, FilterJob))
@@ -234,7 +234,7 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
         ("auto", "", "float32", "float32"),
     ],
 )
-def test_that_a_failed_run_keeps_what_it_was_to_do_and_why_it_failed(key, layout, result_type, dtype):
+def test_that_a_failed_run_keeps_what_it_was_to_do(key, layout, result_type, dtype):
     settings = {"variant": key, "layout": Layout.PACKED, "result_type": result_type}
     variant = next((variant for variant in VARIANTS if variant.key == key), None)
     result = failed_run(FilterJob(picture=make_picture(), mask=Mask([[1]]), **settings), variant, ERROR)
@@ -257,7 +257,7 @@ def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_there_is_none
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."
 
 
-def test_that_a_kernel_that_was_chosen_by_name_and_cannot_run_is_told_with_its_reason(slow_bench):
+def test_that_a_kernel_of_ones_choice_that_cannot_run_is_told(slow_bench):
     bench = slow_bench
     bench.fake.unavailable["naive"] = "It needs a GPU."
     bench.change(kernels=("cpu-serial", "naive"))

@@ -28,11 +28,8 @@ def by_operation(haloscope):
     haloscope.window.page.workspace.choose("median")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("refused", [by_preview, by_run, by_run_all, by_operation])
-def test_that_each_refusal_of_the_simulator_offers_a_small_picture_and_the_button_shows_its_result(
-    haloscope, qtbot, refused
-):
+def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot, refused):
     bar = haloscope.window.message_bar
     haloscope.workspace.change(device="simulator")
     haloscope.pictures.open_path(Path("large.png"))
@@ -50,7 +47,6 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture_and_the_butto
     assert not bar.isVisible()
 
 
-@pytest.mark.slow
 def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(haloscope, qtbot):
     haloscope.workspace.change(device="simulator")
     haloscope.pictures.open_path(Path("large.png"))

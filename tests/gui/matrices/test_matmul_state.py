@@ -9,7 +9,6 @@ from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
-from gui.matrices.tiles_field import TilesField
 from gui.widgets.runs_state import StateRuns
 from tests.made_runs import made_product, made_rows
 
@@ -108,26 +107,6 @@ def test_that_the_figure_has_what_was_measured_beside_the_limit():
     assert naive.y == (pytest.approx(21.6), pytest.approx(21.6))
     assert tiled.y == (pytest.approx(86.4), pytest.approx(345.6))
     assert limit_words(rows) == "limit at 86.4 GB/s"
-
-
-def test_that_what_is_no_tile_is_refused_in_words_until_tiles_are_typed(state, qtbot):
-    tiles = TilesField(state)
-    qtbot.addWidget(tiles)
-    for text, refusal, taken in (
-        (
-            "4, 40",
-            "a tile's side is a whole number from 2 to 32. The nearest legal tile is 32.",
-            (4, 8, 16, 32),
-        ),
-        ("16, 4;4", "", (4, 16)),
-        (" , ", "Write at least one tile, 2 to 32.", (4, 16)),
-    ):
-        tiles.field.setText(text)
-        tiles.field.editingFinished.emit()
-        assert tiles.refusal.isVisibleTo(tiles) == bool(refusal)
-        assert refusal in tiles.refusal.text()
-        assert state.settings.tiles == taken
-        assert tiles.field.text() == (text if refusal else "4, 16")
 
 
 def test_that_sizes_can_differ_where_the_product_is_not_square(state, qtbot):

@@ -65,7 +65,6 @@ def assert_no_proof_is_cut(table):
         assert table.sizeHintForIndex(index).width() <= table.columnWidth(proof), index.data()
 
 
-@pytest.mark.slow
 def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     haloscope, page = open_page((1280, 800))
     panel, tiles = page.product_panel, page.product_panel.tiles.field
@@ -86,8 +85,7 @@ def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     assert_fits(haloscope, page)
 
 
-@pytest.mark.slow
-def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbot):
+def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     haloscope, page = open_page()
     assert status(haloscope) == f"{READY} Only numpy (BLAS) can run here; the table says why."
     assert haloscope.actions["run"].isEnabled()
@@ -117,7 +115,6 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
-@pytest.mark.slow
 def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
     haloscope, page = open_page()
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
@@ -150,7 +147,6 @@ def shown_button(page, text):
     return next(button for button in shown(page, QAbstractButton) if button.text() == text)
 
 
-@pytest.mark.slow
 def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
     haloscope, page = open_page()
     panel, run = page.product_panel, haloscope.window.top_bar.findChild(QAbstractButton, "primary")
@@ -183,7 +179,6 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
         assert [tile_of(row) for row in haloscope.matmul.rows] == [tile, tile, None]
 
 
-@pytest.mark.slow
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel
@@ -227,7 +222,6 @@ def test_that_settings_wait_for_a_run(open_page, qtbot):
     assert "No NVIDIA driver" in status(haloscope)
 
 
-@pytest.mark.slow
 def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
     path = tmp_path / "preferences.json"
     haloscope, page = open_page(preferences_path=path)
@@ -243,7 +237,6 @@ def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_pag
     assert page.findChild(QDockWidget, "lecture").isVisible()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
 def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, variant):
     known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.variant == variant)
@@ -259,8 +252,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
     assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 
 
-@pytest.mark.slow
-def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(open_page, qtbot):
+def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     haloscope, page = open_page()
     bar, engine = haloscope.window.message_bar, haloscope.window.status_line.findChild(QLabel)
     page.results_panel.copy_button.click()

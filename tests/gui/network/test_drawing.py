@@ -21,7 +21,7 @@ def canvas(qtbot, drawing):
     return canvas
 
 
-def test_that_the_brush_has_soft_edges_and_fills_its_middle():
+def test_that_the_brush_is_full_but_for_soft_edges():
     covered = coverage((5.5, 10.5), (20.5, 10.5), 2.0)
     assert covered[10, 5:21].tolist() == [255] * 16
     assert 0 < covered[12, 10] < 255, "half a cell beyond the radius it fades"
@@ -30,7 +30,7 @@ def test_that_the_brush_has_soft_edges_and_fills_its_middle():
     assert np.array_equal(covered, coverage((20.5, 10.5), (5.5, 10.5), 2.0))
 
 
-def test_that_a_stroke_is_one_step_back_and_forth(drawing, qtbot):
+def test_that_a_stroke_is_one_step(drawing, qtbot):
     drawing.begin((5.0, 5.0))
     for at in (10.0, 15.0, 20.0):
         with qtbot.waitSignal(drawing.changed):

@@ -11,8 +11,7 @@ from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
-from gui.network.network_state import BASELINE, NetworkState
-from gui.widgets.runs_state import StateRuns
+from gui.network.network_state import NetworkState
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import made_values, made_weights
 
@@ -45,7 +44,7 @@ def draw(bench, point=DOT):
     bench.settle()
 
 
-def test_that_nothing_is_asked_before_the_page_is_shown_and_all_of_it_then(slow):
+def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     slow.network.drawing.dot(DOT)
     slow.settle()
     assert slow.fake.seen == []
@@ -64,7 +63,7 @@ def test_that_nothing_is_asked_before_the_page_is_shown_and_all_of_it_then(slow)
     assert len(asked(slow, (Describe, NetworkRequest))) == 1
 
 
-def test_that_what_the_engine_sent_is_copied_and_its_memory_given_back(bench):
+def test_that_the_memory_of_what_the_engine_sent_is_given_back(bench):
     draw(bench)
     ink = bench.network.drawing.ink.tobytes()
     for found, expected in zip(bench.network.answer.values, made_values(ink), strict=True):
@@ -78,16 +77,7 @@ def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
     assert bench.network.drawing.undo_stack.count() == 0
 
 
-def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
-    before = len(asked(bench, (Preview, DrawingRequest)))
-    bench.network.drawing.clear()
-    bench.settle()
-    assert len(asked(bench, (Preview, DrawingRequest))) == before
-    assert (bench.network.answer, bench.network.why_no_answer) == (None, NO_INK)
-    assert bench.messages.count == 0
-
-
-def test_that_one_drawing_is_on_its_way_and_only_the_newest_follows(slow):
+def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
     slow.network.shown.emit()
     for column in range(5, 12):
         draw(slow, (column, 10.5))
@@ -134,7 +124,7 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
     assert slow.messages.count == 0
 
 
-def test_that_weights_that_cannot_be_read_are_told_once_and_asked_for_again(slow):
+def test_that_weights_that_cannot_be_read_are_asked_for_again(slow):
     slow.network.shown.emit()
     error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
     slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
@@ -157,7 +147,7 @@ def test_that_a_lost_engine_is_asked_again_by_itself(slow):
     assert slow.network.rows != ()
 
 
-def test_that_run_takes_the_chosen_stage_and_run_all_every_one_that_can(bench, qtbot):
+def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     bench.network.change(stage="network-cpu", batch=10)
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
@@ -181,7 +171,7 @@ def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
     assert "network-fused was not loaded" in bench.messages.newest.what
 
 
-def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chosen(bench, qtbot):
+def test_that_each_stage_runs_on_a_device_of_its_kind(bench, qtbot):
     bench.network.change(device="simulator")
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
@@ -192,19 +182,7 @@ def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chose
     ]  # fmt: skip
 
 
-def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
-    model = StateRuns(bench.network, BASELINE, ())
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run_all()
-    kernel, speed_up, proof = map(model.position, ("kernel_median_ms", "speed_up", "proof"))
-    cells = [[model.index(row, at).data() for at in (kernel, speed_up, proof)] for row in range(3)]
-    assert cells[0][1:] == ["1.00×", "verified"]
-    assert cells[1] == ["60.00", "20.0×", "verified"]
-    assert cells[2][0] == "unavailable"
-    assert "There is no NVIDIA driver here" in cells[2][2]
-
-
-def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(slow):
+def test_that_the_next_stage_runs_after_one_that_fails(slow):
     slow.network.shown.emit()
     slow.answer((Describe, NetworkRequest))
     slow.stages.run_all()
@@ -216,7 +194,7 @@ def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(
     assert [one.request.job.stage for one in slow.fake.waiting((Run, StageRequest))] == ["network-cpu"]
 
 
-def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
+def test_that_a_drawing_follows_the_run_that_it_waits_for(slow, qtbot):
     slow.network.shown.emit()
     slow.answer_all((Check, StageRequest))
     slow.stages.run()
@@ -227,13 +205,6 @@ def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
         slow.jobs.cancel()
     slow.settle()
     assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
-
-
-def test_that_the_digits_are_told_by_the_chosen_device(bench, qtbot):
-    with qtbot.waitSignal(bench.network.confusion_changed):
-        bench.stages.classify_digits()
-    assert [(one.stage, one.device) for one in asked(bench, (Run, DigitsRequest))] == [("auto", "auto")]
-    assert bench.network.confusion.wrong == (3,)
 
 
 def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
@@ -253,7 +224,7 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     assert network.cell == Cell(0)
 
 
-def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_gave(bench, qtbot):
+def test_that_other_weights_are_those_of_all_that_follows(bench, qtbot):
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run()
     with qtbot.waitSignal(bench.network.confusion_changed):
@@ -282,17 +253,6 @@ def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_
     assert asked(bench, (Preview, DrawingRequest))[-1].weights == ""
 
 
-def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
-    slow.network.shown.emit()
-    slow.answer((Describe, NetworkRequest))
-    slow.stages.open_weights(Path("/tmp/bad.npz"))
-    error = BadValue("The weights 'bad.npz' cannot be used", "hidden[0, 1] is nan", "Take another file.")
-    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
-    assert slow.network.weights == ""
-    assert slow.network.facts is not None
-    assert slow.messages.newest.why == "hidden[0, 1] is nan"
-
-
 def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):
     slow.stages.open_weights(Path("/tmp/other.npz"))
     slow.fake.automatic = True
@@ -302,7 +262,7 @@ def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):
     assert [one.weights for one in asked(slow, (Preview, DrawingRequest))] == ["/tmp/other.npz"]
 
 
-def test_that_a_session_whose_weights_are_gone_says_so_and_has_the_trained_ones(slow):
+def test_that_a_session_whose_weights_are_gone_has_the_trained_ones(slow):
     slow.stages.open_weights(Path("/tmp/gone.npz"))
     slow.network.shown.emit()
     error = BadValue("The weights 'gone.npz' cannot be used", "there is no such file", "Take another file.")

@@ -70,7 +70,7 @@ def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbo
     assert panel.chart.accessibleDescription() == panel.sentence.text() == timeline_words(SPANS)
 
 
-def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layers_have_both(network, qtbot):
+def test_that_parts_of_a_bar_are_as_long_as_their_times(network, qtbot):
     panel = shown(qtbot, LayerTimesPanel(network))
     assert not panel.bars.isVisible()
     run = made_run("network-cpu")
@@ -87,9 +87,7 @@ def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layer
     ]
 
 
-def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
-    network, qapp, qtbot, light_again
-):
+def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, qtbot, light_again):
     panel = shown(qtbot, LayerTimesPanel(network))
     run = made_run("network-fused")
     assert len(panel.legend.entries) == len(LAYERS)
@@ -105,7 +103,7 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
                 assert far >= 60, (theme, one.name(), other.name())
 
 
-def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
+def test_that_the_worked_product_sums_to_the_reports_numbers(qtbot):
     panel = shown(qtbot, ProductPanel())
     outputs = []
     for row in range(2):
@@ -128,7 +126,7 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     panel.grab()
 
 
-def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbot):
+def test_that_maps_are_zoomed_by_keys_or_wheel(network, qtbot):
     panel = shown(qtbot, MapsPanel(network), 640, 480)
     view = panel.views[0]
     fitting = view.grid.cell_width

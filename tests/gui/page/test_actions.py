@@ -30,7 +30,7 @@ def explore(workspace, bench):
     return ExploreActions(actions, workspace, EngineState())
 
 
-def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(explore):
+def test_that_every_action_teaches_its_key(explore):
     actions = explore._actions
     shortcuts = Counter(keys.toString() for action in actions.all() for keys in action.shortcuts())
     assert [text for text, count in shortcuts.items() if count > 1] == []
@@ -47,7 +47,7 @@ def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(exp
     assert [action.data() for action in explore.samples] == [sample.key for sample in SAMPLES]
 
 
-def test_that_undo_names_the_step_and_still_teaches(explore, workspace, qapp):
+def test_that_undo_still_teaches_where_it_names_the_step(explore, workspace, qapp):
     actions = explore._actions
     workspace.set_mask(preset("box-3"), "Choose Box")
     qapp.processEvents()

@@ -56,7 +56,7 @@ def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_
     assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]
 
 
-def test_that_a_figure_can_be_heard_and_read(plot):
+def test_that_a_figure_can_be_read_without_seeing_it(plot):
     plot.show_figure(FIGURE)
     few = plot._bottom._tickLevels[0]
     plot.resize(1200, 280)

@@ -75,7 +75,6 @@ def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, 
     assert saving.window.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["window", "ctrl-c"])
 def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtbot, capsys, how):
     if how == "window":
@@ -87,7 +86,6 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
     saving.link._client.answer_all((Describe, CourseRequest))
@@ -118,7 +116,6 @@ def test_that_ctrl_c_waits_for_the_save_unless_it_comes_twice(qtbot, saving, cap
     assert len(saving.link._client.waiting(SaveResult)) == 1
 
 
-@pytest.mark.slow
 def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbot, saving):
     # Stands in for QSessionManager, which only the platform can make.
     session, later = MagicMock(), MagicMock()

@@ -120,7 +120,6 @@ def all_moves(page):
             yield dock, move
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", WITH_PANELS)
 def test_that_layouts_settle_wherever_a_panel_is_moved(open_page, layouts, key):
     window = open_page(key, SMALL)
@@ -129,14 +128,15 @@ def test_that_layouts_settle_wherever_a_panel_is_moved(open_page, layouts, key):
     for dock, move in all_moves(page):
         move(dock)
         layouts.settle()
-        window.show_page(next(others))
-        layouts.settle()
-        window.show_page(key)
-        layouts.settle()
+        # A panel in the page comes back as it went.
+        if dock.isFloating() or not dock.isVisible():
+            window.show_page(next(others))
+            layouts.settle()
+            window.show_page(key)
+            layouts.settle()
     assert (window.width(), window.height()) == SMALL
 
 
-@pytest.mark.slow
 def test_that_every_page_settles_in_a_window_of_any_size(open_page, layouts):
     window = open_page("explore")
     show_a_tile(window, layouts)
@@ -148,7 +148,6 @@ def test_that_every_page_settles_in_a_window_of_any_size(open_page, layouts):
                 layouts.settle()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", WITH_PANELS)
 def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
     window = open_page(key)
@@ -164,7 +163,6 @@ def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
         dock.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, (2560, 1440)])
 @pytest.mark.parametrize("key", WITH_PANELS)
 def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_page, layouts, key, size):
@@ -184,7 +182,6 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
         assert geometries(page) == first
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", ["explore", "network"])
 def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, layouts, key):
     window = open_page(key, SMALL)
@@ -220,7 +217,6 @@ def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     assert panel.height() == room.viewport().height()
 
 
-@pytest.mark.slow
 def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open_page, layouts, tmp_path):
     path = tmp_path / "preferences.json"
     window = open_page("network", preferences_path=path)
@@ -247,7 +243,6 @@ def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open
     assert drawing.geometry() == was
 
 
-@pytest.mark.slow
 def test_that_the_window_opens_where_it_was_left(open_window, monkeypatch, tmp_path):
     path = tmp_path / "preferences.json"
     screen = QGuiApplication.primaryScreen()

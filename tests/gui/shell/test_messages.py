@@ -157,6 +157,7 @@ def test_that_it_says_what_the_engine_is(parts):
 
 def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
     line, state = parts
+    assert state._slow_timer.interval() == 500
     state._slow_timer.setInterval(1)
     state.set_task("run", "verifying", 0.25)
     assert not line._bar.isVisible()
@@ -166,3 +167,7 @@ def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
     state.end_task("run")
     assert not line._bar.isVisible()
     assert line._last.isVisible()
+    # Short work is never shown as slow.
+    state.set_task("preview", "filtering")
+    state.end_task("preview")
+    assert not state._slow_timer.isActive()

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 import shiboken6
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QWidget
@@ -16,7 +15,6 @@ def owner(widget):
     return int(found[1], 16) if found else None
 
 
-@pytest.mark.slow
 def test_that_python_gives_no_widget_another_owner_than_qt_does(haloscope, qtbot):
     for page in PAGES:
         haloscope.window.show_page(page.key)

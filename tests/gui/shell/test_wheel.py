@@ -1,6 +1,5 @@
 """The mouse wheel, by events of the window system: over each control of each page."""
 
-import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -41,7 +40,6 @@ def value(control):
     return control.currentIndex() if isinstance(control, QComboBox | QTabBar) else control.value()
 
 
-@pytest.mark.slow
 def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscope):
     turned = set()
     for page in PAGES:
@@ -61,7 +59,6 @@ def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscop
     assert turned >= {"explore", "matrices", "network"}
 
 
-@pytest.mark.slow
 def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
     panel = open_window((1024, 640)).window.page.mask_panel
     (area,) = panel.findChildren(QScrollArea)
@@ -71,7 +68,6 @@ def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
     assert area.verticalScrollBar().value() < scrolled
 
 
-@pytest.mark.slow
 def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
     panel = haloscope.window.page.mask_panel
     haloscope.window.activateWindow()

@@ -215,7 +215,7 @@ def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_line
     assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
 
 
-def test_that_tiles_are_of_whole_vectors_and_their_sums_fit():
+def test_that_tiles_are_of_whole_vectors_whose_sums_fit():
     for sums_rows, samples in itertools.product((34, 46, 158), (1, VECTOR, 1500, 12_288, 100_003)):
         wide = two_passes.tile_samples(sums_rows, samples)
         assert wide % VECTOR == 0
@@ -268,7 +268,7 @@ def test_that_masks_that_are_no_product_are_refused_in_words():
 
 
 @pytest.mark.parametrize("border", list(Border))
-def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(border, monkeypatch):
+def test_that_what_is_not_finite_stays_where_the_direct_sum_has_it(border, monkeypatch):
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
     image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
     for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):

@@ -34,16 +34,25 @@ def then_interrupted(call, after):
     return called
 
 
+COLUMN, ROW = RANDOM.standard_normal(6), RANDOM.standard_normal(5)
+
+
+@pytest.mark.parametrize(
+    ("loops", "weights", "multiply_adds"),
+    [(serial, RANDOM.standard_normal((6, 5)), 30), (separable_serial, np.outer(COLUMN, ROW), 6)],
+    ids=["plain loops", "two passes"],
+)
 @pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
-def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(border, monkeypatch):
-    image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
-    mask = Mask(RANDOM.standard_normal((6, 5)), anchor=(1, 4))
+def test_that_serial_loops_give_the_same_however_many_rows_a_call_has(
+    border, loops, weights, multiply_adds, monkeypatch
+):
+    image, mask = RANDOM.standard_normal((23, 9, 3)).astype(np.float32), Mask(weights, anchor=(1, 4))
     problem = describe_problem(image, mask, border, 0.0)
     results = []
     for rows in (23, 5, 1):
-        monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * mask.taps)
+        monkeypatch.setattr(loops, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * multiply_adds)
         results.append(np.full(image.shape, np.nan, np.float32))
-        serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
+        loops.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
     assert all(one.tobytes() == results[0].tobytes() for one in results)
 
@@ -63,20 +72,6 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
         loops.launch(image, out)
     assert np.isfinite(out[:20]).all()
     assert np.isnan(out[20:]).all()
-
-
-@pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
-def test_that_two_serial_passes_give_the_same_however_many_rows_a_call_has(border, monkeypatch):
-    image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
-    mask = Mask(np.outer(RANDOM.standard_normal(6), RANDOM.standard_normal(5)), anchor=(1, 4))
-    problem = describe_problem(image, mask, border, 0.0)
-    results = []
-    for rows in (23, 5, 1):
-        monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * 6)
-        results.append(np.full(image.shape, np.nan, np.float32))
-        separable_serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
-    assert np.isfinite(results[0]).all()
-    assert all(one.tobytes() == results[0].tobytes() for one in results)
 
 
 @pytest.mark.parametrize("first", ["along_rows", "down_columns"])
@@ -154,7 +149,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
     assert len(began) == known
 
 
-def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch):
+def test_that_a_long_product_is_left_between_two_blocks(monkeypatch):
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
     monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)

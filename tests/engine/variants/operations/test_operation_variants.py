@@ -179,7 +179,7 @@ def test_that_the_model_counts_what_the_source_does(variant, case):
     assert proof.passed, proof.reason
 
 
-def test_that_the_networks_sort_and_find_the_middle_of_25():
+def test_that_the_networks_find_the_middle_of_25_as_sorting_does():
     for bits in itertools.product((0, 1), repeat=5):
         assert sorted_5(*bits) == tuple(sorted(bits))
         assert sorted_3(*bits[:3]) == tuple(sorted(bits[:3]))

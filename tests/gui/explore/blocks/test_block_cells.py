@@ -35,7 +35,7 @@ def drawn(cells, key=KERNEL, variant="tiled", limits=CUDA):
     return map_of(variant, cells.all().get(variant, {}), metric(key), limits)
 
 
-def test_that_a_plan_is_waiting_or_refused_and_becomes_what_ran(cells, results, workspace):
+def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, workspace):
     too_large = made_reason("its tile is too large")
     plan = [BlockAvailability("tiled", B8), BlockAvailability("tiled", B16, too_large)]
     plan += [BlockAvailability("tiled", B32), BlockAvailability("cpu-serial", None)]

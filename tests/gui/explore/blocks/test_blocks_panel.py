@@ -87,7 +87,7 @@ def test_that_an_empty_panel_says_how_to_fill_it(shown):
     assert "Write blocks" in shown.table.accessibleDescription()
 
 
-def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
+def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
     shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
     shown.workspace.change(variant="naive")
     shown.click(B8)
@@ -106,7 +106,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     assert shown.settings.block in LIST
 
 
-def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where_they_fit(shown):
+def test_that_cells_are_the_brighter_the_faster_they_are(shown):
     shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
     assert shown.colour(B16) == HEAT[-1]
     assert shown.colour(B8) == HEAT[0]
@@ -120,7 +120,7 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
     assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
 
-def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypatch):
+def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
     entries = [BlockAvailability("tiled", B8)]
     entries += [
         BlockAvailability("tiled", one, made_reason(f"{one}: no room"))
@@ -139,7 +139,7 @@ def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypa
     assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
 
 
-def test_that_the_map_fills_while_cells_arrive_and_follows_the_newest_kernel_or_the_one_asked_for(shown):
+def test_that_the_map_follows_the_newest_kernel_or_the_one_asked_for(shown):
     entries = [BlockAvailability(key, block) for key in ("naive", "tiled") for block in LIST]
     shown.cells.plan(shown.workspace.job(), entries)
     shown.settle()
@@ -176,7 +176,7 @@ def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
     assert 1 < len(names) < len(every_block()) / 2
 
 
-def test_that_simulated_runs_have_counts_and_no_times(shown):
+def test_that_simulated_runs_have_counts_in_place_of_times(shown):
     for block in LIST:
         shown.results.add(replace(make_simulated("tiled"), block=block))
     shown.settle()
@@ -229,7 +229,7 @@ def test_that_the_current_cell_stays_while_results_arrive(shown):
     assert shown.table.block_at(shown.table.currentIndex()) == B8
 
 
-def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
+def test_that_a_list_or_a_set_is_chosen_or_refused_in_a_line(shown):
     shown.type("8x8, 16x16; 32 × 8")
     assert shown.settings.blocks == LIST
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
@@ -293,7 +293,7 @@ def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     assert shown.field.note.isHidden()
 
 
-def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_do(qtbot, workspace, results):
+def test_that_without_a_gpu_the_empty_panel_points_to_the_simulator(qtbot, workspace, results):
     state = make_engine_state(cuda=False)
     text = Shown(qtbot, workspace, state, results).table.empty_text.text()
     assert "There is no GPU here (There is no NVIDIA driver here)." in text

@@ -33,7 +33,7 @@ def type_number(qtbot, box, text):
     qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
-def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbot, editor, workspace):
+def test_that_a_side_can_be_any_whole_number(qtbot, editor, workspace):
     for text in ("64", "0", "-5", "2048", "7"):
         type_number(qtbot, editor.width_box, text)
         assert workspace.settings.block == Block(int(text), 8)
@@ -44,7 +44,7 @@ def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbo
 
 
 @pytest.mark.parametrize("variant", ["tiled", "auto"])
-def test_that_a_refused_block_says_why_and_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
+def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
     # For auto it is the refusal of the first kernel that refuses the block.
     workspace.change(variant=variant, block=Block(64, 64))
     refusal = Refusal("block-threads", "Too many threads", TOO_MANY, nearest_block=Block(32, 32))
@@ -108,7 +108,7 @@ def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, worksp
     assert ("not used" in editor.count.text()) != is_used
 
 
-def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(editor, workspace):
+def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace):
     menu = editor.menu_button.menu()
     menu.aboutToShow.emit()
     next(action for action in menu.actions() if action.text().startswith("32 × 32")).trigger()
@@ -159,7 +159,7 @@ def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, 
     assert not editor.offer.isVisible()
 
 
-def test_that_runs_of_this_session_count_and_a_best_default_offers_nothing(with_best, workspace, results):
+def test_that_the_best_of_this_session_is_offered_unless_it_is_the_default(with_best, workspace, results):
     editor, path = with_best
     keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
     for at, block in enumerate((Block(64, 2), Block(32, 4)), start=1):
@@ -246,7 +246,7 @@ def make_switch(qtbot, workspace):
     return make
 
 
-def test_that_a_result_type_changes_what_the_job_asks_for_and_how_results_are_shown(qtbot, box, workspace):
+def test_that_a_result_type_changes_the_job(qtbot, box, workspace):
     workspace.change(range_mode="absolute")
     assert box.currentText() == "float32"
     with qtbot.waitSignal(workspace.job_changed):
@@ -258,7 +258,7 @@ def test_that_a_result_type_changes_what_the_job_asks_for_and_how_results_are_sh
     assert workspace.range_mode == "absolute"
 
 
-def test_that_a_result_type_names_the_depth_of_the_picture_and_a_float_one_leaves_no_choice(box, workspace):
+def test_that_the_result_types_are_those_of_the_picture(box, workspace):
     for dtype, text in (("uint8", "8 bit"), ("uint16", "16 bit")):
         workspace.set_picture(of_type(dtype))
         assert box.itemText(box.findData("same")) == text
@@ -272,7 +272,7 @@ def test_that_a_result_type_names_the_depth_of_the_picture_and_a_float_one_leave
 
 
 @pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
-def test_that_on_the_cpu_the_layout_is_greyed_and_the_choice_is_kept(make_switch, workspace, device, cuda):
+def test_that_on_the_cpu_the_chosen_layout_is_greyed(make_switch, workspace, device, cuda):
     switch = make_switch(cuda=cuda)
     workspace.change(device=device)
     assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
@@ -284,7 +284,7 @@ def test_that_on_the_cpu_the_layout_is_greyed_and_the_choice_is_kept(make_switch
     assert (switch.isEnabled(), switch.isChecked()) == (True, False)
 
 
-def test_that_a_click_changes_the_layout_and_the_tooltip_says_what_that_means(make_switch, workspace, qtbot):
+def test_that_a_click_changes_the_layout_as_the_tooltip_says(make_switch, workspace, qtbot):
     switch = make_switch()
     assert "1001" in switch.toolTip()
     assert "1,536 bytes per row, which is a boundary already" in switch.toolTip()

@@ -95,7 +95,7 @@ def ladder_of_fourteen():
     return state
 
 
-def test_that_a_kernel_or_a_baseline_is_chosen_and_the_list_follows_the_state(show):
+def test_that_the_panel_shows_the_kernel_or_baseline_that_is_chosen(show):
     shown = show()
     shown.click("tiled")
     assert shown.workspace.settings.variant == "tiled"
@@ -106,7 +106,7 @@ def test_that_a_kernel_or_a_baseline_is_chosen_and_the_list_follows_the_state(sh
     assert shown.workspace.settings.baseline == "naive"
 
 
-def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_tooltip(qtbot, show):
+def test_that_greyed_kernels_say_why_they_cannot_be_chosen(qtbot, show):
     shown = show(make_engine_state(cuda=False))
     shown.click("tiled")
     assert shown.workspace.settings.variant == "auto"
@@ -128,7 +128,7 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
 
 
 @pytest.mark.parametrize("width", [288, 400])
-def test_that_a_long_reason_has_the_lines_that_it_needs_and_the_next_kernel_begins_below_it(show, width):
+def test_that_the_next_kernel_begins_below_a_long_reason(show, width):
     shown = show(width=width)
     reason = "A block that covers the input tile needs at least 3,969 threads for a mask as large as this"
     shown.refuse(naive=reason)
@@ -146,7 +146,7 @@ def test_that_a_reason_that_moves_to_another_kernel_takes_its_lines_along(show):
         assert shown.rect(key).height() > shown.rect(other).height()
 
 
-def test_that_page_down_shows_the_reasons_of_greyed_kernels_and_chooses_nothing(qtbot, show):
+def test_that_page_down_shows_the_reasons_of_greyed_kernels(qtbot, show):
     shown = show(ladder_of_fourteen(), 288, 420)
     assert not shown.sees(shown.words("more-6"))
     for _ in range(4):
@@ -171,6 +171,7 @@ def every_kernel():
     return state
 
 
+@pytest.mark.slow
 def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(show):
     shown = show(every_kernel(), 320, 900)
     bar = shown.panel.note.verticalScrollBar()
@@ -189,7 +190,7 @@ def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(sho
     assert bar.maximum() > 0
 
 
-def test_that_nothing_moves_and_the_note_is_the_chosen_kernels_while_the_mouse_goes_over_the_list(show):
+def test_that_nothing_changes_while_the_mouse_goes_over_the_list(show):
     shown = show(make_engine_state(cuda=False))
     shown.click("cpu-serial")
     fixed = (shown.panel.block, shown.panel.result_type, shown.panel.device, shown.panel.baseline)
@@ -227,7 +228,7 @@ def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_
     assert panel.result_type.hasFocus()
 
 
-def test_that_the_ladder_is_seen_whole_where_there_is_room_and_scrolls_in_a_low_window(show):
+def test_that_the_ladder_scrolls_only_in_a_low_window(show):
     shown = show(ladder_of_fourteen())
     assert shown.sees(shown.rect("more-8"))
     shown.results.add(make_result("tiled", 0.04))
@@ -273,7 +274,7 @@ def test_that_the_chosen_kernel_stays_in_view_when_a_run_makes_the_list_shorter(
     assert shown.sees(shown.rect(key))
 
 
-def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_one(show):
+def test_that_what_is_told_of_a_run_is_of_the_last_or_the_selected_one(show):
     shown = show()
     work = shown.panel.work
     shown.results.add(make_failure())
@@ -319,7 +320,7 @@ def times(model, *keys):
     return [model.row(key).time for key in keys]
 
 
-def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes(workspace, results):
+def test_that_the_model_keeps_to_the_rules_of_qt_whatever_the_engine_does(workspace, results):
     state = EngineState()
     model = VariantsModel(workspace, state, results)
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
@@ -360,7 +361,7 @@ def preview(variant, because=None):
     return Filtered(None, None, variant, "cpu", 3.0, chosen_because=because)
 
 
-def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_changes(model, workspace, state):
+def test_that_auto_says_why_it_chose_until_the_job_or_the_variant_changes(model, workspace, state):
     state.show_filtered(preview("tiled", Reason("chosen", "estimated 0.13 ms", "next best: naive (1 ms)")))
     assert model.rows()[0].idea == "Chose tiled (estimated 0.13 ms); next best: naive (1 ms)."
     # A run of a named variant chose nothing.

@@ -78,7 +78,7 @@ def test_that_arrow_keys_stop_at_the_edge(qtbot, grid, workspace):
         assert not workspace.mask.weights[:2, :2].any()
 
 
-def test_that_cells_are_copied_and_pasted_at_the_current_cell_or_as_whole_mask(qtbot, grid, workspace):
+def test_that_the_clipboard_takes_cells_or_whole_masks(qtbot, grid, workspace):
     workspace.set_mask(workspace.mask.with_weight(0, 0, 1 / 3))
     qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
     qtbot.keyClick(grid, Qt.Key.Key_C, CONTROL)

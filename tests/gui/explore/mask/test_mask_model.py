@@ -34,7 +34,7 @@ def test_that_cells_show_the_mask_of_the_workspace_also_of_another_size(model, w
     assert (model.rowCount(), model.columnCount()) == (3, 3)
 
 
-def test_that_edits_of_one_cell_are_one_step_of_two_cells_two_and_no_edit_is_none(model, workspace):
+def test_that_there_is_a_step_for_each_cell_that_was_edited(model, workspace):
     assert model.setData(model.index(2, 2), model.index(2, 2).data(EDIT))
     assert workspace.undo_stack.count() == 0
     assert workspace.mask.name == "Numbers"
@@ -49,9 +49,9 @@ def test_that_edits_of_one_cell_are_one_step_of_two_cells_two_and_no_edit_is_non
 
 
 @pytest.mark.slow
-def test_that_colours_follow_the_theme(model, qapp):
+def test_that_colours_follow_the_theme(light_again, model, qapp):
     grounds = set()
-    for theme in ("light", "dark", "light"):
+    for theme in ("light", "dark"):
         apply_theme(qapp, theme)
         grounds.add(model.index(2, 1).data(Qt.ItemDataRole.BackgroundRole).name())
     assert len(grounds) == 2
@@ -70,7 +70,7 @@ def test_that_only_the_anchor_is_marked(model, workspace):
     assert marked == [(0, 2)] == [workspace.mask.anchor]
 
 
-def test_that_cells_are_copied_cleared_and_pasted_in_a_step_each(model, workspace):
+def test_that_what_is_done_with_several_cells_is_one_step(model, workspace):
     assert model.copied_text([(1, 1), (0, 2)]) == "2\t3\n5\t6"
     whole = model.copied_text([])
     model.clear_cells([(0, 0), (2, 2)])

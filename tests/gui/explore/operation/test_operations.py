@@ -40,7 +40,7 @@ def choose(page, qtbot, key):
         qtbot.waitUntil(lambda: page.display.found is not None)
 
 
-def test_that_the_job_is_that_of_the_chosen_operation_and_each_keeps_its_own_settings(workspace):
+def test_that_each_operation_keeps_its_own_settings(workspace):
     workspace.change(variant="tiled", block=Block(8, 8), device="cpu")
     workspace.choose("median")
     assert (workspace.job().variant, workspace.job().block) == ("auto", None)
@@ -161,9 +161,7 @@ def choose_on(bench, key):
     bench.settle()
 
 
-def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_not_saved(
-    slow_bench, tmp_path
-):
+def test_that_what_stays_after_a_refused_operation_is_an_earlier_result(slow_bench, tmp_path):
     choose_on(slow_bench, "histogram")
     slow_bench.answer(PREVIEW)
     assert not slow_bench.state.result_is_earlier
@@ -179,7 +177,7 @@ def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_n
     assert slow_bench.display.found is not None
 
 
-def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(bench, qtbot):
+def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot):
     choose_on(bench, "median")
     panel = OperationPanel(OPERATIONS["median"], bench.workspace, bench.display, lambda: None)
     qtbot.addWidget(panel)
@@ -216,8 +214,7 @@ def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_kn
     assert not slow_bench.results.is_earlier(result)
 
 
-@pytest.mark.slow
-def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, haloscope, qtbot):
+def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, haloscope, qtbot):
     assert page.operation_dock.stack.currentWidget() is page.mask_panel
     asked = len(haloscope.link._client.seen)
     choose(page, qtbot, "histogram")
@@ -237,7 +234,6 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     assert page.kernel_panel.variants.row("cpu-serial")
 
 
-@pytest.mark.slow
 def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     choose(page, qtbot, "find-patch")
     canvas = page.picture_view.canvas
@@ -249,7 +245,6 @@ def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     assert canvas._mark is None
 
 
-@pytest.mark.slow
 def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(page, haloscope, qtbot):
     page.run_all()
     qtbot.waitUntil(lambda: not haloscope.state.running and page.results.rowCount() == 3)
@@ -275,7 +270,6 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
     assert not haloscope.actions["export_csv"].isEnabled()
 
 
-@pytest.mark.slow
 def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
     page.blocks_panel.field.field.setText("8 by 8")
     page.blocks_panel.field.field.editingFinished.emit()
@@ -294,10 +288,7 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     assert page.blocks_panel.words == ""
 
 
-@pytest.mark.slow
-def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_to_its_kernels(
-    page, haloscope, qtbot
-):
+def test_that_tab_goes_from_the_operation_by_its_parameters_to_its_kernels(page, haloscope, qtbot):
     choose(page, qtbot, "median")
     haloscope.window.activateWindow()
     page.operation_dock.box.setFocus()
@@ -315,7 +306,7 @@ def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_t
 @pytest.mark.parametrize(
     ("typed", "value"), [("1.5", 1.5), ("-20", -20.0), ("1,5", 30.0), ("", 30.0), ("1e9", 30.0)]
 )
-def test_that_a_number_with_a_comma_is_refused_in_words_and_not_read_as_another(qtbot, typed, value):
+def test_that_a_number_with_a_comma_is_not_read_as_another(qtbot, typed, value):
     operation = OPERATIONS["hue-shift"]
     controls = ParameterControls(operation, {operation.parameters[0].name: 30.0})
     qtbot.addWidget(controls)

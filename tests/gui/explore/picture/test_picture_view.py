@@ -191,7 +191,7 @@ def test_that_large_zooms_write_the_numbers_into_the_pixels(shown):
         assert (max(middle) > 200) == is_written
 
 
-def test_that_an_earlier_result_is_called_so_on_the_picture_and_beside_its_numbers(shown, engine_state):
+def test_that_an_earlier_result_is_called_so_wherever_it_is_shown(shown, engine_state):
     shown.canvas.pixel_hovered.emit((10, 5))
     before = shown.canvas.grab().toImage()
     engine_state.set_result_earlier(True)

@@ -212,15 +212,13 @@ def test_that_results_that_arrive_together_are_drawn_once(qtbot, times, results)
 
 
 @pytest.mark.slow
-def test_that_colours_of_a_variant_follow_the_theme(times, results, qapp):
-    apply_theme(qapp, "light")
+def test_that_colours_of_a_variant_follow_the_theme(light_again, times, results, qapp):
     add(results, ("tiled", 0.5))
     assert len(marks(times)) == 1
     apply_theme(qapp, "dark")
     mark = next(item for item in items(times, pg.ScatterPlotItem) if item.opts["hoverable"])
     assert mark.points()[0].brush().color().name() == series_for("tiled", DARK).colour
     assert times.plot.backgroundBrush().color().name() == DARK.base
-    apply_theme(qapp, "light")
 
 
 @pytest.mark.parametrize("width", [300, 900])

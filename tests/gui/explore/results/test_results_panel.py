@@ -32,7 +32,7 @@ def hidden(panel, results, *keys):
     return [panel.table.isColumnHidden(results.position(key)) for key in keys]
 
 
-def test_that_an_empty_panel_says_how_to_fill_it_and_clear_forgets_the_results(panel, results):
+def test_that_a_panel_without_results_says_how_to_fill_it(panel, results):
     shown = [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]
     assert any("Run" in text for text in shown)
     assert not button(panel, "CSV").isEnabled()
@@ -84,7 +84,7 @@ def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(panel, re
         assert right <= panel.table.viewport().width()
 
 
-def test_that_what_is_the_same_stands_above_the_table_and_its_header_chooses_columns(panel, results):
+def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chosen(panel, results):
     results.add(make_result("tiled"))
     assert hidden(panel, results, "picture", "device", "operation", "block") == [True, True, True, False]
     assert panel.summary.text() == (
@@ -157,7 +157,7 @@ def test_that_the_model_keeps_to_the_rules_of_qt(results, order):
     assert len(testers) == 2
 
 
-def test_that_times_are_sorted_as_numbers_and_missing_ones_come_last_in_both_directions(results, order):
+def test_that_times_are_sorted_as_numbers_before_missing_ones(results, order):
     for result in (make_failure(), make_result(kernel_ms=9.0), make_simulated(), make_result(kernel_ms=10.0)):
         results.add(result)
     results.add(make_result(kernel_ms=0.5))
@@ -169,7 +169,7 @@ def test_that_times_are_sorted_as_numbers_and_missing_ones_come_last_in_both_dir
         assert [order.index(row, results.position(KERNEL)).data() for row in range(3)] == times
 
 
-def test_that_a_speed_up_says_which_run_it_is_against_and_a_run_can_be_the_baseline(results):
+def test_that_a_speed_up_says_which_run_it_is_against(results):
     add(results, ("cpu-serial", 20.0), ("cpu-serial", 10.0), ("tiled", 0.5))
     assert cell(results, 2, SPEED_UP, TOOLTIP) == "20.0×: 0.500 ms against 10.0 ms of run 2 (cpu-serial)."
     assert [cell(results, row, "baseline_run") for row in range(3)] == ["2", "2", "2"]
@@ -193,7 +193,7 @@ def test_that_a_speed_up_says_which_run_it_is_against_and_a_run_can_be_the_basel
     assert speed_ups(results) == ["4.00× slower", "1.00×"]
 
 
-def test_that_a_baseline_that_arrives_or_changes_later_renews_every_speed_up_and_the_header(qtbot, results):
+def test_that_a_baseline_that_arrives_or_changes_later_renews_every_speed_up(qtbot, results):
     add(results, ("tiled", 0.5))
     assert speed_ups(results) == [MISSING]
     with qtbot.waitSignal(results.dataChanged):
@@ -214,7 +214,7 @@ def test_that_a_baseline_that_arrives_or_changes_later_renews_every_speed_up_and
     ],
     ids=["failed", "unverified", "simulated"],
 )
-def test_that_a_row_without_a_speed_has_a_word_in_its_place_and_its_reason(results, result, word):
+def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results, result, word):
     add(results, ("cpu-serial", 20.0))
     results.add(result)
     texts = [cell(results, 1, key) for key in (KERNEL, SPEED_UP, "kernel_p20_ms", "end_to_end_median_ms")]
@@ -226,7 +226,7 @@ def test_that_a_row_without_a_speed_has_a_word_in_its_place_and_its_reason(resul
         assert cell(results, 1, "proof", TOOLTIP) == "out of memory. Use a smaller picture."
 
 
-def test_that_the_tooltip_has_every_number_the_model_of_work_and_the_machine(results):
+def test_that_the_tooltip_has_all_that_is_known_of_a_run(results):
     results.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
     tooltip = cell(results, 0, KERNEL, TOOLTIP)
     for part in (
@@ -238,7 +238,7 @@ def test_that_the_tooltip_has_every_number_the_model_of_work_and_the_machine(res
         assert part in tooltip
 
 
-def test_that_numbers_are_on_the_right_durations_have_a_unit_and_angle_brackets_are_no_markup(results):
+def test_that_each_kind_of_value_is_written_in_its_own_way(results):
     results.add(make_result())
     for at, column in enumerate(results.columns):
         right = bool(int(results.index(0, at).data(Qt.ItemDataRole.TextAlignmentRole)) & 2)
@@ -249,7 +249,7 @@ def test_that_numbers_are_on_the_right_durations_have_a_unit_and_angle_brackets_
     assert "&lt;b&gt;no" in cell(results, 1, KERNEL, TOOLTIP)
 
 
-def test_that_layouts_stand_beside_the_block_where_they_differ_and_nowhere_else(panel, results):
+def test_that_layouts_stand_beside_the_block_only_where_they_differ(panel, results):
     results.add(make_result("tiled", 0.05, layout="pitched"))
     table = panel.table
     at = results.position("layout")

@@ -237,7 +237,6 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
     assert "1 × 260 cells" in panel.cut.toolTip()
 
 
-@pytest.mark.slow
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     assert not page.tile_slot.is_filled
@@ -251,7 +250,6 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
 
 
-@pytest.mark.slow
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)  # the offscreen platform, of what floats
 def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_floats(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
