@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
     from engine.tasks.filtering.results import RunResult
 
+__version__ = "0.2.0"
+
 _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.calls": "Applied",
@@ -67,7 +69,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the module of a public name on first use (PEP 562)."""
     if name not in _HOME:
-        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -173,8 +173,8 @@ def _guidelines() -> CourseTable:
         ),
         (
             "Choose block dimensions that ... fully utilize the SM capabilities",
-            "the worked example on occupancy; the report's tables compare blocks of 8, 16 and 32: `python "
-            "main.py course report`",
+            "the worked example on occupancy; the report's tables compare blocks of 8, 16 and 32: "
+            "`python main.py course report`",
         ),
         (
             "Reduce global memory traffic by copying frequently accessed data to faster memory",
