@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import EnumType
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from engine.commands import COMMANDS
+from engine.commands import COMMANDS, DONE
 from engine.commands.arguments import Parser, settings_of
 from engine.commands.option_readers import OneOf
+from engine.commands.output import print_answer
 from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
@@ -51,6 +52,12 @@ class Place(NamedTuple):
     words: Sequence[tuple[str, str]]
 
 
+def print_script(shell: str, others: Mapping[str, argparse.ArgumentParser]) -> int:
+    """Print what `script` returns; return the exit status."""
+    print_answer(script(shell, others))
+    return DONE
+
+
 def script(shell: str, others: Mapping[str, argparse.ArgumentParser]) -> str:
     """Return what completes words in "bash", "zsh" or "fish".
 
@@ -79,19 +86,23 @@ def _place(command: str, parser: argparse.ArgumentParser, words: Iterable[tuple[
 
 def _values(command: str, action: argparse.Action) -> Iterable[str]:
     """Return the words that may be written for an argument; none where it is anything, such as a file."""
-    kind = getattr(action.type, "__self__", None)  # the class of a method such as Border.named
+    # The class of a method such as Border.named.
+    kind: Any = getattr(action.type, "__self__", None)
     if action.choices is not None:
         return action.choices
     if isinstance(action.type, OneOf):
-        return action.type.choices
-    if isinstance(kind, EnumType):
-        return [str(member.value) for member in kind]
+        return list(action.type.choices)
+    if type(kind) is EnumType:
+        return list(map(str, kind))
     return _KNOWN[action.dest](command) if action.dest in _KNOWN else ()
 
 
 def _variants(command: str) -> list[str]:
-    variants = {"matmul": MATMUL_VARIANTS, "network": NETWORK_VARIANTS}.get(command, VARIANTS)
-    return [variant.key for variant in variants]
+    if command == "matmul":
+        return [variant.key for variant in MATMUL_VARIANTS]
+    if command == "network":
+        return [variant.key for variant in NETWORK_VARIANTS]
+    return [variant.key for variant in VARIANTS]
 
 
 def _short(text: str | None) -> str:
@@ -103,7 +114,7 @@ def _bash(places: Iterable[Place]) -> Iterator[str]:
     yield f"# Completes the words of {PROGRAM} in bash."
     yield f"_{PROGRAM}() {{"
     yield "    local words= word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}"
-    yield "    ((COMP_CWORD > 1)) || command="
+    yield "    [[ $COMP_CWORD -gt 1 && $command != -* ]] || command="
     yield '    case "$command:${COMP_WORDS[COMP_CWORD - 1]}:$word" in'
     for command, options, words in places:
         for option in options:
@@ -125,7 +136,7 @@ def _zsh(places: Iterable[Place]) -> Iterator[str]:
     yield f"_{PROGRAM}() {{"
     yield "    local command=${words[2]}"
     yield "    local -a known"
-    yield "    ((CURRENT > 2)) || command="
+    yield "    [[ $CURRENT -gt 2 && $command != -* ]] || command="
     yield '    case "$command:${words[CURRENT - 1]}:$PREFIX" in'
     for command, options, words in places:
         for option in options:

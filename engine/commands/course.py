@@ -69,10 +69,11 @@ def run(settings: CourseSettings) -> int:
     chosen = PAPERS if settings.paper is None else (settings.paper,)
     check_device(settings.device)
     if settings.out is not None:
+        for one in chosen:
+            check_figures(counted_tables(one.key))
         make_folder(settings.out)
         for one in chosen:
             check_place(os.path.join(settings.out, f"{one.key}.md"))
-            check_figures(counted_tables(one.key))
     machine = machine_lines(settings.device)
     answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
     errors: list[FileWriteError] = []

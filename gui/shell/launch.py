@@ -31,10 +31,9 @@ def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
     options = parse(argv)
     if isinstance(options, CompletionOptions):
-        from engine.commands import completion, output
+        from engine.commands.completion import print_script
 
-        output.print_answer(completion.script(options.shell, parsers()))
-        return 0
+        return print_script(options.shell, parsers())
     if missing := [name for name in _QT if find_spec(name) is None]:
         return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:

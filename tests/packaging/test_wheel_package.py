@@ -28,9 +28,7 @@ def written(tmp_path_factory):
 def texts(written):
     """Return the text of each file that has one, by its path."""
     kinds = (".py", ".toml", ".json", ".md", ".svg")
-    return {
-        path: path.read_text(encoding="utf-8") for path in written.rglob("*") if path.suffix in kinds
-    }
+    return {path: path.read_text(encoding="utf-8") for path in written.rglob("*") if path.suffix in kinds}
 
 
 @pytest.fixture(scope="module")
