@@ -6,10 +6,11 @@ import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QIcon, QKeySequence
 
 from engine import __version__
 from engine.errors import FileWriteError
+from engine.files.assets import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.files import with_options
@@ -112,6 +113,14 @@ def test_that_a_start_without_qt_says_which_extra_brings_it(capsys, monkeypatch,
     monkeypatch.setattr(launch, "find_spec", lambda name: None if name == missing else name)
     assert main(line.split()) == 2
     assert capsys.readouterr().err == f"The window needs {missing}: pip install 'haloscope[gui]'\n"
+
+
+@pytest.mark.parametrize("side", [16, 24, 32, 48, 64, 128, 256])
+def test_that_the_icon_is_drawn_at_every_size(qapp, side):
+    drawn = QIcon(str(ASSETS / "icon" / "haloscope.svg")).pixmap(side).toImage()
+    middle, corner = drawn.pixelColor(drawn.width() // 2, drawn.height() // 2), drawn.pixelColor(0, 0)
+    assert middle.red() > middle.blue() + 50
+    assert corner.alpha() < 255
 
 
 def test_that_the_version_is_printed(capsys):
