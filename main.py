@@ -16,7 +16,11 @@ def _stop(number: int, _: object) -> None:
         os._exit(128 + number)
 
 
-if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+# The second: the command that an installation makes calls `run`.
+if (
+    __name__ in ("__main__", "haloscope.__main__")
+    and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
+):
     _signal.signal(_signal.SIGINT, _stop)
 
 import gc  # noqa: E402
@@ -67,5 +71,10 @@ def main(arguments: list[str]) -> int:
     return show(arguments)
 
 
+def run() -> int:
+    """Answer to the arguments of the command line; return the exit status."""
+    return start(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(start(sys.argv[1:]))
+    sys.exit(run())

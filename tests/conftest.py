@@ -52,6 +52,7 @@ def _left_out(config: pytest.Config) -> dict[str, str]:
     wanted = SCREEN_REQUIRED or any("real_window" in name for name in config.args)
     if not wanted and (missing := missing_programs()):
         left_out["real_window"] = f"not installed: {', '.join(missing)}"
+    left_out["installed"] = "`.ci/wheel` runs it where Haloscope is installed"
     return left_out
 
 

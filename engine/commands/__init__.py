@@ -58,6 +58,7 @@ COMMANDS: dict[str, Command] = {
         "[PAPER]",
         multiplies=True,
     ),
+    "install-desktop": Command("add Haloscope to the desktop's menu", "engine.commands.install_desktop"),
 }
 """Every command by its name: a new one is its settings and a function in one module, and one line here."""
 

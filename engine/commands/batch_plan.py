@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
-from engine.commands.option_readers import one_of
+from engine.commands.option_readers import OneOf
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import result_form
@@ -41,7 +41,7 @@ def _formats() -> tuple[str, ...]:
 
 
 def _format(text: str) -> str:
-    return one_of("--format", _formats())(text)
+    return OneOf("--format", _formats())(text)
 
 
 @dataclass(frozen=True, kw_only=True)

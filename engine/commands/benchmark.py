@@ -8,7 +8,7 @@ import numpy as np
 from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import one_of, several, sides, whole
+from engine.commands.option_readers import OneOf, several, sides, whole
 from engine.commands.picture_settings import key_of_filter
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, UnknownName
@@ -132,13 +132,13 @@ class BenchSettings(Settings):
     dtype: str = option(
         "--dtype TYPE  samples of the picture: uint8, uint16 or float32 (default)",
         "float32",
-        one_of("--dtype", DTYPES),
+        OneOf("--dtype", DTYPES),
     )
     result_type: str = option(
         """--result-type TYPE  samples of the results: float32 (default), or same: the picture's type, which
         not every variant writes""",
         "float32",
-        one_of("--result-type", RESULT_TYPES),
+        OneOf("--result-type", RESULT_TYPES),
     )
     baseline: str | None = option(
         f"""--baseline KEY  speed-ups are against the fastest verified run of this variant on the same

@@ -10,11 +10,12 @@ from engine.commands.arguments import Settings, option, refuse_given
 from engine.commands.option_readers import number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
-from engine.course.files import write_paper
+from engine.course.files import check_figures, write_paper
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
+from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError
 from engine.files.output_checks import check_place, make_folder
@@ -68,6 +69,8 @@ def run(settings: CourseSettings) -> int:
     chosen = PAPERS if settings.paper is None else (settings.paper,)
     check_device(settings.device)
     if settings.out is not None:
+        for one in chosen:
+            check_figures(counted_tables(one.key))
         make_folder(settings.out)
         for one in chosen:
             check_place(os.path.join(settings.out, f"{one.key}.md"))

@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from engine.errors import BadValue, UnknownName
 
@@ -11,28 +12,32 @@ T = TypeVar("T")
 W = TypeVar("W", bound=str)
 
 
-def _reader(
-    option: str, parse: Callable[[str], T | None], why: str, remedy: str, error: type[BadValue | UnknownName]
-) -> Callable[[str], T]:
+def _reader(option: str, parse: Callable[[str], T | None], why: str, remedy: str) -> Callable[[str], T]:
     """Return the reader of an option; `parse` returns None for a text that is refused."""
 
     def read(text: str) -> T:
         value = parse(text)
         if value is None:
-            raise error(f"{option} {text}", why, remedy)
+            raise BadValue(f"{option} {text}", why, remedy)
         return value
 
     return read
 
 
-def one_of(option: str, choices: Collection[W]) -> Callable[[str], W]:
-    """Return the reader of an option that is one of some words."""
+@dataclass(frozen=True)
+class OneOf(Generic[W]):
+    """The reader of an option that is one of some words."""
 
-    def parse(text: str) -> W | None:
-        return next((choice for choice in choices if choice == text), None)
+    option: str
+    choices: Collection[W]
 
-    remedy = f"Choose one of {', '.join(choices)}."
-    return _reader(option, parse, "there is no such choice", remedy, UnknownName)
+    def __call__(self, text: str) -> W:
+        """Return the choice that a text is."""
+        for choice in self.choices:
+            if choice == text:
+                return choice
+        remedy = f"Choose one of {', '.join(self.choices)}."
+        raise UnknownName(f"{self.option} {text}", "there is no such choice", remedy)
 
 
 def whole(option: str, least: int, most: int) -> Callable[[str], int]:
@@ -43,7 +48,7 @@ def whole(option: str, least: int, most: int) -> Callable[[str], int]:
         return value if least <= value <= most else None
 
     why = f"it is not a whole number from {least:,} to {most:,}"
-    return _reader(option, parse, why, "Choose one in that range.", BadValue)
+    return _reader(option, parse, why, "Choose one in that range.")
 
 
 def number(option: str, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
@@ -57,7 +62,7 @@ def number(option: str, least: float = -math.inf, most: float = math.inf) -> Cal
         return value if math.isfinite(value) and least <= value <= most else None
 
     span = "" if math.isinf(most) else f" from {least:g} to {most:g}"
-    return _reader(option, parse, f"it is not a finite number{span}", "Write one such as 0.5.", BadValue)
+    return _reader(option, parse, f"it is not a finite number{span}", "Write one such as 0.5.")
 
 
 def size_in_bytes(option: str) -> Callable[[str], int]:
@@ -68,9 +73,7 @@ def size_in_bytes(option: str) -> Callable[[str], int]:
         # 0 bytes are refused too.
         return int(match[1]) << 10 * " kmgt".index(match[2] or " ") or None if match else None
 
-    return _reader(
-        option, parse, "it is not a number of bytes", "Write it as 8GiB or as 8589934592.", BadValue
-    )
+    return _reader(option, parse, "it is not a number of bytes", "Write it as 8GiB or as 8589934592.")
 
 
 def cell(option: str) -> Callable[[str], tuple[int, int]]:
@@ -81,7 +84,7 @@ def cell(option: str) -> Callable[[str], tuple[int, int]]:
         return (int(match[1]), int(match[2])) if match else None
 
     why = "it is not a row and a column with a comma between them"
-    return _reader(option, parse, why, "Write it as 1,1.", BadValue)
+    return _reader(option, parse, why, "Write it as 1,1.")
 
 
 def several(option: str, read: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.commands.arguments import option, refuse_given
-from engine.commands.option_readers import cell, number, one_of, size_in_bytes, whole
+from engine.commands.option_readers import OneOf, cell, number, size_in_bytes, whole
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
@@ -100,7 +100,7 @@ class PictureSettings:
         """--result-type TYPE  what the kernel writes: float32, same (samples of the picture's type, rounded
         half to even), or auto (default): same where the saved file has the same samples""",
         AUTO_TYPE,
-        one_of("--result-type", (AUTO_TYPE, *RESULT_TYPES)),
+        OneOf("--result-type", (AUTO_TYPE, *RESULT_TYPES)),
     )
     border: Border = option(
         lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
@@ -120,7 +120,7 @@ class PictureSettings:
         "--offset O  add this to each result, in the picture's units", None, number("--offset")
     )
     range: RangeMode = option(
-        f"--range MODE  {_MODES} (default clip)", "clip", one_of("--range", tuple(RANGE_MODES))
+        f"--range MODE  {_MODES} (default clip)", "clip", OneOf("--range", tuple(RANGE_MODES))
     )
     depth: str = option(
         lambda: (
@@ -128,13 +128,13 @@ class PictureSettings:
         ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)"""
         ),
         "keep",
-        one_of("--depth", ("keep", *DEPTH_DTYPES)),
+        OneOf("--depth", ("keep", *DEPTH_DTYPES)),
     )
     alpha: str = option(
         """--alpha MODE  keep: unchanged (default); filter: filtered as a channel of its own (not
         premultiplied), then clipped""",
         "keep",
-        one_of("--alpha", ("keep", "filter")),
+        OneOf("--alpha", ("keep", "filter")),
     )
     quality: int = option(
         lambda: f"--quality N  1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}",

@@ -47,7 +47,7 @@ NO_DRIVER = Reason("no-driver", "No NVIDIA driver")
 def why_no_cuda() -> Reason | None:
     """Return why no GPU is looked for, outside the simulator; None to look."""
     if missing:
-        remedy = "Install it with the other requirements (there is none for macOS)."
+        remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
         return Reason("package-missing", missing, remedy=remedy)
     return None if has_driver() else NO_DRIVER
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from engine.errors import EngineError
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+_PACKAGE = Path(__file__).resolve().parents[1]
+# Within the package where it is installed, beside it in a clone.
+ASSETS = _PACKAGE / "assets" if (_PACKAGE / "assets").is_dir() else _PACKAGE.parent / "assets"
 
 
 @contextmanager

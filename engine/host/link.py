@@ -165,9 +165,11 @@ class HostLink:
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
-    # Our packages first, then all that the caller can import; -P leaves out the current folder.
-    root = str(Path(__file__).resolve().parents[2])
-    environment = as_chosen(os.environ) | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
+    # All that the caller can import, in the same order; -P leaves out the current folder.
+    root, places = str(Path(__file__).resolve().parents[2]), list(filter(None, sys.path))
+    if root not in places:
+        places.insert(0, root)
+    environment = as_chosen(os.environ) | {"PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
     if sys.platform == "win32":
         os.set_handle_inheritable(pipe, True)

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.errors import UnknownName
+from engine.files.assets import ASSETS
 from engine.image.open import open_image
 from engine.image.picture import Picture
-
-_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 class Sample(NamedTuple):
@@ -22,7 +21,7 @@ class Sample(NamedTuple):
     @property
     def path(self) -> Path:
         """Its file."""
-        return _FOLDER / f"{self.key}.png"
+        return ASSETS / "samples" / f"{self.key}.png"
 
 
 # The order in which they are offered; the first is the one that the window opens with.

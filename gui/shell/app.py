@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from engine import interrupts
 from engine.errors import EngineError
+from engine.files.assets import ASSETS
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.engine_link.engine_state import EngineState
@@ -113,6 +115,9 @@ def make_application() -> QApplication:
     app = QApplication(sys.argv[:1])
     app.setApplicationName("haloscope")
     app.setApplicationDisplayName("Haloscope")
+    # By this name Wayland finds the icon of `install-desktop`'s entry.
+    app.setDesktopFileName("haloscope")
+    app.setWindowIcon(QIcon(str(ASSETS / "icon" / "haloscope.svg")))
     return app
 
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from engine import __version__
 from engine.commands import listed
 from engine.files.standard_streams import log
 from engine.geometry.border import Border
@@ -13,6 +14,7 @@ from engine.geometry.border import Border
 COMMANDS = f"""commands:
 {listed()}
   screenshot OUT.png [IMAGE]    save a picture of the window
+  completion SHELL              print what completes words in bash, zsh or fish
   `python main.py COMMAND --help` explains each.
 
 exit status: 0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"""
@@ -23,7 +25,15 @@ _SCREENSHOT_EXAMPLES = """examples:
 
 exit status: 0 done, 2 bad use or bad input, 3 no such device"""
 
+_COMPLETION_EXAMPLES = """examples:
+  python main.py completion bash > ~/.local/share/bash-completion/completions/haloscope
+  python main.py completion zsh > "${fpath[1]}/_haloscope"
+  python main.py completion fish > ~/.config/fish/completions/haloscope.fish
+
+exit status: 0 done, 2 bad use"""
+
 THEMES = ("light", "dark", "system")
+SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +65,17 @@ class ScreenshotOptions:
     panel: str = ""
 
 
-def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    """The shell whose words are completed."""
+
+    shell: str
+
+
+def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | CompletionOptions:
     """Return the options; with bad use, end the program with status 2 and one line on stderr."""
+    if arguments and arguments[0] == "completion":
+        return CompletionOptions(**vars(_completion_parser().parse_args(arguments[1:])))
     if not arguments or arguments[0] != "screenshot":
         return WindowOptions(**vars(_window_parser().parse_args(arguments)))
     parser = _screenshot_parser()
@@ -89,12 +108,18 @@ def _parser(prog: str, description: str, epilog: str) -> _Parser:
     )
 
 
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command that is read here; that of the window, without a command, is ""."""
+    return {"": _window_parser(), "screenshot": _screenshot_parser(), "completion": _completion_parser()}
+
+
 def _window_parser() -> _Parser:
     about = "A desktop laboratory for image filters. Without a command it opens the window."
     parser = _parser("python main.py", about, COMMANDS)
     parser.add_argument("image", **_IMAGE)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
+    parser.add_argument("--version", action="version", version=f"haloscope {__version__}")
     measures = "open the window, print first_paint_ms and first_result_ms as one line of JSON, and quit"
     parser.add_argument("--measure-startup", action="store_true", help=measures)
     return parser
@@ -120,6 +145,13 @@ def _screenshot_parser() -> _Parser:
     parser.add_argument("--theme", choices=THEMES[:2], default="light")
     runs = "run every compatible variant first, to fill the plots"
     parser.add_argument("--run", action="store_true", help=runs)
+    return parser
+
+
+def _completion_parser() -> _Parser:
+    about = "Print a script with which a shell completes the words of `haloscope`."
+    parser = _parser("python main.py completion", about, _COMPLETION_EXAMPLES)
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
     return parser
 
 

@@ -1,20 +1,17 @@
 """The Help menu: how to use the program, keyboard shortcuts, about."""
 
-import tomllib
 from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
 
+from engine import __version__
 from gui.shell.crash_log import log_path
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column
-
-_PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 HOW_TO = """
 <h3>The main job</h3>
@@ -83,20 +80,12 @@ def shortcuts_html(actions: list[QAction]) -> str:
 def about_html() -> str:
     """Return what this program is, with its version and where its log is."""
     return (
-        f"<h3>Haloscope {escape(_version())}</h3>"
+        f"<h3>Haloscope {__version__}</h3>"
         "<p>A desktop laboratory for image filters: the picture, the proof that it is right, the time,"
         " and the reason for the time.</p>"
         f"<p>Python packages: {escape(', '.join(_packages()))}.</p>"
         f"<p>If something goes wrong, details are in {escape(str(log_path()))}.</p>"
     )
-
-
-def _version() -> str:
-    """Return the version in pyproject.toml: the program runs from its folder and is not installed."""
-    try:
-        return str(tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"])
-    except (OSError, ValueError, KeyError):
-        return ""
 
 
 def _packages() -> list[str]:

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from engine import interrupts
@@ -13,7 +14,7 @@ from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from engine.shortages import shortage_of, too_low_limit
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse, parsers
 from gui.shell.crash_log import log_path, note_error
 
 _IMPORTED_AT = time.perf_counter()
@@ -22,12 +23,19 @@ UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
 # Qt and GLib end the process where they get no more. After a table of the course was measured the window has
 # 23 files open and takes 850 MB of addresses, the engine's process 11 and 980 MB (2 cores).
 NEEDED_FILES, NEEDED_BYTES = 64, 1 << 30
+_QT = "PySide6", "pyqtgraph", "qtawesome", "qtpy"
 _NOT_OPENED = "The window cannot be opened"
 
 
 def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
     options = parse(argv)
+    if isinstance(options, CompletionOptions):
+        from engine.commands.completion import print_script
+
+        return print_script(options.shell, parsers())
+    if missing := [name for name in _QT if find_spec(name) is None]:
+        return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:
         _check_files(options)
     except EngineError as error:

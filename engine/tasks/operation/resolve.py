@@ -30,8 +30,12 @@ def resolved_operands(
     patch : ndarray of shape (h, w, C), optional
         To find; None: what the parameters cut from the picture.
 
-    Raises UnknownName for an unknown operation or parameter, BadValue for a value out of range and for a
-    picture that has no such result.
+    Raises
+    ------
+    UnknownName
+        An operation or a parameter is unknown.
+    BadValue
+        A value is out of range, or a picture has no such result.
     """
     operation = operation_named(asked.operation)
     if patch is not None and not operation.takes_patch:

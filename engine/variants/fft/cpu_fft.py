@@ -1,4 +1,4 @@
-"""`cpu-fft`: correlation through Fourier transforms by SciPy, in tiles, on all cores.
+"""`cpu-fft`: correlation through Fourier transforms by NumPy, in tiles, on all cores.
 
 Idea
     A product of spectra instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`).
@@ -10,7 +10,7 @@ Limit
     Its error is relative to the largest sample, not to those under the mask, except where results are
     integers. It refuses pictures with NaN or infinity, which a transform would spread.
 
-Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; SciPy's pocketfft.
+Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; NumPy's pocketfft.
 """
 
 import threading
@@ -52,10 +52,7 @@ class TransformedTiles:
     """The tiles, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        # 0.14 s: only where there is a transform.
-        import scipy.fft
-
-        self._filter = SpectralFilter(problem, mask, _sides(problem), np, scipy.fft)
+        self._filter = SpectralFilter(problem, mask, _sides(problem), np, np.fft)
         self._parts = [(tile, channel) for tile in self._filter.tiles for channel in range(problem.channels)]
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
@@ -103,7 +100,7 @@ VARIANT = Variant(
     key="cpu-fft",
     title="CPU, Fourier transform",
     device=DeviceKind.CPU,
-    idea="The spectrum of the picture times that of the mask, tile by tile through SciPy: the cost does not "
+    idea="The spectrum of the picture times that of the mask, tile by tile through NumPy: the cost does not "
     "depend on the mask.",
     default_block=Block(1, 1),
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
@@ -113,7 +110,7 @@ VARIANT = Variant(
     "with NaN or infinity are refused.",
     integer_output=True,
     band_invariant=False,
-    library="scipy",
+    library="numpy",
     finite_only=True,
     added_error=lambda problem, mask: transform.added_error(problem, mask, _sides(problem)),
     grows_with=Growth.NOTHING,

@@ -8,7 +8,7 @@ every result of a tile.
 Error
     Everything is float64. A transform of N values has a stage for each factor of N: a unitary matrix,
     computed with a relative error of at most 16 u log2(factor), u = 2^-53, in the 2-norm (Higham, section
-    24.1, counted for factors up to 11; SciPy chooses lengths of 2, 3 and 5), so the transform's error is e =
+    24.1, counted for factors up to 11; lengths are of 2, 3 and 5 here), so the transform's error is e =
     16 u log2 N. The spectrum of the mask is at most the sum of its magnitudes, |m|. Three transforms make,
     with p the picture's cells in a tile of N,
 
@@ -51,13 +51,26 @@ class Tile(NamedTuple):
 
 def transform_sides(problem: Problem, most_results: int) -> tuple[int, int]:
     """Return the sides of a transform, for tiles of at most so many results along each side."""
-    # Takes 0.14 s: only where there is a transform.
-    from scipy.fft import next_fast_len
 
     def side(length: int, cells: int) -> int:
-        return int(next_fast_len(min(length, most_results) + cells - 1, real=True))
+        return fast_length(min(length, most_results) + cells - 1)
 
     return side(problem.height, problem.mask_shape[0]), side(problem.width, problem.mask_shape[1])
+
+
+def fast_length(length: int) -> int:
+    """Return the smallest product of twos, threes and fives that is no less: pocketfft is fast for these."""
+    # Some power of two is less than twice the length; so is each of the factors below.
+    best = 1 << (length - 1).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            # Ceiling of length / three, then the power of two that is no less.
+            best = min(best, three << (-(-length // three) - 1).bit_length())
+            three *= 3
+        five *= 5
+    return best
 
 
 def tiles(problem: Problem, sides: tuple[int, int]) -> tuple[Tile, ...]:
@@ -108,7 +121,7 @@ def transform_work(problem: Problem, sides: tuple[int, int]) -> Work:
 class SpectralFilter:
     """One problem and mask, ready to filter tile by tile, with transforms of these sides.
 
-    `arrays` and `transforms` are `numpy` and `scipy.fft`, or on the device `cupy` and `cupy.fft`.
+    `arrays` and `transforms` are `numpy` and `numpy.fft`, or on the device `cupy` and `cupy.fft`.
     """
 
     def __init__(

@@ -3,6 +3,7 @@ import csv
 import pytest
 
 import engine.course.bench
+import engine.course.files
 from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun, Measured, NetworkRun
 from tests.engine.commands.conftest import LOST
@@ -88,6 +89,22 @@ def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
 def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path, arguments, status, says):
     (tmp_path / "file").write_text("")
     refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch):
+    monkeypatch.setattr(engine.course.files, "find_spec", lambda name: None)
+
+
+def test_that_figures_without_matplotlib_are_refused_before_anything_is_written(
+    refused, no_matplotlib, tmp_path
+):
+    says = "The figures need Matplotlib: pip install 'haloscope[figures]'"
+    refused("course lab --out", tmp_path / "tables", says=says)
+
+
+def test_that_a_paper_without_figures_needs_no_matplotlib(command, quick, no_matplotlib, tmp_path):
+    assert command("course report --out", tmp_path, TINY).status == 0
 
 
 def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monkeypatch):

@@ -6,16 +6,18 @@ import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QIcon, QKeySequence
 
+from engine import __version__
 from engine.errors import FileWriteError
+from engine.files.assets import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.files import with_options
 from gui.explore.session_file import Session
 from gui.explore.workspace import Settings
 from gui.page.messages import Messages
-from gui.shell import crash_log
+from gui.shell import crash_log, launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.crash_log import log_path
 from gui.shell.help import about_html, shortcuts_html
@@ -103,6 +105,28 @@ def test_that_a_start_without_a_screen_is_refused(capsys, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     assert main([]) == 2
     assert "no screen" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["", "screenshot out.png"])
+@pytest.mark.parametrize("missing", ["PySide6", "pyqtgraph"])
+def test_that_a_start_without_qt_says_which_extra_brings_it(capsys, monkeypatch, line, missing):
+    monkeypatch.setattr(launch, "find_spec", lambda name: None if name == missing else name)
+    assert main(line.split()) == 2
+    assert capsys.readouterr().err == f"The window needs {missing}: pip install 'haloscope[gui]'\n"
+
+
+@pytest.mark.parametrize("side", [16, 24, 32, 48, 64, 128, 256])
+def test_that_the_icon_is_drawn_at_every_size(qapp, side):
+    drawn = QIcon(str(ASSETS / "icon" / "haloscope.svg")).pixmap(side).toImage()
+    middle, corner = drawn.pixelColor(drawn.width() // 2, drawn.height() // 2), drawn.pixelColor(0, 0)
+    assert middle.red() > middle.blue() + 50
+    assert corner.alpha() < 255
+
+
+def test_that_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert (left.value.code, capsys.readouterr().out) == (0, f"haloscope {__version__}\n")
 
 
 def test_that_the_age_of_the_process_grows():

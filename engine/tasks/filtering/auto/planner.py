@@ -75,7 +75,7 @@ def _fastest(
     order = sorted(
         able, key=lambda one: times_us[one.key] * (1.0 if one.grows_with is Growth.CELLS else _LEAD)
     )
-    # Few are asked: for a transform the answer takes SciPy, which takes 0.14 s to load.
+    # Few are asked: for a transform the answer takes the steps of all weights.
     position = next((n for n, candidate in enumerate(order) if holds_bound(candidate, problem, mask)), 0)
     reason = _reason(order, position, times_us, problem, mask, device.key == "simulator")
     if problem.is_quantised:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import engine
 from engine.geometry.block import Block, Limits
@@ -40,6 +41,11 @@ def test_that_tiles_cover_each_result_once():
     for tile in transform.tiles(problem, transform.transform_sides(problem, 32)):
         covered[tile.top : tile.bottom, tile.left : tile.right] += 1
     assert (covered == 1).all()
+
+
+def test_that_lengths_are_those_that_scipy_calls_fast():
+    lengths = range(1, 5000)
+    assert [transform.fast_length(n) for n in lengths] == [scipy.fft.next_fast_len(n, True) for n in lengths]
 
 
 def test_that_whole_numbers_are_equal_bit_for_bit():

@@ -1,0 +1,69 @@
+"""`install-desktop`: the entry and its icon, where a desktop looks for them."""
+
+import shlex
+import sys
+
+import pytest
+
+from engine.commands.install_desktop import desktop_entry
+from tests.fresh_python import ROOT
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Return the folder that a desktop reads."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    return tmp_path
+
+
+def value(entry, key):
+    (found,) = (line.partition("=")[2] for line in entry.splitlines() if line.startswith(f"{key}="))
+    return found
+
+
+def test_that_the_entry_and_the_icon_are_written(command, data):
+    files = data / "icons/hicolor/scalable/apps/haloscope.svg", data / "applications/haloscope.desktop"
+    answer = command("install-desktop", "--json")
+    assert answer.document == {"written": list(map(str, files))}
+    assert all(file.is_file() for file in files)
+
+
+def test_that_the_entry_starts_this_program(command, data):
+    command("install-desktop")
+    entry = (data / "applications/haloscope.desktop").read_text(encoding="utf-8")
+    assert shlex.split(value(entry, "Exec")) == [sys.executable, str(ROOT / "main.py"), "%f"]
+
+
+def test_that_it_opens_the_pictures_that_the_program_opens():
+    types = value(desktop_entry(["haloscope"]), "MimeType").split(";")
+    assert {"image/png", "image/jpeg", "image/tiff", "image/webp"} <= set(types)
+
+
+def test_that_a_path_with_special_characters_is_quoted():
+    # Quoted for the command line, then as a value of the file: each backslash is two.
+    line = value(desktop_entry(['/a "b"/$c/100%/d\\e']), "Exec")
+    assert line == r'"/a \\"b\\"/\\$c/100%%/d\\\\e" %f'
+
+
+def test_that_what_was_written_is_removed(command, data):
+    command("install-desktop")
+    assert command("install-desktop", "--remove").status == 0
+    assert not [path for path in data.rglob("*") if path.is_file()]
+
+
+def test_that_removing_nothing_is_no_error(command, data):
+    assert command("install-desktop", "--remove").status == 0
+
+
+@pytest.mark.parametrize(("system", "remedy"), [("win32", "taskbar"), ("darwin", "Dock")])
+def test_that_another_system_says_what_to_do(refused, monkeypatch, system, remedy):
+    monkeypatch.setattr(sys, "platform", system)
+    refused("install-desktop", says=f"No entry can be written here ... {remedy}")
+
+
+def test_that_a_folder_that_cannot_be_written_is_said(command, data):
+    (data / "applications").write_text("a file")
+    answer = command("install-desktop")
+    assert answer.status == 2
+    assert "applications/haloscope.desktop cannot be written" in answer.err

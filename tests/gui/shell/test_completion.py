@@ -1,0 +1,78 @@
+"""`completion`: what bash offers for words, and that each shell knows each command."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from engine.commands import COMMANDS
+from engine.commands.completion import script
+from engine.geometry.border import Border
+from gui.shell.command_line import SHELLS, parsers
+from gui.shell.launch import main
+
+ASKING = """
+words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haloscope; printf '%s\\n' "${COMPREPLY[@]}"; }
+words "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    return {shell: script(shell, parsers()) for shell in SHELLS}
+
+
+def completed(scripts, *words):
+    """Return what bash offers for the last of these words."""
+    command = ["bash", "-c", scripts["bash"] + ASKING, "bash", "haloscope", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["mat"], ["matmul"]),
+        (["scr"], ["screenshot"]),
+        (["--th"], ["--theme"]),
+        (["--theme", "d"], ["dark"]),
+        (["filter", "a.png", "b.png", "--bord"], ["--border"]),
+        (["filter", "--border", ""], list(Border)),
+        (["filter", "--alpha", "f"], ["filter"]),
+        (["filter", "--mask", "sobel-"], ["sobel-x", "sobel-y"]),
+        (["matmul", "--variants", "matmul-t"], ["matmul-tiled"]),
+        (["screenshot", "--border", "mir"], ["mirror"]),
+        (["course", "l"], ["lab"]),
+        (["completion", "f"], ["fish"]),
+        (["filter", "--patch", ""], []),
+        (["filter", "photo"], []),
+    ],
+    ids=" ".join,
+)
+def test_that_bash_offers_what_fits(scripts, words, offered):
+    assert completed(scripts, *words) == offered
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_that_each_shell_knows_each_command(scripts, shell):
+    assert not [name for name in [*COMMANDS, "screenshot", "completion"] if name not in scripts[shell]]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_that_a_shell_reads_its_script_without_complaint(scripts, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    read = subprocess.run([shell, "-n"], input=scripts[shell], capture_output=True, text=True, timeout=30)
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+def test_that_the_command_prints_the_script(scripts, capsys):
+    assert main(["completion", "fish"]) == 0
+    assert capsys.readouterr().out == f"{scripts['fish']}\n"
+
+
+def test_that_another_shell_is_refused(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["completion", "tcsh"])
+    assert left.value.code == 2
+    assert "invalid choice: 'tcsh'" in capsys.readouterr().err

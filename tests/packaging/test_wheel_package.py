@@ -1,0 +1,203 @@
+"""The package `haloscope` of the wheel: every name is changed that is one, and nothing else."""
+
+import ast
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import engine
+from assets.packaging.wheel_package import ASSETS, renamed_source, renamed_text, write_package
+from tests.fresh_python import ROOT, fresh_python
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return the folder that the package was written into."""
+    folder = tmp_path_factory.mktemp("wheel")
+    write_package(ROOT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def texts(written):
+    """Return the text of each file that has one, by its path."""
+    kinds = (".py", ".toml", ".json", ".md", ".svg")
+    return {path: path.read_text(encoding="utf-8") for path in written.rglob("*") if path.suffix in kinds}
+
+
+@pytest.fixture(scope="module")
+def trees(texts):
+    return {path: ast.parse(text) for path, text in texts.items() if path.suffix == ".py"}
+
+
+def modules(folder, name):
+    """Return the names of all modules in a folder that is the package of that name."""
+    parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
+    return {".".join((name, *inner)).removesuffix(".__init__") for inner in parts}
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def test_that_no_module_imports_by_the_names_of_a_clone(trees):
+    roots = {(path, name.partition(".")[0]) for path, tree in trees.items() for name in imported(tree)}
+    assert not [(path, root) for path, root in roots if root in ("engine", "gui", "main", "tests", "bench")]
+
+
+def test_that_no_text_names_a_module_of_a_clone(texts):
+    ours = modules(ROOT / "engine", "engine") | modules(ROOT / "gui", "gui")
+    ours |= {f"engine.{name}" for name in engine.__all__} - {"engine"}
+    found = {
+        (path, name)
+        for path, text in texts.items()
+        for name in re.findall(r"(?<![\w.])(?:engine|gui)(?:\.\w+)+", text)
+        if {name, name.rpartition(".")[0]} & (ours - {"engine", "gui"})
+    }
+    assert not found
+
+
+def test_that_no_text_names_a_file_of_a_clone(texts):
+    found = re.compile(r"(?<![\w./])(?:engine|gui)/\w|\bmain\.py\b")
+    named = {path for path, text in texts.items() if found.search(text)}
+    # Whether it runs from a clone.
+    assert {path.name for path in named} <= {"install_desktop.py"}
+
+
+def test_that_each_module_that_a_text_names_is_there(written, trees):
+    ours = modules(written / "haloscope", "haloscope")
+    named = {
+        node.value.partition(":")[0]
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"haloscope(\.\w+)+(:\w+)?", node.value)
+    }
+    assert len(named) > 40
+    assert named - ours <= {"haloscope.svg", "haloscope.desktop", "haloscope.fish"}
+
+
+def code_of(path):
+    """Return all names of a module's code, but those of what it imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute)
+    ]
+
+
+@pytest.mark.slow
+def test_that_variables_and_attributes_stay_as_they_are(written):
+    package = written / "haloscope"
+    pairs = [(path, package / path.relative_to(ROOT / "engine")) for path in ROOT.glob("engine/**/*.py")]
+    pairs += [(path, package / path.relative_to(ROOT)) for path in ROOT.glob("gui/**/*.py")]
+    assert not [before for before, after in pairs if code_of(before) != code_of(after)]
+
+
+def test_that_lines_keep_their_numbers(written):
+    package = written / "haloscope"
+    for path in ROOT.glob("engine/**/*.py"):
+        after = package / path.relative_to(ROOT / "engine")
+        assert len(after.read_text("utf-8").splitlines()) == len(path.read_text("utf-8").splitlines()), path
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from engine.files import assets\n", "from haloscope.files import assets\n"),
+        ("from gui import page\n", "from haloscope.gui import page\n"),
+        ("    from engine import errors\n", "    from haloscope import errors\n"),
+        ("engine.client.shutdown()\n", "engine.client.shutdown()\n"),
+        ("self.engine = engine\n", "self.engine = engine\n"),
+        ("raise E(x) from engine\n", "raise E(x) from engine\n"),
+        ("yield from engine.rows()\n", "yield from engine.rows()\n"),
+        ("f(engine=gui)  # the engine.\n", "f(engine=gui)  # the engine.\n"),
+        ('page = "gui.explore.page"\n', 'page = "haloscope.gui.explore.page"\n'),
+        ('f"{engine.key} of engine.mask"\n', 'f"{engine.key} of haloscope.mask"\n'),
+        ('"""See\n`engine/files/assets.py`."""\n', '"""See\n`haloscope/files/assets.py`."""\n'),
+    ],
+)
+def test_that_names_are_changed_where_they_are_names(source, expected):
+    body = "if True:\n" if source.startswith(" ") else ""
+    assert renamed_source(body + source) == body + expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (">>> import engine, numpy", ">>> import haloscope, numpy"),
+        ("engine.open_image", "haloscope.open_image"),
+        ("Run `python main.py masks`.", "Run `haloscope masks`."),
+        ("The engine. It works.", "The engine. It works."),
+        ("search.engine.x and a/gui/b", "search.engine.x and a/gui/b"),
+    ],
+)
+def test_that_texts_say_what_an_installation_has(text, expected):
+    assert renamed_text(text) == expected
+
+
+def test_that_an_import_that_makes_a_variable_is_refused():
+    with pytest.raises(ValueError, match="line 2: write `from engine"):
+        renamed_source("import os\nimport engine.mask\n")
+
+
+def test_that_every_asset_is_in_the_package_but_what_makes_them(written):
+    made = {path.relative_to(written / "haloscope") for path in written.glob("haloscope/assets/**/*.*")}
+    kept = {path.relative_to(ROOT) for path in (ROOT / "assets").rglob("*.*") if path.is_file()}
+    left = {path.as_posix() for path in kept - made if "__pycache__" not in path.parts}
+    assert left == {
+        "assets/make_samples.py", "assets/network/train.py", "assets/packaging/hatch_hook.py",
+        "assets/packaging/wheel_package.py",
+    }  # fmt: skip
+    assert all(list((written / "haloscope" / "assets").glob(pattern)) for pattern in ASSETS)
+
+
+@pytest.mark.slow
+def test_that_the_package_works_beside_others_called_engine_and_gui(written, tmp_path):
+    for name in ("engine", "gui"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('another package')")
+    code = (
+        "import haloscope; [getattr(haloscope, name) for name in haloscope.__all__];"
+        "from haloscope.__main__ import main; assert main(['masks']) == 0"
+    )
+    path = os.pathsep.join(map(str, (tmp_path, written)))
+    assert "sobel-x" in fresh_python("-P", "-c", code, PYTHONPATH=path)
+
+
+def requirements(lines):
+    """Return requirements by the name of the package."""
+    stated = (line.partition("#")[0].strip() for line in lines)
+    return {each.name.lower(): each for each in map(Requirement, filter(None, stated))}
+
+
+def test_that_requirements_txt_has_what_the_extras_have():
+    project = PYPROJECT["project"]
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    by_extras = requirements([*project["dependencies"], *extras])
+    by_extras.pop("haloscope")
+    assert by_extras == requirements((ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines())
+
+
+def test_that_the_version_is_the_same_wherever_it_has_to_be():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    version, date = re.search(r"(?m)^## \[(\d.*)\] - (\d{4}-\d\d-\d\d)$", changes).groups()
+    assert version == engine.__version__
+    assert f"\nversion: {version}\n" in citation
+    assert f"\ndate-released: {date}\n" in citation
+
+
+def test_that_the_package_is_written_in_one_place_only(written):
+    assert [path.name for path in Path(written).iterdir()] == ["haloscope"]
