@@ -1,21 +1,16 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, Call, check_block, check_choices, plan_for
+from engine.api.arguments import BlockLike, Image
+from engine.api.calls import Applied, plan_for
+from engine.api.plan import filtered
+from engine.api.request import MaskLike, Request
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
-from engine.tasks.pictures import as_samples
-
-MaskLike = Mask | ArrayLike | str
 
 
 def correlate(
@@ -30,6 +25,7 @@ def correlate(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Correlate a picture with a mask (the mask is not flipped).
 
@@ -58,6 +54,8 @@ def correlate(
     result : {"float32", "same"}
         Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and
         rounded half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
+    out : ndarray of the picture's shape and of the result's type, optional
+        Where the result goes: C-contiguous, writeable, apart from the picture. None: a new array.
 
     Returns
     -------
@@ -76,10 +74,7 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
-    )
-    return request.filter().reshape(request.shape)
+    return filtered(image, mask, (border, cval, anchor, variant, block, device, False, layout, result), out)
 
 
 def convolve(
@@ -94,15 +89,13 @@ def convolve(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, rotated by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """
-    request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
-    )
-    return request.filter().reshape(request.shape)
+    return filtered(image, mask, (border, cval, anchor, variant, block, device, True, layout, result), out)
 
 
 def apply(
@@ -153,60 +146,3 @@ def list_devices() -> tuple[DeviceInfo, ...]:
 def list_variants() -> tuple[Variant, ...]:
     """Return every variant, in teaching order."""
     return tuple(VARIANTS)
-
-
-class Request(ResolvedFilter, Call):
-    """One call, resolved; parameters as for `apply`, in all their forms.
-
-    `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
-    it was given. An illegal picture, mask, name, value or block raises an `EngineError`.
-    """
-
-    def __init__(
-        self,
-        image: Image,
-        mask: MaskLike,
-        border: str | Border,
-        cval: float,
-        anchor: tuple[int, int] | None,
-        key: str,
-        block: BlockLike | None,
-        device: str | None,
-        *,
-        flip: bool,
-        layout: str | Layout = Layout.PITCHED,
-        result: str = "float32",
-    ) -> None:
-        array = as_array(image)
-        self.shape = array.shape
-        samples = as_samples(array)
-        self.mask = as_mask(mask, anchor)
-        if flip:
-            self.mask = self.mask.flipped()
-        asked = FilterRequest(
-            mask=self.mask,
-            border=Border.named(border),
-            cval=as_number(cval),
-            variant=key,
-            block=as_block(block),
-            device=as_device(device),
-            layout=Layout.named(layout),
-            result_type=result,
-        )
-        super().__init__(asked, samples, array)
-        check_choices(key, asked.device)
-        if asked.block is not None:
-            check_block(asked.block, self.choice.variant, self.device)
-        self.result_shape = samples.shape
-
-
-def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
-    """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
-    if isinstance(mask, str):
-        # Weights need no presets.
-        from engine.mask.resolve import resolve_mask
-
-        mask = resolve_mask(mask)
-    if not isinstance(mask, Mask):
-        return Mask(mask, anchor)
-    return mask if anchor is None else mask.with_anchor(anchor)

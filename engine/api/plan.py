@@ -1,0 +1,269 @@
+"""`Plan`: a filter prepared once for pictures of one shape and type, and called as often as wanted."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from engine.api.arguments import BlockLike, Image, as_array
+from engine.api.calls import check_block, check_choices, computed
+from engine.api.request import MaskLike, request_of
+from engine.device.anti_aliasing import reused_result
+from engine.device.devices import backend, own_process_needed
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import BadValue
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.reason import Reason
+from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.resolve import ResolvedFilter
+from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
+from engine.tasks.pictures import as_samples, sample_type
+
+MOST_PLANS = 64
+Launch = Callable[[np.ndarray, np.ndarray], None]
+
+
+class Plan:
+    """A filter prepared for pictures of one shape and type, as `engine.plan` returns it.
+
+    Everything that depends on shape, types, mask, border and options alone was done when it was made. A call
+    checks its arrays and filters. Any number of threads may call one plan at the same time. As a context
+    (`with engine.plan(...) as sharpen:`) it frees its memory at the end.
+    """
+
+    def __init__(self, asked: FilterRequest, shape: tuple[int, ...], given: np.dtype) -> None:
+        self.shape = shape
+        dtype = sample_type(shape, given)
+        rows, columns, channels = shape if len(shape) == 3 else (*shape, 1)
+        # Of one sample, repeated: a plan reads no picture.
+        like = np.broadcast_to(np.zeros((), dtype), (rows, columns, channels))
+        resolved = ResolvedFilter(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        check_choices(asked.variant, asked.device)
+        self._variant = variant = resolved.choice.variant
+        if asked.block is not None:
+            check_block(asked.block, variant, resolved.device)
+        self.dtype, self.result_dtype = dtype, np.dtype(resolved.problem.result_dtype)
+        self._resolved = resolved
+        FILTERING.refuse(variant, resolved.problem, asked.mask, self.block, resolved.device)
+        self._reads_samples = variant.finite_only and dtype.kind == "f"
+        self._launch: Launch | None = self._prepared()
+
+    def _prepared(self) -> Launch:
+        """Return what filters samples into a result, both of the host."""
+        resolved = self._resolved
+        if own_process_needed(resolved.device):
+            # The simulator's own process prepares and verifies.
+            def simulate(samples: np.ndarray, out: np.ndarray) -> None:
+                asked = resolved.asked
+                job = filter_job(resolved.choice, resolved.problem, asked.mask, samples, layout=asked.layout)
+                out[...] = computed(job, resolved.device, samples.shape)
+
+            return simulate
+        machine, job = backend(resolved.device.key), resolved.job()
+        machine.activate()
+        prepared = job.task.prepare(job)
+        return machine.caller(prepared, resolved.samples, self.result_dtype, resolved.asked.layout)
+
+    @property
+    def variant(self) -> str:
+        """Key of the variant that runs."""
+        return self._variant.key
+
+    @property
+    def block(self) -> Block:
+        """Its block."""
+        return self._resolved.choice.block
+
+    @property
+    def device(self) -> DeviceInfo:
+        """Where it runs."""
+        return self._resolved.device
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why `auto` chose device and variant; None where both were named."""
+        return self._resolved.choice.reason
+
+    def __repr__(self) -> str:
+        return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
+
+    def __call__(self, image: Image, out: np.ndarray | None = None) -> np.ndarray:
+        """Filter a picture of the plan's shape and type.
+
+        Parameters
+        ----------
+        image : array or Picture
+        out : ndarray of the plan's shape and result type, optional
+            Where the result goes: C-contiguous, writeable, apart from the picture. None: a new array.
+
+        Raises
+        ------
+        BadValue
+            The picture is of another shape or type, or `out` is no such array.
+        """
+        shape, launch = self.shape, self._launch
+        if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.carray:
+            image = self._as_samples(image)
+        if image.shape != shape:
+            raise _other_shape("a picture", image.shape, shape)
+        if launch is None:
+            raise BadValue("This plan", "its memory was freed", "Make another one with engine.plan.")
+        if self._reads_samples:
+            refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
+        if out is None:
+            out = reused_result(image, shape, self.result_dtype)
+        else:
+            self._check(out, image)
+        if len(shape) == 2:
+            launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
+        else:
+            launch(image, out)
+        return out
+
+    def _as_samples(self, image: Image) -> np.ndarray:
+        array = as_array(image)
+        samples = as_samples(array)
+        if samples.dtype != self.dtype:
+            raise BadValue(
+                f"a picture of {array.dtype}",
+                f"the plan was made for {self.dtype}",
+                "Make a plan for this type, or convert the picture.",
+            )
+        return samples.reshape(array.shape)
+
+    def _check(self, out: np.ndarray, image: np.ndarray) -> None:
+        """Raise a BadValue for an array that the result cannot go into."""
+        if not isinstance(out, np.ndarray):
+            raise BadValue(f"out of {type(out).__name__}", "a result goes into an array", "Pass an ndarray.")
+        if out.shape != self.shape:
+            raise _other_shape("an array out", out.shape, self.shape)
+        if out.dtype != self.result_dtype:
+            remedy = f"Pass an array of {self.result_dtype}, or choose another result type."
+            raise BadValue(f"an array out of {out.dtype}", f"the result is {self.result_dtype}", remedy)
+        if not out.flags.carray:
+            why = "it is read-only" if not out.flags.writeable else "its samples do not lie one after another"
+            raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
+        if np.may_share_memory(out, image):
+            why = "it shares memory with the picture, which is read after results are written"
+            raise BadValue("This array out", why, "Pass an array of its own.")
+
+    def close(self) -> None:
+        """Free what the plan holds; it cannot be called any more."""
+        self._launch = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
+    return BadValue(
+        f"{what} of shape {found}",
+        f"the plan is for {wanted}",
+        "Pass one of that shape, or make another plan.",
+    )
+
+
+def plan(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> Plan:
+    """Prepare a filter for pictures of one shape and type, to call it in a loop.
+
+    `engine.correlate` keeps the last plans by itself, so that a plan saves a loop some microseconds per call.
+    It also says which variant and device run, and holds its memory for as long as you want.
+
+    Parameters
+    ----------
+    image : array or Picture
+        A picture of the shape and type to prepare for; its samples are not read.
+    mask, border, cval, anchor, variant, block, device, layout, result
+        As for `engine.correlate`.
+    flip : bool
+        Convolution instead of correlation.
+
+    Raises
+    ------
+    EngineError
+        As `engine.correlate` raises.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> picture = numpy.eye(3)
+    >>> with engine.plan(picture, [[1, 2, 3]], device="cpu") as filtered:
+    ...     filtered(picture)
+    array([[2., 1., 0.],
+           [3., 2., 1.],
+           [0., 3., 2.]], dtype=float32)
+    """
+    array = as_array(image)
+    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
+    return Plan(asked, array.shape, array.dtype)
+
+
+Options = tuple[Any, ...]
+"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
+
+
+def filtered(image: Image, mask: MaskLike, options: Options, out: np.ndarray | None) -> np.ndarray:
+    """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
+    array = image if type(image) is np.ndarray else as_array(image)
+    if array.ndim not in (2, 3):
+        as_samples(array)
+    mask_key = _key_of(mask)
+    if mask_key is not None and _is_key(options):
+        return _kept_plan(array.shape, array.dtype, mask_key, options, str(options[1]))(array, out)
+    return Plan(request_of(mask, *options), array.shape, array.dtype)(array, out)
+
+
+def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:
+    """Return a mask as something that is equal for equal masks, and that it can be made from.
+
+    None where it cannot: a text may name a file, whose contents change; and what is no mask.
+    """
+    if type(mask) is Mask:
+        return mask.weights.tobytes(), mask.weights.dtype, mask.shape, mask.anchor, mask.offset
+    try:
+        weights = np.array(mask) if isinstance(mask, list | tuple) else mask
+    except ValueError:
+        return None
+    if type(weights) is not np.ndarray or weights.ndim != 2 or weights.dtype.kind not in "biuf":
+        return None
+    return weights.tobytes(), weights.dtype, weights.shape, None, 0.0
+
+
+def _is_key(options: Options) -> bool:
+    """Return whether equal options mean the same: (1, 1.0) is no anchor, but equals one."""
+    _, cval, anchor, _, block, *_ = options
+    plain = type(cval) in (float, int)
+    for pair in (anchor, block):
+        plain = plain and (pair is None or (type(pair) is tuple and all(type(side) is int for side in pair)))
+    return plain
+
+
+# The sign of a zero is in the text of cval.
+@lru_cache(maxsize=MOST_PLANS)
+def _kept_plan(
+    shape: tuple[int, ...], dtype: np.dtype, mask_key: tuple[Any, ...], options: Options, cval: str
+) -> Plan:
+    sample_type(shape, dtype)
+    contents, kind, sides, anchor, offset = mask_key
+    mask = Mask(np.frombuffer(contents, kind).reshape(sides), anchor, offset)
+    return Plan(request_of(mask, *options), shape, dtype)
