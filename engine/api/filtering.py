@@ -1,6 +1,6 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-import numpy as np
+from typing import Any
 
 from engine.api.arguments import BlockLike, Image
 from engine.api.calls import Applied, plan_for
@@ -25,15 +25,17 @@ def correlate(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-    out: np.ndarray | None = None,
-) -> np.ndarray:
+    out: Any = None,
+    stream: Any = None,
+) -> Any:
     """Correlate a picture with a mask (the mask is not flipped).
 
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
         1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
-        The alpha of a `Picture` is not filtered.
+        The alpha of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
+        `__cuda_array_interface__` or DLPack) is filtered where it lies.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
     border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
@@ -54,12 +56,16 @@ def correlate(
     result : {"float32", "same"}
         Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and
         rounded half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
-    out : ndarray of the picture's shape and of the result's type, optional
-        Where the result goes: C-contiguous, writeable, apart from the picture. None: a new array.
+    out : array of the picture's shape and of the result's type, optional
+        Where the result goes: C-contiguous, writeable, apart from the picture, where the picture is. None: a
+        new array.
+    stream : stream of CuPy, torch or Numba, or its handle, optional
+        For an array in a GPU's memory. None: its library's current stream.
 
     Returns
     -------
-    ndarray of the picture's shape, float32 or of the picture's type
+    array of the picture's shape and kind, float32 or of the picture's type
+        In a GPU's memory it is there when its stream is: nothing waits for it.
 
     Raises
     ------
@@ -74,7 +80,9 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    return filtered(image, mask, (border, cval, anchor, variant, block, device, False, layout, result), out)
+    return filtered(
+        image, mask, (border, cval, anchor, variant, block, device, False, layout, result), out, stream
+    )
 
 
 def convolve(
@@ -89,13 +97,16 @@ def convolve(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-    out: np.ndarray | None = None,
-) -> np.ndarray:
+    out: Any = None,
+    stream: Any = None,
+) -> Any:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, rotated by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """
-    return filtered(image, mask, (border, cval, anchor, variant, block, device, True, layout, result), out)
+    return filtered(
+        image, mask, (border, cval, anchor, variant, block, device, True, layout, result), out, stream
+    )
 
 
 def apply(

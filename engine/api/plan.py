@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, as_array
+from engine.api.arguments import BlockLike, Image, Options, as_array, other_shape
 from engine.api.calls import check_block, check_choices, computed
 from engine.api.request import MaskLike, request_of
 from engine.device.anti_aliasing import reused_result
+from engine.device.device_arrays import library_of
 from engine.device.devices import backend, own_process_needed
+from engine.device.launches import Prepared
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -23,8 +25,11 @@ from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
+if TYPE_CHECKING:
+    from engine.api.device_calls import DeviceCalls
+
 MOST_PLANS = 64
-Launch = Callable[[np.ndarray, np.ndarray], None]
+OnHost = Callable[[np.ndarray, np.ndarray], None]
 
 
 class Plan:
@@ -37,36 +42,43 @@ class Plan:
 
     def __init__(self, asked: FilterRequest, shape: tuple[int, ...], given: np.dtype) -> None:
         self.shape = shape
-        dtype = sample_type(shape, given)
-        rows, columns, channels = shape if len(shape) == 3 else (*shape, 1)
+        self.dtype = dtype = sample_type(shape, given)
         # Of one sample, repeated: a plan reads no picture.
-        like = np.broadcast_to(np.zeros((), dtype), (rows, columns, channels))
+        like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
         resolved = ResolvedFilter(asked, like, np.broadcast_to(np.zeros((), given), shape))
         check_choices(asked.variant, asked.device)
-        self._variant = variant = resolved.choice.variant
+        choice, device = resolved.choice, resolved.device
         if asked.block is not None:
-            check_block(asked.block, variant, resolved.device)
-        self.dtype, self.result_dtype = dtype, np.dtype(resolved.problem.result_dtype)
-        self._resolved = resolved
-        FILTERING.refuse(variant, resolved.problem, asked.mask, self.block, resolved.device)
-        self._reads_samples = variant.finite_only and dtype.kind == "f"
-        self._launch: Launch | None = self._prepared()
+            check_block(asked.block, choice.variant, device)
+        FILTERING.refuse(choice.variant, resolved.problem, asked.mask, choice.block, device)
+        self._resolved, self._variant = resolved, choice.variant
+        self.result_dtype = np.dtype(resolved.problem.result_dtype)
+        self._reads_samples = choice.variant.finite_only and dtype.kind == "f"
+        self._is_closed = False
+        self._on_host: OnHost | None = None
+        self._on_device: DeviceCalls | None = None
+        self._prepared: Prepared | None = None
+        # The simulator's own process prepares for itself.
+        if not own_process_needed(device):
+            machine = backend(device.key)
+            machine.activate()
+            self._prepared = FILTERING.prepare(resolved.job())
 
-    def _prepared(self) -> Launch:
-        """Return what filters samples into a result, both of the host."""
-        resolved = self._resolved
-        if own_process_needed(resolved.device):
-            # The simulator's own process prepares and verifies.
-            def simulate(samples: np.ndarray, out: np.ndarray) -> None:
-                asked = resolved.asked
-                job = filter_job(resolved.choice, resolved.problem, asked.mask, samples, layout=asked.layout)
-                out[...] = computed(job, resolved.device, samples.shape)
+    def _host_call(self) -> OnHost:
+        """Return what filters arrays of the host, made by the first call with some."""
+        if self._on_host is None:
+            resolved, prepared = self._resolved, self._prepared
+            if prepared is None:
+                self._on_host = self._simulate
+            else:
+                machine, layout = backend(self.device.key), resolved.asked.layout
+                self._on_host = machine.caller(prepared, resolved.samples, self.result_dtype, layout)
+        return self._on_host
 
-            return simulate
-        machine, job = backend(resolved.device.key), resolved.job()
-        machine.activate()
-        prepared = job.task.prepare(job)
-        return machine.caller(prepared, resolved.samples, self.result_dtype, resolved.asked.layout)
+    def _simulate(self, samples: np.ndarray, out: np.ndarray) -> None:
+        asked, choice, problem = self._resolved.asked, self._resolved.choice, self._resolved.problem
+        job = filter_job(choice, problem, asked.mask, samples, layout=asked.layout)
+        out[...] = computed(job, self.device, samples.shape)
 
     @property
     def variant(self) -> str:
@@ -91,38 +103,58 @@ class Plan:
     def __repr__(self) -> str:
         return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
 
-    def __call__(self, image: Image, out: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, image: Image, out: Any = None, *, stream: Any = None) -> Any:
         """Filter a picture of the plan's shape and type.
 
         Parameters
         ----------
         image : array or Picture
-        out : ndarray of the plan's shape and result type, optional
-            Where the result goes: C-contiguous, writeable, apart from the picture. None: a new array.
+            Also one in the memory of the plan's GPU; its result stays there, and nothing waits for it.
+        out : array of the plan's shape and result type, optional
+            Where the result goes: C-contiguous, writeable, in the same memory, apart from the picture. None:
+            a new array of the picture's kind.
+        stream : stream of CuPy, torch or Numba, or its handle, optional
+            For a picture in a GPU's memory. None: its library's current stream.
 
         Raises
         ------
         BadValue
             The picture is of another shape or type, or `out` is no such array.
         """
-        shape, launch = self.shape, self._launch
-        if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.carray:
-            image = self._as_samples(image)
-        if image.shape != shape:
-            raise _other_shape("a picture", image.shape, shape)
-        if launch is None:
+        if self._is_closed:
             raise BadValue("This plan", "its memory was freed", "Make another one with engine.plan.")
+        shape = self.shape
+        if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
+            library = library_of(image)
+            if library is not None:
+                return self._device_calls()(library, image, out, stream)
+            image = self._as_samples(image)
+        elif not image.flags.aligned:
+            image = self._as_samples(image)
+        if stream is not None:
+            raise BadValue("A stream", "the picture is in the host's memory", "Leave the stream out.")
+        if image.shape != shape:
+            raise other_shape("a picture", image.shape, shape)
         if self._reads_samples:
             refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
         if out is None:
             out = reused_result(image, shape, self.result_dtype)
         else:
             self._check(out, image)
+        launch = self._on_host or self._host_call()
         if len(shape) == 2:
             launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
         else:
             launch(image, out)
         return out
+
+    def _device_calls(self) -> "DeviceCalls":
+        """Return what filters arrays of a GPU, made by the first call with some."""
+        if self._on_device is None:
+            from engine.api.device_calls import DeviceCalls
+
+            self._on_device = DeviceCalls(self._resolved, self._prepared, self.shape)
+        return self._on_device
 
     def _as_samples(self, image: Image) -> np.ndarray:
         array = as_array(image)
@@ -140,7 +172,7 @@ class Plan:
         if not isinstance(out, np.ndarray):
             raise BadValue(f"out of {type(out).__name__}", "a result goes into an array", "Pass an ndarray.")
         if out.shape != self.shape:
-            raise _other_shape("an array out", out.shape, self.shape)
+            raise other_shape("an array out", out.shape, self.shape)
         if out.dtype != self.result_dtype:
             remedy = f"Pass an array of {self.result_dtype}, or choose another result type."
             raise BadValue(f"an array out of {out.dtype}", f"the result is {self.result_dtype}", remedy)
@@ -153,21 +185,14 @@ class Plan:
 
     def close(self) -> None:
         """Free what the plan holds; it cannot be called any more."""
-        self._launch = None
+        self._is_closed = True
+        self._on_host = self._on_device = self._prepared = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
-    return BadValue(
-        f"{what} of shape {found}",
-        f"the plan is for {wanted}",
-        "Pass one of that shape, or make another plan.",
-    )
 
 
 def plan(
@@ -213,24 +238,35 @@ def plan(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    array = as_array(image)
-    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
-    return Plan(asked, array.shape, array.dtype)
+    options = (border, cval, anchor, variant, block, device, flip, layout, result)
+    shape, dtype, options = _described(image, options, None)
+    return Plan(request_of(mask, *options), shape, dtype)
 
 
-Options = tuple[Any, ...]
-"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
-
-
-def filtered(image: Image, mask: MaskLike, options: Options, out: np.ndarray | None) -> np.ndarray:
+def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
-    array = image if type(image) is np.ndarray else as_array(image)
-    if array.ndim not in (2, 3):
-        as_samples(array)
+    shape, dtype, options = _described(image, options, stream)
     mask_key = _key_of(mask)
     if mask_key is not None and _is_key(options):
-        return _kept_plan(array.shape, array.dtype, mask_key, options, str(options[1]))(array, out)
-    return Plan(request_of(mask, *options), array.shape, array.dtype)(array, out)
+        plan = _kept_plan(shape, dtype, mask_key, options, str(options[1]))
+    else:
+        plan = Plan(request_of(mask, *options), shape, dtype)
+    return plan(image, out, stream=stream)
+
+
+def _described(image: Image, options: Options, stream: Any) -> tuple[tuple[int, ...], np.dtype, Options]:
+    """Return a picture's shape and type, and the options with the device that it lies on."""
+    library = None if type(image) is np.ndarray else library_of(image)
+    if library is not None:
+        # It needs the driver, which the CPU does without.
+        from engine.api.device_calls import array_and_options
+
+        found, options = array_and_options(library, image, options, stream)
+        return found.shape, found.dtype, options
+    array = as_array(image)
+    if array.ndim not in (2, 3):
+        as_samples(array)
+    return array.shape, array.dtype, options
 
 
 def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:

@@ -16,9 +16,10 @@ from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.device_memory import device_array
+from engine.device.host_calls import HostCalls
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
-from engine.device.numba_cuda import cuda, driver
+from engine.device.numba_cuda import cuda
 from engine.device.pinned_memory import pinned_array
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo
@@ -160,12 +161,8 @@ class CudaBackend:
         """Return what copies a picture in, filters it and copies the result out."""
         if SIMULATED:
             return lambda samples, out: self._simulate(prepared, samples, out, layout)
-        # It needs the driver, which the simulator does without.
-        from engine.device.host_calls import HostCalls
-
         self.activate()
-        context = driver.cuCtxGetCurrent()[1]
-        return HostCalls(context, prepared, like, np.dtype(result_dtype), layout)
+        return HostCalls(prepared, like, np.dtype(result_dtype), layout)
 
     def _simulate(self, prepared: Prepared, samples: np.ndarray, out: np.ndarray, layout: Layout) -> None:
         buffers = self.allocate(samples, out, layout)

@@ -1,6 +1,8 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from engine.device.cuda_graph import check
@@ -37,3 +39,28 @@ def is_captured(stream: int) -> bool:
     """Return whether launches on a stream go into a graph."""
     status = check(driver.cuStreamIsCapturing(stream))
     return bool(status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+
+
+def order_after(stream: int, other: int) -> None:
+    """Have what is enqueued on a stream from now on wait for what is on another one now."""
+    newest = NewestLaunch()
+    newest.record(other)
+    newest.wait(stream)
+
+
+def current_context() -> Any:
+    """Return the context of the selected device."""
+    return check(driver.cuCtxGetCurrent())
+
+
+@contextmanager
+def in_context(context: Any) -> Iterator[None]:
+    """Make a context the calling thread's for the while."""
+    if int(check(driver.cuCtxGetCurrent())) == int(context):
+        yield
+        return
+    check(driver.cuCtxPushCurrent(context))
+    try:
+        yield
+    finally:
+        check(driver.cuCtxPopCurrent())

@@ -1,11 +1,10 @@
 """Calls of a CUDA device with arrays of the host, made again and again: copy in, launch, copy out."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from engine.device.cuda_events import current_context, in_context
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import check
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
@@ -36,22 +35,18 @@ class HostCalls:
 
     Parameters
     ----------
-    context : CUcontext
-        The context of the device that is used.
     like : ndarray of shape (H, W, C)
         Has shape and type of the pictures.
     """
 
-    def __init__(
-        self, context: Any, prepared: Prepared, like: np.ndarray, result_dtype: np.dtype, layout: Layout
-    ) -> None:
-        self._context, self._prepared, self._like = context, prepared, like
+    def __init__(self, prepared: Prepared, like: np.ndarray, result_dtype: np.dtype, layout: Layout) -> None:
+        self._context, self._prepared, self._like = current_context(), prepared, like
         self._result_dtype, self._layout = result_dtype, layout
         out_bytes = like.size * result_dtype.itemsize
         self._is_kept = like.nbytes + out_bytes <= KEPT_BYTES
         self._is_staged = like.nbytes + out_bytes <= STAGED_BYTES
         self._free: list[_Arrays] = []
-        with in_context(context), cuda_errors_in_words("allocating for a call"):
+        with in_context(self._context), cuda_errors_in_words("allocating for a call"):
             self._keep(self._new_arrays())
 
     def __call__(self, samples: np.ndarray, out: np.ndarray) -> None:
@@ -101,16 +96,3 @@ class HostCalls:
         shape = self._like.shape
         staged = pinned_array(shape, self._like.dtype), pinned_array(shape, self._result_dtype)
         return _Arrays(cuda.stream(), image, out, *staged)
-
-
-@contextmanager
-def in_context(context: Any) -> Iterator[None]:
-    """Make a context the calling thread's for the while."""
-    if int(check(driver.cuCtxGetCurrent())) == int(context):
-        yield
-        return
-    check(driver.cuCtxPushCurrent(context))
-    try:
-        yield
-    finally:
-        check(driver.cuCtxPopCurrent())

@@ -15,16 +15,16 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import engine
 from bench.options import parser_of
 
-Call = Callable[[], object]
+CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
 SIDES = (16, 64, 128, 256, 512, 1024, 2048, 4096)
 MASKS = (3, 5, 7, 9, 11, 13, 15)
 QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
@@ -65,7 +65,8 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
     shape = (side, side) if channels == 1 else (side, side, channels)
     image = (random.random(shape) * 255).astype(dtype)
     weights = random.uniform(0.5, 1.5, (mask, mask)).astype(np.float32) / mask**2
-    calls = {"cpu": cpu_calls, "gpu": gpu_calls, "arrays": array_calls}[device](image, weights)
+    module, function = CALLS[device]
+    calls = getattr(import_module(f"bench.calls.{module}"), function)(image, weights)
     for call in calls.values():
         call()
         call()
@@ -79,80 +80,6 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
             call()
             samples[name].append(time.perf_counter() - begin)
     return {name: statistics.median(times) * 1e6 for name, times in samples.items()}
-
-
-def cpu_calls(image: np.ndarray, weights: np.ndarray) -> dict[str, Call]:
-    """Return the calls of the CPU; results are of the picture's own type, as OpenCV's are."""
-    import cv2
-
-    return {
-        "ours": lambda: engine.correlate(image, weights, device="cpu", result="same"),
-        "opencv": lambda: cv2.filter2D(image, -1, weights, borderType=cv2.BORDER_CONSTANT),
-        "copy": image.copy,
-    }
-
-
-def gpu_calls(image: np.ndarray, weights: np.ndarray) -> dict[str, Call]:
-    """Return the calls of the GPU with arrays of the host; every library's results are float32."""
-    import cupy
-    import cupyx.scipy.ndimage
-    import torch
-
-    volume = weights if image.ndim == 2 else weights[:, :, np.newaxis]
-    kernel = torch.from_numpy(weights)[None, None].cuda()
-
-    def by_cupy() -> object:
-        on_device = cupy.asarray(image).astype(cupy.float32)
-        return cupyx.scipy.ndimage.correlate(on_device, cupy.asarray(volume), mode="constant").get()
-
-    def by_torch() -> object:
-        return torch_filtered(torch.from_numpy(image).cuda(), kernel).cpu().numpy()
-
-    return {
-        "ours": lambda: engine.correlate(image, weights, device="cuda:0"),
-        "auto": lambda: engine.correlate(image, weights),
-        "our cpu": lambda: engine.correlate(image, weights, device="cpu"),
-        "cupy": by_cupy,
-        "torch": by_torch,
-    }
-
-
-def array_calls(image: np.ndarray, weights: np.ndarray) -> dict[str, Call]:
-    """Return the calls of the GPU with arrays that are there; each waits for its result."""
-    import cupy
-    import cupyx.scipy.ndimage
-    import torch
-
-    volume = cupy.asarray(weights if image.ndim == 2 else weights[:, :, np.newaxis])
-    of_cupy, of_torch = cupy.asarray(image), torch.from_numpy(image).cuda()
-    as_floats = of_cupy.astype(cupy.float32)
-    kernel = torch.from_numpy(weights)[None, None].cuda()
-
-    def waited(call: Call, wait: Callable[[], None]) -> Call:
-        def whole() -> None:
-            call()
-            wait()
-
-        return whole
-
-    wait_cupy, wait_torch = cupy.cuda.get_current_stream().synchronize, torch.cuda.synchronize
-    planned = engine.plan(of_cupy, weights)
-    return {
-        "ours": waited(lambda: engine.correlate(of_cupy, weights), wait_cupy),
-        "our plan": waited(lambda: planned(of_cupy), wait_cupy),
-        "ours, torch": waited(lambda: engine.correlate(of_torch, weights), wait_torch),
-        "cupy": waited(lambda: cupyx.scipy.ndimage.correlate(as_floats, volume, mode="constant"), wait_cupy),
-        "torch": waited(lambda: torch_filtered(of_torch, kernel), wait_torch),
-    }
-
-
-def torch_filtered(image: Any, kernel: Any) -> Any:
-    """Return a tensor (H, W) or (H, W, C) filtered with zeros beyond its edges, float32."""
-    import torch
-
-    planes = image.float()[None, None] if image.ndim == 2 else image.float().permute(2, 0, 1)[:, None]
-    found = torch.nn.functional.conv2d(planes, kernel, padding=kernel.shape[-1] // 2)
-    return found[0, 0] if image.ndim == 2 else found[:, 0].permute(1, 2, 0).contiguous()
 
 
 def line_of(cell: dict[str, Any]) -> str:
