@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.api.arguments import Options, other_shape
+from engine.device.array_libraries import library_of
 from engine.device.cuda_events import current_context, in_context, is_captured, order_after
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.device_arrays import Found, Library, as_view, library_of, stream_handle
+from engine.device.device_arrays import Found, Library, as_view, stream_handle
 from engine.device.device_view import DeviceView
 from engine.device.launches import Prepared
 from engine.device_info import AUTO

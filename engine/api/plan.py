@@ -10,7 +10,7 @@ from engine.api.arguments import BlockLike, Image, Options, as_array, other_shap
 from engine.api.calls import check_block, check_choices, computed
 from engine.api.request import MaskLike, request_of
 from engine.device.anti_aliasing import reused_result
-from engine.device.device_arrays import library_of
+from engine.device.array_libraries import library_of
 from engine.device.devices import backend, own_process_needed
 from engine.device.launches import Prepared
 from engine.device_info import AUTO, DeviceInfo

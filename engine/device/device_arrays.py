@@ -1,4 +1,4 @@
-"""Arrays of other libraries in a GPU's memory: CuPy, torch, Numba, and what speaks their protocols.
+"""Arrays of other libraries in a GPU's memory: what is known of one, and what its library can do.
 
 An array goes in where it lies, and its result comes out as the same kind, on the same device. Work is
 enqueued on the library's current stream, so that neither side waits for the other.
@@ -6,10 +6,8 @@ enqueued on the library's current stream, so that neither side waits for the oth
 Sources: "CUDA Array Interface (Version 3)" in Numba's documentation; "Python Specification for DLPack".
 """
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,108 +56,6 @@ class Library(ABC):
             "its samples do not lie one after another from a multiple of 16 bytes on",
             "Pass a contiguous copy of it.",
         )
-
-
-class _CuPy(Library):
-    def read(self, array: Any) -> Found:
-        strides = None if array.flags.c_contiguous else array.strides
-        return Found(array.data.ptr, array.shape, array.dtype, strides, array.device.id)
-
-    def stream(self, array: Any, device: int) -> int:
-        return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
-        cupy = sys.modules["cupy"]
-        if cupy.cuda.runtime.getDevice() == device:
-            return cupy.empty(shape, dtype)
-        with cupy.cuda.Device(device):
-            return cupy.empty(shape, dtype)
-
-    def on_host(self, array: Any) -> np.ndarray:
-        values: np.ndarray = array.get()
-        return values
-
-    def tight(self, array: Any) -> Any:
-        with array.device:
-            return array.copy(order="C")
-
-
-class _Torch(Library):
-    def read(self, array: Any) -> Found:
-        torch = sys.modules["torch"]
-        if array.requires_grad:
-            raise BadValue(
-                "A tensor that requires a gradient",
-                "a filter here computes none, and it would be lost",
-                "Pass tensor.detach().",
-            )
-        if array.layout is not torch.strided:
-            raise BadValue(
-                f"A tensor of layout {array.layout}",
-                "only dense ones are filtered",
-                "Pass tensor.to_dense().",
-            )
-        dtype = _torch_types().get(array.dtype)
-        if dtype is None:
-            raise BadValue(
-                f"a tensor of {array.dtype}",
-                "NumPy has no such type",
-                "Convert it, such as with tensor.float().",
-            )
-        strides = None
-        if not array.is_contiguous():
-            strides = [step * dtype.itemsize for step in array.stride()]
-        return Found(array.data_ptr(), tuple(array.shape), dtype, strides, array.get_device())
-
-    def stream(self, array: Any, device: int) -> int:
-        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
-        torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=torch.device("cuda", device))
-
-    def on_host(self, array: Any) -> np.ndarray:
-        values: np.ndarray = array.detach().cpu().numpy()
-        return values
-
-    def tight(self, array: Any) -> Any:
-        torch = sys.modules["torch"]
-        return array.clone(memory_format=torch.contiguous_format)
-
-
-@cache
-def _torch_types() -> dict[Any, np.dtype]:
-    torch = sys.modules["torch"]
-    names = ("uint8", "uint16", "float32", "float64", "float16", "bool", "int8", "int16", "int32", "int64")
-    return {getattr(torch, name): np.dtype(name) for name in names if hasattr(torch, name)}
-
-
-_CUPY, _TORCH = _CuPy(), _Torch()
-
-
-def library_of(array: Any) -> Library | None:
-    """Return the library of an array in a GPU's memory; None for everything else."""
-    kind = type(array)
-    package = kind.__module__.partition(".")[0]
-    if package == "numpy":
-        return None
-    if package == "cupy":
-        return _CUPY if hasattr(array, "data") and hasattr(array.data, "ptr") else None
-    if package == "torch":
-        return _TORCH if getattr(array, "is_cuda", False) else None
-    is_there = hasattr(kind, "__cuda_array_interface__") or (
-        hasattr(kind, "__dlpack_device__") and int(array.__dlpack_device__()[0]) in _DLPACK_GPUS
-    )
-    if not is_there:
-        return None
-    # It needs the driver, which the CPU does without.
-    from engine.device.protocol_arrays import BY_PROTOCOL
-
-    return BY_PROTOCOL
-
-
-# Memory of a GPU, and memory that is managed for both (kDLCUDA and kDLCUDAManaged of DLPack).
-_DLPACK_GPUS = (2, 13)
 
 
 def as_view(found: Found, channels_axis: bool) -> DeviceView | None:
