@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.api.arguments import Options, other_shape
 from engine.device.array_libraries import library_of
-from engine.device.cuda_events import current_context, in_context, is_captured, order_after
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_events import Context, Handle, is_captured, order_after
+from engine.device.cuda_faults import translated
 from engine.device.device_arrays import Found, Library, as_view, stream_handle
 from engine.device.device_view import DeviceView
 from engine.device.launches import Prepared
@@ -18,62 +18,71 @@ from engine.tasks.filtering.task import refuse_non_finite
 from engine.tasks.pictures import DTYPES
 
 
-class Stream(NamedTuple):
-    """A stream that another library made."""
+class Given(NamedTuple):
+    """A picture in a GPU's memory, as a call gets it, with the streams that are current and asked for."""
 
-    handle: int
+    library: Library
+    array: Any
+    found: Found
+    current: int
+    stream: int
+
+
+def given(library: Library, array: Any, stream: Any) -> Given:
+    """Return what a picture in a GPU's memory is; a BadValue says why it cannot be filtered."""
+    found = library.read(array)
+    current = library.stream(array, found.device)
+    return Given(library, array, found, current, current if stream is None else stream_handle(stream))
 
 
 class DeviceCalls:
     """A prepared variant that is called with pictures of one shape and type in its device's memory."""
 
     def __init__(self, resolved: ResolvedFilter, prepared: Prepared | None, shape: tuple[int, ...]) -> None:
-        if resolved.device.kind != "cuda" or prepared is None or not resolved.device.key.startswith("cuda:"):
+        if prepared is None or not resolved.device.key.startswith("cuda:"):
             raise BadValue(
                 "A picture in a GPU's memory",
                 f"this filter runs on {resolved.device.title}",
                 "Copy the picture to the host first, or choose the GPU.",
             )
-        self._context = current_context()
+        self._context = Context()
         self._device = int(resolved.device.key.partition(":")[2])
         self._resolved, self._prepared, self._shape = resolved, prepared, shape
+        self._as_kernels_see = resolved.samples.shape
         self._dtype = resolved.samples.dtype
         self._result_dtype = np.dtype(resolved.problem.result_dtype)
         self._reads_samples = resolved.choice.variant.finite_only and self._dtype.kind == "f"
 
-    def __call__(self, library: Library, image: Any, out: Any, stream: Any) -> Any:
+    def __call__(self, picture: Given, out: Any) -> Any:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
-        found = library.read(image)
-        if found.shape != self._shape or found.dtype != self._dtype or found.device != self._device:
-            self._refuse("a picture", found, self._dtype)
-        current = library.stream(image, self._device)
-        handle = current if stream is None else stream_handle(stream)
-        view = as_view(found, len(self._shape) == 3)
+        library, image, found, current, stream = picture
+        self._refuse("a picture", found, self._dtype)
+        view = as_view(found, self._as_kernels_see)
         if view is None:
-            if handle != current:
+            if stream != current:
                 raise BadValue(
                     "A picture whose samples do not lie one after another, with a stream",
                     "it would have to be copied first, on another stream",
                     "Pass a contiguous copy of it, or leave the stream out.",
                 )
             image = library.tight(image)
-            found = library.read(image)
-            view = as_view(found, len(self._shape) == 3)
-            assert view is not None
+            view = DeviceView(library.address(image), self._as_kernels_see, self._dtype)
         if self._reads_samples:
             refuse_non_finite(self._resolved.choice.variant, library.on_host(image).reshape(view.shape))
         is_new = out is None
         if is_new:
             out = library.empty(self._shape, self._result_dtype, self._device)
-            target = as_view(library.read(out), len(self._shape) == 3)
-            assert target is not None
+            target = DeviceView(library.address(out), self._as_kernels_see, self._result_dtype)
         else:
             target = self._checked(out, found)
-        with in_context(self._context), cuda_errors_in_words("filtering on the device"):
-            if is_new and handle != current:
-                # The new array may be memory that work on the current stream still uses.
-                order_after(handle, current)
-            self._prepared.launch(view, target, Stream(handle))
+        with self._context:
+            try:
+                if is_new and stream != current:
+                    # The new array may be memory that work on the current stream still uses.
+                    order_after(stream, current)
+                self._prepared.launch(view, target, Handle(stream))
+            except Exception as error:
+                raise translated(error, "filtering on the device") from error
         return out
 
     def _checked(self, out: Any, image: Found) -> DeviceView:
@@ -87,7 +96,7 @@ class DeviceCalls:
             )
         found = library.read(out)
         self._refuse("an array out", found, self._result_dtype)
-        view = as_view(found, len(self._shape) == 3)
+        view = as_view(found, self._as_kernels_see)
         if found.is_read_only or view is None:
             why = (
                 "it is read-only" if found.is_read_only else "its rows do not begin at multiples of 16 bytes"
@@ -123,12 +132,12 @@ def _bytes_of(found: Found) -> int:
     return sum((length - 1) * step for length, step in steps) + found.dtype.itemsize
 
 
-def array_and_options(library: Library, image: Any, options: Options, stream: Any) -> tuple[Found, Options]:
-    """Return what a picture in a GPU's memory is, and the options of its call with that device.
+def options_on(picture: Given, options: Options) -> Options:
+    """Return the options of a call with the device that its picture lies on.
 
     Raises BadValue for types that are not filtered there, another device, and a graph that is being captured.
     """
-    found = library.read(image)
+    found = picture.found
     if found.dtype.name not in DTYPES or not found.dtype.isnative:
         raise BadValue(
             f"samples of type {found.dtype} in a GPU's memory",
@@ -140,13 +149,12 @@ def array_and_options(library: Library, image: Any, options: Options, stream: An
         raise BadValue(
             f"device {device!r} for a picture in the memory of {own}",
             "it is filtered where it lies",
-            f"Leave the device out, or copy the picture ({own}) first.",
+            f"Leave the device out, or copy the picture from {own} first.",
         )
-    handle = library.stream(image, found.device) if stream is None else stream_handle(stream)
-    if is_captured(handle):
+    if is_captured(picture.stream):
         raise BadValue(
             "Filtering while a graph is captured",
             "preparing a filter cannot be captured, and a replay needs it as long as the graph lives",
             "Make a plan before (engine.plan), call it in the capture, and keep it as long as the graph.",
         )
-    return found, (border, cval, anchor, variant, block, own, *rest)
+    return border, cval, anchor, variant, block, own, *rest

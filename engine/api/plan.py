@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -26,7 +27,8 @@ from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
 if TYPE_CHECKING:
-    from engine.api.device_calls import DeviceCalls
+    from engine.api.device_calls import DeviceCalls, Given
+    from engine.device.device_arrays import Found
 
 MOST_PLANS = 64
 OnHost = Callable[[np.ndarray, np.ndarray], None]
@@ -127,7 +129,7 @@ class Plan:
         if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
             library = library_of(image)
             if library is not None:
-                return self._device_calls()(library, image, out, stream)
+                return self.filter_on_device(_device_calls().given(library, image, stream), out)
             image = self._as_samples(image)
         elif not image.flags.aligned:
             image = self._as_samples(image)
@@ -148,13 +150,11 @@ class Plan:
             launch(image, out)
         return out
 
-    def _device_calls(self) -> "DeviceCalls":
-        """Return what filters arrays of a GPU, made by the first call with some."""
+    def filter_on_device(self, picture: "Given", out: Any) -> Any:
+        """Filter a picture in the memory of the plan's GPU, as a call does."""
         if self._on_device is None:
-            from engine.api.device_calls import DeviceCalls
-
-            self._on_device = DeviceCalls(self._resolved, self._prepared, self.shape)
-        return self._on_device
+            self._on_device = _device_calls().DeviceCalls(self._resolved, self._prepared, self.shape)
+        return self._on_device(picture, out)
 
     def _as_samples(self, image: Image) -> np.ndarray:
         array = as_array(image)
@@ -239,34 +239,41 @@ def plan(
            [0., 3., 2.]], dtype=float32)
     """
     options = (border, cval, anchor, variant, block, device, flip, layout, result)
-    shape, dtype, options = _described(image, options, None)
-    return Plan(request_of(mask, *options), shape, dtype)
+    library = library_of(image)
+    if library is None:
+        array = as_array(image)
+        return Plan(request_of(mask, *options), array.shape, array.dtype)
+    picture = _device_calls().given(library, image, None)
+    options = _device_calls().options_on(picture, options)
+    return Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
 
 
 def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
-    shape, dtype, options = _described(image, options, stream)
-    mask_key = _key_of(mask)
-    if mask_key is not None and _is_key(options):
-        plan = _kept_plan(shape, dtype, mask_key, options, str(options[1]))
-    else:
-        plan = Plan(request_of(mask, *options), shape, dtype)
-    return plan(image, out, stream=stream)
-
-
-def _described(image: Image, options: Options, stream: Any) -> tuple[tuple[int, ...], np.dtype, Options]:
-    """Return a picture's shape and type, and the options with the device that it lies on."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:
-        # It needs the driver, which the CPU does without.
-        from engine.api.device_calls import array_and_options
-
-        found, options = array_and_options(library, image, options, stream)
-        return found.shape, found.dtype, options
+        calls = _device_calls()
+        picture = calls.given(library, image, stream)
+        options = calls.options_on(picture, options)
+        return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
     array = as_array(image)
     if array.ndim not in (2, 3):
         as_samples(array)
-    return array.shape, array.dtype, options
+    return _plan_for(array, mask, options)(array, out, stream=stream)
+
+
+def _device_calls() -> ModuleType:
+    # It needs the driver, which the CPU does without.
+    from engine.api import device_calls
+
+    return device_calls
+
+
+def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> Plan:
+    mask_key = _key_of(mask)
+    if mask_key is not None and _is_key(options):
+        return _kept_plan(image.shape, image.dtype, mask_key, options, str(options[1]))
+    return Plan(request_of(mask, *options), image.shape, image.dtype)
 
 
 def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:

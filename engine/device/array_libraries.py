@@ -16,7 +16,10 @@ _DLPACK_GPUS = (2, 13)
 class _CuPy(Library):
     def read(self, array: Any) -> Found:
         strides = None if array.flags.c_contiguous else array.strides
-        return Found(array.data.ptr, array.shape, array.dtype, strides, array.device.id)
+        return Found(array.data.ptr, array.shape, array.dtype, strides, array.data.device_id)
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
 
     def stream(self, array: Any, device: int) -> int:
         return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
@@ -63,6 +66,9 @@ class _Torch(Library):
         if not array.is_contiguous():
             strides = [step * dtype.itemsize for step in array.stride()]
         return Found(array.data_ptr(), tuple(array.shape), dtype, strides, array.get_device())
+
+    def address(self, array: Any) -> int:
+        return int(array.data_ptr())
 
     def stream(self, array: Any, device: int) -> int:
         return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)

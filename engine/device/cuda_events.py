@@ -1,12 +1,16 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
+
+
+class Handle(NamedTuple):
+    """A stream by its handle: another library's, or one that lasts as long as what holds it."""
+
+    handle: int
 
 
 class NewestLaunch:
@@ -48,19 +52,15 @@ def order_after(stream: int, other: int) -> None:
     newest.wait(stream)
 
 
-def current_context() -> Any:
-    """Return the context of the selected device."""
-    return check(driver.cuCtxGetCurrent())
+class Context:
+    """The context of the device that was selected when this was made."""
 
+    def __init__(self) -> None:
+        self._own = check(driver.cuCtxGetCurrent())
 
-@contextmanager
-def in_context(context: Any) -> Iterator[None]:
-    """Make a context the calling thread's for the while."""
-    if int(check(driver.cuCtxGetCurrent())) == int(context):
-        yield
-        return
-    check(driver.cuCtxPushCurrent(context))
-    try:
-        yield
-    finally:
+    def __enter__(self) -> None:
+        """Make it the calling thread's."""
+        check(driver.cuCtxPushCurrent(self._own))
+
+    def __exit__(self, *_: object) -> None:
         check(driver.cuCtxPopCurrent())

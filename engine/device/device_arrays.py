@@ -38,6 +38,10 @@ class Library(ABC):
         """Return what an array is; a BadValue says why it cannot be used."""
 
     @abstractmethod
+    def address(self, array: Any) -> int:
+        """Return where one of the library's own arrays begins."""
+
+    @abstractmethod
     def stream(self, array: Any, device: int) -> int:
         """Return the handle of the stream that the library uses at the moment on the array's device."""
 
@@ -58,21 +62,19 @@ class Library(ABC):
         )
 
 
-def as_view(found: Found, channels_axis: bool) -> DeviceView | None:
-    """Return an array as kernels take it: (H, W or more, C); None where it has to be copied first.
+def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:
+    """Return an array of that shape (H, W, C) as kernels take it; None where it has to be copied first.
 
-    Rows may be further apart than they are long, by whole pixels. `channels_axis` says whether the array has
-    a third axis.
+    Rows may be further apart than they are long, by whole pixels.
     """
-    height, width, channels = found.shape if channels_axis else (*found.shape, 1)
     if found.address % ALIGNMENT_BYTES:
         return None
     if found.strides is None:
-        return DeviceView(found.address, (height, width, channels), found.dtype)
-    itemsize = found.dtype.itemsize
+        return DeviceView(found.address, shape, found.dtype)
+    height, width, channels = shape
+    pixel = channels * found.dtype.itemsize
     row, *within = found.strides
-    is_dense = within == ([channels * itemsize, itemsize] if channels_axis else [itemsize])
-    pixel = channels * itemsize
+    is_dense = within == [pixel, found.dtype.itemsize][: len(within)]
     # A vector may be read past a row's end: rows of whole vectors have room for it.
     if not is_dense or row < width * pixel or row % pixel or row % ALIGNMENT_BYTES:
         return None

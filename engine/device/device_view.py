@@ -1,15 +1,12 @@
 """Arrays in a device's memory, whoever owns them, as launches and copies take them. No Numba in here."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class DeviceView:
+class DeviceView(NamedTuple):
     """An array of a device: where it begins, its shape and its type. Its samples lie one after another."""
 
     address: int
@@ -21,7 +18,7 @@ class DeviceView:
         """Number of samples."""
         return math.prod(self.shape)
 
-    @cached_property
+    @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one index to the next, along each axis."""
         return tuple(

@@ -17,6 +17,9 @@ class _ByProtocol(Library):
         strides = None if view.strides is None else [step * dtype.itemsize for step in view.strides]
         return Found(view.ptr, tuple(view.shape), dtype, strides, view.device_id, bool(view.readonly))
 
+    def address(self, array: Any) -> int:
+        return int(array.device_ctypes_pointer.value)
+
     def stream(self, array: Any, device: int) -> int:
         shown = getattr(array, "__cuda_array_interface__", {})
         return int(shown.get("stream") or 0)
