@@ -6,6 +6,7 @@ low address bits at which the picture is read, and both compete for the few cach
 """
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,8 @@ class _Lent:
     """Memory of a result; it serves other results when no array refers to it any more."""
 
     def __init__(self, memory: np.ndarray) -> None:
-        self._memory = memory
         self.__array_interface__: dict[str, Any] = memory.__array_interface__
-
-    def __del__(self) -> None:
-        _reused.keep([self._memory], MOST_REUSED_BYTES)
+        weakref.finalize(self, _reused.keep, [memory], MOST_REUSED_BYTES).atexit = False
 
 
 def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:

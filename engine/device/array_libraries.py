@@ -24,11 +24,11 @@ class _CuPy(Library):
     def stream(self, array: Any, device: int) -> int:
         return int(sys.modules["cupy"].cuda.get_current_stream(device).ptr)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
         cupy = sys.modules["cupy"]
-        if cupy.cuda.runtime.getDevice() == device:
+        if cupy.cuda.runtime.getDevice() == like.data.device_id:
             return cupy.empty(shape, dtype)
-        with cupy.cuda.Device(device):
+        with like.device:
             return cupy.empty(shape, dtype)
 
     def on_host(self, array: Any) -> np.ndarray:
@@ -55,7 +55,7 @@ class _Torch(Library):
                 "only dense ones are filtered",
                 "Pass tensor.to_dense().",
             )
-        dtype = _torch_types().get(array.dtype)
+        dtype = _torch_types()[0].get(array.dtype)
         if dtype is None:
             raise BadValue(
                 f"a tensor of {array.dtype}",
@@ -73,9 +73,8 @@ class _Torch(Library):
     def stream(self, array: Any, device: int) -> int:
         return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
-        torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, dtype.name), device=torch.device("cuda", device))
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
+        return like.new_empty(shape, dtype=_torch_types()[1][dtype])
 
     def on_host(self, array: Any) -> np.ndarray:
         values: np.ndarray = array.detach().cpu().numpy()
@@ -87,10 +86,12 @@ class _Torch(Library):
 
 
 @cache
-def _torch_types() -> dict[Any, np.dtype]:
+def _torch_types() -> tuple[dict[Any, np.dtype], dict[np.dtype, Any]]:
+    """Return NumPy's types by torch's, and torch's by NumPy's."""
     torch = sys.modules["torch"]
     names = ("uint8", "uint16", "float32", "float64", "float16", "bool", "int8", "int16", "int32", "int64")
-    return {getattr(torch, name): np.dtype(name) for name in names if hasattr(torch, name)}
+    pairs = [(getattr(torch, name), np.dtype(name)) for name in names if hasattr(torch, name)]
+    return dict(pairs), {ours: theirs for theirs, ours in pairs}
 
 
 _CUPY, _TORCH = _CuPy(), _Torch()

@@ -1,7 +1,9 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
@@ -13,36 +15,48 @@ class Handle(NamedTuple):
     handle: int
 
 
+class Event:
+    """A point in a stream, without a time."""
+
+    def __init__(self) -> None:
+        self.handle = check(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        weakref.finalize(self, driver.cuEventDestroy, self.handle).atexit = False
+
+    def record(self, stream: int) -> None:
+        """Put it behind what is on a stream now."""
+        check(driver.cuEventRecord(self.handle, stream))
+
+    def synchronize(self) -> None:
+        """Return when the device has reached it."""
+        check(driver.cuEventSynchronize(self.handle))
+
+
 class NewestLaunch:
     """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream."""
 
     def __init__(self) -> None:
-        self._event: Any = None
+        self._event: Event | None = None
         self._stream = 0
 
     def wait(self, stream: int) -> None:
         """Have what is enqueued on a stream from now on wait for it."""
         # On the same stream it does so anyway.
         if self._event is not None and stream != self._stream and not is_captured(stream):
-            check(driver.cuStreamWaitEvent(stream, self._event, 0))
+            check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""
         if is_captured(stream):
             # A replay is ordered by whoever replays it.
             return
-        if self._event is None:
-            flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-            self._event = check(driver.cuEventCreate(flags))
-            weakref.finalize(self, driver.cuEventDestroy, self._event).atexit = False
-        check(driver.cuEventRecord(self._event, stream))
+        self._event = self._event or Event()
+        self._event.record(stream)
         self._stream = stream
 
 
 def is_captured(stream: int) -> bool:
     """Return whether launches on a stream go into a graph."""
-    status = check(driver.cuStreamIsCapturing(stream))
-    return bool(status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+    return bool(check(driver.cuStreamIsCapturing(stream)))
 
 
 def order_after(stream: int, other: int) -> None:
@@ -57,10 +71,18 @@ class Context:
 
     def __init__(self) -> None:
         self._own = check(driver.cuCtxGetCurrent())
+        self._address = int(self._own)
 
-    def __enter__(self) -> None:
-        """Make it the calling thread's."""
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make it the calling thread's for the while."""
         check(driver.cuCtxPushCurrent(self._own))
+        try:
+            yield
+        finally:
+            check(driver.cuCtxPopCurrent())
 
-    def __exit__(self, *_: object) -> None:
-        check(driver.cuCtxPopCurrent())
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the calling thread's already."""
+        return int(check(driver.cuCtxGetCurrent())) == self._address

@@ -46,8 +46,8 @@ class Library(ABC):
         """Return the handle of the stream that the library uses at the moment on the array's device."""
 
     @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
-        """Return a new array of the library on a device."""
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
+        """Return a new array of the library, on the device of another one."""
 
     @abstractmethod
     def on_host(self, array: Any) -> np.ndarray:

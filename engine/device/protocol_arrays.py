@@ -24,8 +24,8 @@ class _ByProtocol(Library):
         shown = getattr(array, "__cuda_array_interface__", {})
         return int(shown.get("stream") or 0)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, device: int) -> Any:
-        with cuda.gpus[device]:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
+        with cuda.gpus[self.read(like).device]:
             return cuda.device_array(shape, dtype)
 
     def on_host(self, array: Any) -> np.ndarray:
