@@ -295,10 +295,14 @@ def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:
 def _is_key(options: Options) -> bool:
     """Return whether equal options mean the same: (1, 1.0) is no anchor, but equals one."""
     _, cval, anchor, _, block, *_ = options
-    plain = type(cval) in (float, int)
-    for pair in (anchor, block):
-        plain = plain and (pair is None or (type(pair) is tuple and all(type(side) is int for side in pair)))
-    return plain
+    if type(cval) is not float and type(cval) is not int:
+        return False
+    if anchor is None and block is None:
+        return True
+    return all(
+        pair is None or (type(pair) is tuple and all(type(side) is int for side in pair))
+        for pair in (anchor, block)
+    )
 
 
 # The sign of a zero is in the text of cval.

@@ -21,6 +21,8 @@ ANTI_ALIAS_BYTES = 1536
 # NumPy's own arrays begin at such addresses, so no sample lies across one.
 ALIGNMENT_BYTES = 16
 
+# Smaller arrays begin anywhere in a page.
+PLACED_FROM_BYTES = 128 << 10
 # The system gives and takes smaller memory without new pages; 64 MB of these take 30 ms, 3 x 3 on 4096 x 4096
 # float32 8.
 REUSED_FROM_BYTES = 1 << 20
@@ -42,6 +44,8 @@ def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -
     Every view of an array refers to what it was made from, here to a `_Lent`.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
+    if size < PLACED_FROM_BYTES:
+        return np.empty(shape, dtype)
     if size < REUSED_FROM_BYTES:
         return empty_result(image, shape, dtype)
     memory = _reused.take(size)
