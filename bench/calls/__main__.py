@@ -1,9 +1,11 @@
 """Whole calls beside other libraries: arrays go in, arrays come out, and everything between counts.
 
 python -m bench.calls [--device cpu|gpu|arrays] [--quick] [--json FILE]
+python -m bench.calls --device auto [--count N] [--seed N]
 
     cpu     host arrays, our CPU variants beside OpenCV with the same result type
     gpu     host arrays, our GPU variants beside CuPy and torch, each with its copies
+    auto    random calls on both, and which of them `auto` took
     arrays  device arrays, results stay on the device, beside CuPy and torch
 
 Every library filters the same arrays in turn, some calls in a row, and each call makes its result. The figure
@@ -22,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.calls.choices import judged
 from bench.options import parser_of
 
 CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
@@ -35,10 +38,15 @@ CALLS_IN_A_ROW = 3
 def main(arguments: list[str]) -> int:
     """Measure and print; return the exit status."""
     parser = parser_of(__doc__)
-    parser.add_argument("--device", choices=("cpu", "gpu", "arrays"), default="cpu")
+    parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
+    parser.add_argument("--count", type=int, default=200, help="random calls of `--device auto`")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a few cells")
     parser.add_argument("--json", type=Path, help="also write the figures to a file")
     options = parser.parse_args(arguments)
+    if options.device == "auto":
+        print(judged(options.count, options.seed))
+        return 0
     cells = []
     for side, mask, dtype, channels in cells_of(options):
         times = measured(side, mask, dtype, channels, options.device)

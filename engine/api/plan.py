@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, Options, as_array, other_shape
+from engine.api.call_device import ResolvedCall
 from engine.api.calls import check_block, check_choices, computed
 from engine.api.request import MaskLike, request_of
 from engine.device.anti_aliasing import reused_result
@@ -22,7 +23,6 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
@@ -47,7 +47,7 @@ class Plan:
         self.dtype = dtype = sample_type(shape, given)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
-        resolved = ResolvedFilter(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        resolved = ResolvedCall(asked, like, np.broadcast_to(np.zeros((), given), shape))
         check_choices(asked.variant, asked.device)
         choice, device = resolved.choice, resolved.device
         if asked.block is not None:
@@ -99,8 +99,11 @@ class Plan:
 
     @property
     def reason(self) -> Reason | None:
-        """Why `auto` chose device and variant; None where both were named."""
-        return self._resolved.choice.reason
+        """Why `auto` chose the device, by whole calls, and the variant; None where both were named."""
+        of_device, of_variant = self._resolved.device_reason, self._resolved.choice.reason
+        if of_device is None or of_variant is None:
+            return of_variant
+        return of_device.and_also(f"{self.variant}: {of_variant.clauses}")
 
     def __repr__(self) -> str:
         return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"

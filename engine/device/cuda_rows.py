@@ -72,3 +72,9 @@ def fill_bytes(device: Any, byte: int) -> None:
     with CAPTURE_LOCK:
         check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))
         check(driver.cuCtxSynchronize())
+
+
+def enqueue_fill(device: Any, byte: int, size: int, stream: Any) -> None:
+    """Enqueue filling the first `size` bytes of a real device's array."""
+    address = driver.CUdeviceptr(address_of(device))
+    check(driver.cuMemsetD8Async(address, byte, size, driver.CUstream(int(stream.handle))))

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
@@ -102,12 +103,51 @@ def why_not_gpu(problem: Problem, mask: Mask, cpu: DeviceInfo, pictures: int) ->
     A GPU that this process has not used yet has to be started, and each picture copied there and back. What
     decoding and encoding take is the same for both.
     """
-    chosen, table = choose(AUTO, problem, mask, None, cpu).variant, cost_table(cpu.kind)
-    cpu_us = table.time_us(chosen, problem, rates_of(cpu, table.rates), chosen.repeats_of(mask)) * pictures
+    cpu_us = _kernel_us(problem, mask, cpu) * pictures
     gpu_us = GPU_START_S * 1e6 + pictures * problem.copied_bytes / PAGEABLE_GB_S / 1e3
     if cpu_us > gpu_us:
         return ""
     return f"a GPU would take {_milliseconds(gpu_us)} to start and copy"
+
+
+# What a call on the CPU takes beside its kernel.
+CPU_CALL_US = 12.0
+# On no machine did a call of a GPU take less (H100: 60): where the CPU does, no GPU is looked for.
+LEAST_GPU_CALL_US = 40.0
+
+
+class CallCosts(NamedTuple):
+    """What a call with arrays of the host takes, us; on the GPU with `copies_us` for what is no kernel."""
+
+    cpu_us: float
+    gpu_us: float
+    copies_us: float
+
+    @property
+    def reason(self) -> Reason:
+        """Why the faster device was chosen."""
+        cpu, gpu, copies = map(_milliseconds, self)
+        if self.cpu_us <= self.gpu_us:
+            short = f"CPU: {cpu}; the GPU would need {gpu}, {copies} of them for copies"
+        else:
+            short = f"GPU: {gpu}, {copies} of them for copies; the CPU would need {cpu}"
+        return Reason("whole-call", short)
+
+
+def cpu_call_us(problem: Problem, mask: Mask, cpu: DeviceInfo) -> float:
+    """Return about how long a call on the CPU takes, us."""
+    return CPU_CALL_US + _kernel_us(problem, mask, cpu)
+
+
+def call_costs(problem: Problem, mask: Mask, cpu: DeviceInfo, gpu: DeviceInfo, copies_us: float) -> CallCosts:
+    """Return what a call takes on the CPU, and on a GPU where all but the kernel takes `copies_us`."""
+    gpu_us = copies_us + _kernel_us(problem, mask, gpu)
+    return CallCosts(cpu_call_us(problem, mask, cpu), gpu_us, copies_us)
+
+
+def _kernel_us(problem: Problem, mask: Mask, device: DeviceInfo) -> float:
+    chosen, table = choose(AUTO, problem, mask, None, device).variant, cost_table(device.kind)
+    return table.time_us(chosen, problem, rates_of(device, table.rates), chosen.repeats_of(mask))
 
 
 def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
