@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         cells.append({"side": side, "mask": mask, "dtype": dtype, "channels": channels, "us": times})
         print(line_of(cells[-1]), flush=True)
     if options.json:
-        options.json.write_text(json.dumps(cells, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(cells, indent=1, allow_nan=False), encoding="utf-8")
     print(summary(cells, options.device))
     return 0
 

@@ -42,7 +42,8 @@ def judged(count: int, seed: int) -> str:
             measured = ", ".join(f"{device} {time_us:,.0f} us" for device, time_us in times.items())
             lines.append(f"{ratio:5.2f}  {size}: {measured}; {chosen.reason and chosen.reason.short}")
     within = sum(ratio <= WITHIN for ratio in ratios)
-    head = f"{within} of {count} calls within {WITHIN} of the faster device, worst {max(ratios):.2f}; took {taken}"
+    share = f"{within} of {count} calls within {WITHIN} of the faster device"
+    head = f"{share}, worst {max(ratios):.2f}; took {taken}"
     return "\n".join([head, *sorted(lines, reverse=True)])
 
 
