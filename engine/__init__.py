@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.api.filtering import apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
+    from engine.api.plan import Plan, plan
     from engine.api.product import matmul
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.geometry.block import Block
@@ -45,6 +46,7 @@ _NAMES = {
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
+    "engine.api.plan": "Plan plan",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
     "engine.geometry.refusal": "UnsupportedVariant",
     "engine.geometry.block": "Block",
@@ -62,10 +64,10 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 __all__ = [
     "Applied", "AppliedBank", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated",
-    "Picture", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed", "apply",
-    "apply_bank", "convolve", "correlate", "filter_stream", "format_mask", "list_devices",
+    "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed",
+    "apply", "apply_bank", "convolve", "correlate", "filter_stream", "format_mask", "list_devices",
     "list_variants", "matmul", "network", "open_image", "operate", "parse_mask", "pinned_array",
-    "preset", "preset_names", "save_image",
+    "plan", "preset", "preset_names", "save_image",
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import math
 import reprlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
 Image: TypeAlias = Union[ArrayLike, "Picture"]
 BlockLike = Block | tuple[int, int] | str
+Options = tuple[Any, ...]
+"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
 
 
 def as_array(image: Image) -> np.ndarray:
@@ -94,3 +96,12 @@ def _as_float(value: float) -> float | None:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
+    """Return the error of an array of another shape than a plan's."""
+    return BadValue(
+        f"{what} of shape {found}",
+        f"the plan is for {wanted}",
+        "Pass one of that shape, or make another plan.",
+    )

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_seconds
 from engine.api.calls import as_applied
-from engine.api.filtering import MaskLike, Request
+from engine.api.request import MaskLike, Request
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border

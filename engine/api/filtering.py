@@ -1,21 +1,16 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, Call, check_block, check_choices, plan_for
+from engine.api.arguments import BlockLike, Image
+from engine.api.calls import Applied, plan_for
+from engine.api.plan import filtered
+from engine.api.request import MaskLike, Request
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
-from engine.tasks.pictures import as_samples
-
-MaskLike = Mask | ArrayLike | str
 
 
 def correlate(
@@ -30,14 +25,17 @@ def correlate(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-) -> np.ndarray:
+    out: Any = None,
+    stream: Any = None,
+) -> Any:
     """Correlate a picture with a mask (the mask is not flipped).
 
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
         1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
-        The alpha of a `Picture` is not filtered.
+        The alpha of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
+        `__cuda_array_interface__` or DLPack) is filtered where it lies.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
     border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
@@ -58,10 +56,16 @@ def correlate(
     result : {"float32", "same"}
         Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and
         rounded half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
+    out : array of the picture's shape and of the result's type, optional
+        Where the result goes: C-contiguous, writeable, apart from the picture, where the picture is. None: a
+        new array.
+    stream : stream of CuPy, torch or Numba, or its handle, optional
+        For an array in a GPU's memory. None: its library's current stream.
 
     Returns
     -------
-    ndarray of the picture's shape, float32 or of the picture's type
+    array of the picture's shape and kind, float32 or of the picture's type
+        In a GPU's memory it is there when its stream is: nothing waits for it.
 
     Raises
     ------
@@ -76,10 +80,9 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
+    return filtered(
+        image, mask, (border, cval, anchor, variant, block, device, False, layout, result), out, stream
     )
-    return request.filter().reshape(request.shape)
 
 
 def convolve(
@@ -94,15 +97,16 @@ def convolve(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-) -> np.ndarray:
+    out: Any = None,
+    stream: Any = None,
+) -> Any:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, rotated by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """
-    request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
+    return filtered(
+        image, mask, (border, cval, anchor, variant, block, device, True, layout, result), out, stream
     )
-    return request.filter().reshape(request.shape)
 
 
 def apply(
@@ -153,60 +157,3 @@ def list_devices() -> tuple[DeviceInfo, ...]:
 def list_variants() -> tuple[Variant, ...]:
     """Return every variant, in teaching order."""
     return tuple(VARIANTS)
-
-
-class Request(ResolvedFilter, Call):
-    """One call, resolved; parameters as for `apply`, in all their forms.
-
-    `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
-    it was given. An illegal picture, mask, name, value or block raises an `EngineError`.
-    """
-
-    def __init__(
-        self,
-        image: Image,
-        mask: MaskLike,
-        border: str | Border,
-        cval: float,
-        anchor: tuple[int, int] | None,
-        key: str,
-        block: BlockLike | None,
-        device: str | None,
-        *,
-        flip: bool,
-        layout: str | Layout = Layout.PITCHED,
-        result: str = "float32",
-    ) -> None:
-        array = as_array(image)
-        self.shape = array.shape
-        samples = as_samples(array)
-        self.mask = as_mask(mask, anchor)
-        if flip:
-            self.mask = self.mask.flipped()
-        asked = FilterRequest(
-            mask=self.mask,
-            border=Border.named(border),
-            cval=as_number(cval),
-            variant=key,
-            block=as_block(block),
-            device=as_device(device),
-            layout=Layout.named(layout),
-            result_type=result,
-        )
-        super().__init__(asked, samples, array)
-        check_choices(key, asked.device)
-        if asked.block is not None:
-            check_block(asked.block, self.choice.variant, self.device)
-        self.result_shape = samples.shape
-
-
-def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
-    """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
-    if isinstance(mask, str):
-        # Weights need no presets.
-        from engine.mask.resolve import resolve_mask
-
-        mask = resolve_mask(mask)
-    if not isinstance(mask, Mask):
-        return Mask(mask, anchor)
-    return mask if anchor is None else mask.with_anchor(anchor)

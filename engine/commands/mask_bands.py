@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.api.filtering import Request
+from engine.api.request import Request
 from engine.commands.batch_memory import Loan
 from engine.commands.mask_filter import MaskFilter, is_finite
 from engine.commands.picture_filter import AFFORDABLE_MULTIPLY_ADDS, AnyFilter

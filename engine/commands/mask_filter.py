@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.filtering import Request
+from engine.api.request import Request
 from engine.commands.output import mask_document, printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened

@@ -1,6 +1,6 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,6 +94,14 @@ class Backend(Protocol):
 
     def download(self, buffers: Buffers) -> np.ndarray:
         """Return `host_out` with the result in it."""
+
+    def caller(
+        self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
+    ) -> Callable[[np.ndarray, np.ndarray], None]:
+        """Return what filters pictures of the host, of the shape and type of `like`, into arrays of the host.
+
+        Any number of threads may call it at once. Both arrays have the shape (H, W, C) and are C-contiguous.
+        """
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""

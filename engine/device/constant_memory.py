@@ -23,7 +23,7 @@ from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 
 if TYPE_CHECKING:
-    from engine.device.loaded_kernel import LoadedKernel
+    from engine.device.loaded_kernel import BoundLaunch, LoadedKernel
 
 
 def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callable[..., None]], Any]:
@@ -55,6 +55,10 @@ class KernelWithConstant:
 
     def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
         return self._copy[configuration]
+
+    def bound(self, *launch: Any) -> "BoundLaunch":
+        """Return a launch as `LoadedKernel.bound` does."""
+        return self._copy.bound(*launch)
 
 
 def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.ndarray) -> KernelWithConstant:

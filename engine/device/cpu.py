@@ -1,6 +1,6 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +61,12 @@ class CpuBackend:
     def download(self, buffers: Buffers) -> np.ndarray:
         """Return the result's own array."""
         return buffers.host_out
+
+    def caller(
+        self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
+    ) -> Callable[[np.ndarray, np.ndarray], None]:
+        """Return the variant itself, which reads and writes the host's memory."""
+        return prepared.launch
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> "HostClock":
         """Return a host clock that resolves one launch."""

@@ -1,7 +1,7 @@
 """A CUDA device, real or simulated: buffers, copies, launches."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.device_memory import device_array
+from engine.device.host_calls import HostCalls
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
@@ -153,6 +154,21 @@ class CudaBackend:
         if dense is not wanted:
             wanted[...] = dense
         return wanted
+
+    def caller(
+        self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
+    ) -> Callable[[np.ndarray, np.ndarray], None]:
+        """Return what copies a picture in, filters it and copies the result out."""
+        if SIMULATED:
+            return lambda samples, out: self._simulate(prepared, samples, out, layout)
+        self.activate()
+        return HostCalls(prepared, like, np.dtype(result_dtype), layout)
+
+    def _simulate(self, prepared: Prepared, samples: np.ndarray, out: np.ndarray, layout: Layout) -> None:
+        buffers = self.allocate(samples, out, layout)
+        self.upload(samples, buffers)
+        self.run(prepared, buffers)
+        self.download(buffers)
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
         """Return a clock of device events around a replayed graph; in the simulator the host's.

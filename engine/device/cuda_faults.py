@@ -29,16 +29,20 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
     DeviceUnavailable
         No driver, or no device that answers.
     """
-    from numba.cuda.cudadrv.error import CudaSupportError
-
     try:
         yield
-    except CudaSupportError as error:
-        raise DeviceUnavailable(
-            f"CUDA failed while {doing}", _one_line(error), "Use the CPU, or install the NVIDIA driver."
-        ) from error
-    except _api_errors() as error:
-        raise _in_words(error, doing) from error
+    except Exception as error:
+        raise translated(error, doing) from error
+
+
+def translated(error: Exception, doing: str) -> Exception:
+    """Return what CUDA raised as ours, as `cuda_errors_in_words` raises it; any other error as it is."""
+    from numba.cuda.cudadrv.error import CudaSupportError
+
+    if isinstance(error, CudaSupportError):
+        remedy = "Use the CPU, or install the NVIDIA driver."
+        return DeviceUnavailable(f"CUDA failed while {doing}", _one_line(error), remedy)
+    return _in_words(error, doing) if isinstance(error, _api_errors()) else error
 
 
 @cache

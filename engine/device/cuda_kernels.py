@@ -1,17 +1,22 @@
 """What all CUDA variants share: compiling ahead, uploading the mask, launching."""
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from engine.device.constant_memory import with_constant
+from engine.device.cuda_events import NewestLaunch
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, uploaded
-from engine.device.launches import Between, Launchable, Operand, Pass, Placeholder
+from engine.device.device_view import DeviceView, address_of, view_of
+from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
+
+_Step = tuple[Launchable, Launch, tuple[Any, ...]]
 
 
 def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
@@ -30,21 +35,35 @@ class PreparedPasses:
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), step.launch, _on_device(step.arguments)) for step in passes]
-        self._scratch: Any = None
         # By identity: an array among the arguments compares cell by cell.
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
         self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
         self._between: dict[Any, Any] | None = None
+        self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
+        self._launching = threading.RLock()
 
-    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
-        """Enqueue one filtering of a device array into another."""
-        if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
+    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue one filtering of a device array into another; on any number of streams."""
+        with self._launching:
+            shapes = image.shape, out.shape
+            bound = self._bound.get(shapes)
+            if bound is None:
+                memory = self._memory(out.shape)
+                if SIMULATED:
+                    self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **memory}, stream)
+                    return
+                bound = self._bound[shapes] = _BoundPasses(self._steps, memory, view_of(image), view_of(out))
+            bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
+
+    def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
+        """Return the arrays that only passes use."""
+        found = dict(self.between()) if self._wanted else {}
+        if self._needs_scratch:
             with cuda_errors_in_words("allocating the values between two passes"):
-                self._scratch = device_array(out.shape, np.float32)
+                found[Operand.SCRATCH] = scratch = device_array(out_shape, np.float32)
                 # NaN: a first pass that skips a cell must not seem right with an earlier run's value.
-                fill_bytes(self._scratch, 255)
-        arrays = {Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}
-        self._enqueue(arrays | self.between() if self._wanted else arrays, stream)
+                fill_bytes(scratch, 255)
+        return found
 
     def between(self) -> dict[Any, Any]:
         """Return the arrays between passes, which are allocated when they are first needed."""
@@ -67,6 +86,40 @@ class PreparedPasses:
         kernel, launch, arguments = self._steps[number]
         values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
         kernel[launch.grid, launch.block, stream](*values)
+
+
+class _BoundPasses:
+    """The launches of all passes for a picture and a result of given shapes.
+
+    `memory` has the values between passes; where there are some, a launch waits for the one before, which may
+    be on another stream.
+    """
+
+    def __init__(
+        self, steps: Sequence[_Step], memory: dict[Any, Any], image: DeviceView, out: DeviceView
+    ) -> None:
+        self._launches = []
+        arrays = {Operand.IMAGE: image, Operand.OUT: out, **memory}
+        for kernel, launch, arguments in steps:
+            values = [
+                arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments
+            ]
+            changing = [
+                (number, argument is Operand.OUT)
+                for number, argument in enumerate(arguments)
+                if argument is Operand.IMAGE or argument is Operand.OUT
+            ]
+            self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
+        self._done = NewestLaunch() if memory else None
+
+    def enqueue(self, image: int, out: int, stream: int) -> None:
+        """Enqueue all passes for a picture and a result at these addresses."""
+        if self._done is not None:
+            self._done.wait(stream)
+        for bound, changing in self._launches:
+            bound.enqueue(stream, [(number, out if is_out else image) for number, is_out in changing])
+        if self._done is not None:
+            self._done.record(stream)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

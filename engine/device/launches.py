@@ -100,6 +100,9 @@ class Launchable(Protocol):
     def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
         """Return what launches it on a (grid, block, stream)."""
 
+    def bound(self, grid: Any, block: Any, arguments: Any, /) -> Any:
+        """Return a launch that only takes addresses (`engine.device.loaded_kernel.BoundLaunch`)."""
+
 
 class Kernel(Protocol):
     """A CUDA kernel as `cuda.jit` makes it."""

@@ -1,17 +1,18 @@
-"""CUDA kernels on a device, loaded and launched by cuda.core."""
+"""CUDA kernels on a device: loaded by cuda.core, launched by the driver."""
 
 import ctypes
 import functools
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from cuda.core import LaunchConfig, ObjectCode, Stream, launch
+from cuda.core import ObjectCode
 from numba import types
 
 from engine.device.cuda_graph import check
+from engine.device.device_view import address_of
 from engine.device.kernel_code import with_code
 from engine.device.launches import Kernel, Signature
 from engine.device.launches import Stream as NumbaStream
@@ -34,7 +35,8 @@ _loading = threading.RLock()
 class LoadedKernel:
     """A kernel's machine code, loaded for the selected device.
 
-    It is launched as `kernel[grid, block, stream](*arguments)`, with arguments of its signature.
+    It is launched as `kernel[grid, block, stream](*arguments)`, with arguments of its signature, or again and
+    again as a `BoundLaunch`.
     """
 
     def __init__(self, code: bytes, signature: Signature) -> None:
@@ -49,19 +51,13 @@ class LoadedKernel:
     def __getitem__(self, configuration: tuple[Sides, Sides, NumbaStream]) -> Callable[..., None]:
         grid, block, stream = configuration
         handle = int(stream.handle) if stream else 0
-        return functools.partial(self._launch, Stream.from_handle(handle), _launch_config(grid, block))
+        return lambda *arguments: self.bound(grid, block, arguments).enqueue(handle, ())
 
-    def _launch(self, stream: Stream, config: LaunchConfig, *arguments: Any) -> None:
-        values: list[Any] = []
-        for kind, argument in zip(self._signature, arguments, strict=True):
-            if isinstance(kind, types.Array):
-                # As Numba passes an array: no owner and no parent, as nothing counts references.
-                address = argument.device_ctypes_pointer.value
-                size, itemsize = argument.size, argument.dtype.itemsize
-                values += (0, 0, size, itemsize, address, *argument.shape, *argument.strides)
-            else:
-                values.append(_NUMBERS[kind](argument))
-        launch(stream, config, self._kernel, *values)
+    def bound(self, grid: Sides, block: Sides, arguments: Sequence[Any]) -> "BoundLaunch":
+        """Return a launch with these arguments."""
+        return BoundLaunch(
+            driver.CUfunction(int(self._kernel.handle)), grid, block, self._signature, arguments
+        )
 
     def write(self, name: str, contents: np.ndarray) -> None:
         """Write its constant array of that name; the host waits until it is written."""
@@ -79,10 +75,39 @@ class LoadedKernel:
         return address, size
 
 
-@functools.lru_cache(maxsize=MOST_LOADED)
-def _launch_config(grid: Sides, block: Sides) -> LaunchConfig:
-    # NumPy's whole numbers are refused.
-    return LaunchConfig(grid=tuple(map(int, grid)), block=tuple(map(int, block)))
+class BoundLaunch:
+    """A launch of a kernel with its arguments where the driver reads them; enqueueing takes 4 us.
+
+    Only addresses of arrays can be replaced afterwards, by arrays of the same shape. One thread at a time.
+    """
+
+    def __init__(
+        self, function: Any, grid: Sides, block: Sides, signature: Signature, arguments: Sequence[Any]
+    ) -> None:
+        self._function = function
+        # NumPy's whole numbers are refused.
+        self._sides = (*map(int, grid), *map(int, block))
+        # What is passed has to live as long.
+        self._arguments = arguments
+        self._address_slots: dict[int, int] = {}
+        values: list[Any] = []
+        for number, (kind, argument) in enumerate(zip(signature, arguments, strict=True)):
+            if isinstance(kind, types.Array):
+                # As Numba passes an array: no owner and no parent, as nothing counts references.
+                self._address_slots[number] = len(values) + 4
+                record = (0, 0, argument.size, argument.dtype.itemsize, address_of(argument))
+                values += map(ctypes.c_int64, (*record, *argument.shape, *argument.strides))
+            else:
+                values.append(_NUMBERS[kind](argument))
+        self._values = values
+        self._pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        self._parameters = ctypes.addressof(self._pointers)
+
+    def enqueue(self, stream: int, addresses: Iterable[tuple[int, int]]) -> None:
+        """Enqueue the launch on the stream of that handle; `addresses` has pairs of argument and address."""
+        for number, address in addresses:
+            self._values[self._address_slots[number]].value = address
+        check(driver.cuLaunchKernel(self._function, *self._sides, 0, stream, self._parameters, 0))
 
 
 def loaded_kernel(kernel: Kernel, signature: Signature) -> LoadedKernel:

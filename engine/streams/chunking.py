@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.api.arguments import Image
 from engine.api.calls import as_applied
-from engine.api.filtering import Request
+from engine.api.request import Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image
-from engine.api.filtering import MaskLike, Request, as_mask
+from engine.api.request import MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sized
 
 import numpy as np
 
-from engine.api.filtering import Request
+from engine.api.request import Request
 from engine.device.anti_aliasing import empty_result
 from engine.errors import BadValue
 from engine.image.picture import Picture

@@ -11,10 +11,7 @@ MAX_CHANNELS = 4
 def as_samples(image: np.ndarray) -> np.ndarray:
     """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
 
-    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
-    results are.
-
-    Raises BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
+    Raises BadValue as `sample_type`.
     """
     array = np.asarray(image)
     if array.ndim == 0 and array.dtype.kind in "US":
@@ -23,34 +20,44 @@ def as_samples(image: np.ndarray) -> np.ndarray:
             "a picture is an array",
             "Open a file with engine.open_image first.",
         )
-    if array.ndim not in (2, 3):
-        raise BadValue(
-            f"an array of {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
-            "a picture has rows and columns, and may have channels",
-            "Pass an array of shape (H, W) or (H, W, C).",
-        )
-    if 0 in array.shape:
-        raise BadValue(f"an array of shape {array.shape}", "it has no pixels", "Pass at least one pixel.")
-    if array.ndim == 3 and array.shape[2] > MAX_CHANNELS:
-        raise BadValue(
-            f"a picture of {array.shape[2]} channels",
-            f"at most {MAX_CHANNELS} channels can be filtered at once",
-            "Filter the channels in groups of at most 4.",
-        )
-    if array.dtype.kind not in "buif":
-        raise BadValue(
-            f"samples of type {array.dtype}",
-            "only real numbers can be filtered",
-            "Convert the picture to float32.",
-        )
-    dtype = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
-    if dtype.name not in DTYPES:
-        dtype = np.dtype(np.float32)
+    dtype = sample_type(array.shape, array.dtype)
     # float64 samples past float32's range become infinite, as they would in any float32 program.
     with np.errstate(over="ignore"):
         samples = np.require(array, dtype, ["C", "A"])
     # Not np.newaxis: the simulator's copies take an axis of stride 0 for a broadcast one and drop it.
     return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
+
+
+def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
+    """Return the type that a picture of this shape and type is filtered in.
+
+    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+    results are.
+
+    Raises BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
+    """
+    if len(shape) not in (2, 3):
+        raise BadValue(
+            f"an array of {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
+            "a picture has rows and columns, and may have channels",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        )
+    if 0 in shape:
+        raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
+    if len(shape) == 3 and shape[2] > MAX_CHANNELS:
+        raise BadValue(
+            f"a picture of {shape[2]} channels",
+            f"at most {MAX_CHANNELS} channels can be filtered at once",
+            "Filter the channels in groups of at most 4.",
+        )
+    if given.kind not in "buif":
+        raise BadValue(
+            f"samples of type {given}",
+            "only real numbers can be filtered",
+            "Convert the picture to float32.",
+        )
+    dtype = np.dtype(np.uint8) if given.kind == "b" else given.newbyteorder("=")
+    return dtype if dtype.name in DTYPES else np.dtype(np.float32)
 
 
 def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:

@@ -135,6 +135,17 @@ def exchange(typingctx, address, element, value):
 
 
 @intrinsic
+def add(typingctx, address, element, value):
+    """Add to an int64 in an element and return what was there, atomically."""
+
+    def codegen(context, builder, signature, arguments):
+        pointer = _element(builder, *arguments[:2])
+        return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
+
+    return types.int64(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
 def replace_if(typingctx, address, element, expected, value):
     """Store an int64 in an element if the expected one is there, atomically; return whether it was."""
 

@@ -82,11 +82,14 @@ class ResolvedFilter:
         given = samples if image is None else image
         result_dtype = result_dtype_for(asked.result_type, given, samples)
         self.problem: Problem = describe_problem(samples, asked.mask, asked.border, asked.cval, result_dtype)
-        self.device: DeviceInfo = (
-            device_named(asked.device)
-            if asked.variant == AUTO
-            else device_for(variant(asked.variant), asked.device)
-        )
+        self.device: DeviceInfo = self.chosen_device()
+
+    def chosen_device(self) -> DeviceInfo:
+        """Return the device that the request names, or that its variant needs."""
+        asked = self.asked
+        if asked.variant == AUTO:
+            return device_named(asked.device)
+        return device_for(variant(asked.variant), asked.device)
 
     @cached_property
     def choice(self) -> Choice[Variant]:

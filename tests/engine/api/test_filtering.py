@@ -8,7 +8,7 @@ import pytest
 import scipy.ndimage
 
 import engine
-import engine.api.filtering
+import engine.api.request
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName
@@ -171,7 +171,7 @@ def test_that_the_anchor_says_which_cell_lies_on_the_pixel():
     ids=lambda block: str(block),
 )
 def test_that_a_block_may_be_written_in_every_form(block):
-    request = engine.api.filtering.Request(
+    request = engine.api.request.Request(
         IMAGE, [[1]], "zero", 0.0, None, "tiled", block, "simulator", flip=False
     )
     assert request.choice.block == engine.Block(16, 8)

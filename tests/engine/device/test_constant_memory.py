@@ -19,11 +19,13 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_list import simulator_info
+from engine.device.device_view import DeviceView
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda, float32, int64
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)
+PICTURE = DeviceView(4096, (2, 3, 1), np.dtype(np.float32))
 
 
 class Kernel:
@@ -46,6 +48,9 @@ class Copy:
     def __getitem__(self, configuration):
         # A launch is enqueued, and reads the array when the device comes to it.
         return lambda *arguments: self.under_way.append(float(self.contents[0]))
+
+    def bound(self, grid, block, arguments):
+        return SimpleNamespace(enqueue=lambda stream, addresses: self[grid, block, stream](*arguments))
 
     def finish(self):
         """Do what was enqueued: note what each launch should have read, and what it did read."""
@@ -146,9 +151,9 @@ def test_that_a_prepared_variant_holds_its_copy(loads):
 
     first = prepared(0)
     for number in range(1, 3 * MOST_LOADED):
-        prepared(number).launch(None, None)
+        prepared(number).launch(PICTURE, PICTURE)
     count = len(loads.copies)
-    first.launch(None, None)
+    first.launch(PICTURE, PICTURE)
     loads.synchronize()
     assert loads.copies[0].read == [(0.0, 0.0)]
     del first

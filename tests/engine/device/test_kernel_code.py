@@ -21,7 +21,10 @@ from engine.tasks.filtering.variants import variant
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
 if not (SIMULATED or missing):
+    from cuda.bindings import driver
+
     from engine.device import kernel_code, loaded_kernel
+    from engine.device.device_view import DeviceView
 
 pytestmark = [
     pytest.mark.nvvm,
@@ -173,27 +176,30 @@ def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
 
 
 def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkeypatch):
-    library = SimpleNamespace(get_kernel=lambda name: SimpleNamespace(attributes=SimpleNamespace(num_regs=1)))
+    made = SimpleNamespace(attributes=SimpleNamespace(num_regs=1), handle=7)
+    library = SimpleNamespace(get_kernel=lambda name: made)
     monkeypatch.setattr(loaded_kernel, "ObjectCode", SimpleNamespace(from_cubin=lambda content: library))
     launched = []
-    monkeypatch.setattr(loaded_kernel, "Stream", SimpleNamespace(from_handle=lambda handle: handle))
-    monkeypatch.setattr(loaded_kernel, "launch", lambda *arguments: launched.append(arguments))
+
+    def launch(function, *rest):
+        *sides_and_stream, parameters, extra = rest
+        pointers = (ctypes.c_void_p * 11).from_address(parameters)
+        values = [ctypes.c_int64.from_address(pointer).value for pointer in pointers[:10]]
+        launched.append((sides_and_stream, values, ctypes.c_float.from_address(pointers[10]).value, extra))
+        return (driver.CUresult.CUDA_SUCCESS,)
+
+    monkeypatch.setattr(driver, "cuLaunchKernel", launch)
     signature = (types.float32[:, ::1], types.int64, types.float32)
-    array = SimpleNamespace(
-        device_ctypes_pointer=ctypes.c_size_t(4096),
-        size=6,
-        dtype=np.dtype(np.float32),
-        shape=(2, 3),
-        strides=(12, 4),
-    )
+    array = DeviceView(4096, (2, 3), np.dtype(np.float32))
     kernel = loaded_kernel.LoadedKernel(b"\0.nv.constant0.kernel\0", signature)
     kernel[(1, 2, 3), (4, 5, 6), SimpleNamespace(handle=99)](array, 7, np.float32(0.5))
-    ((stream, config, _, *values),) = launched
-    assert (stream, config.grid, config.block) == (99, (1, 2, 3), (4, 5, 6))
-    # Owner, parent, cells, bytes of a cell, address, shape, strides.
-    assert values[:9] == [0, 0, 6, 4, 4096, 2, 3, 12, 4]
-    assert [type(value) for value in values[9:]] == [ctypes.c_int64, ctypes.c_float]
-    assert [value.value for value in values[9:]] == [7, 0.5]
+    bound = kernel.bound((1, 1, 1), (1, 1, 1), (array, 7, np.float32(0.5)))
+    bound.enqueue(3, [(0, 8192)])
+    # Owner, parent, cells, bytes of a cell, address, shape, strides, then the numbers.
+    assert launched == [
+        ([1, 2, 3, 4, 5, 6, 0, 99], [0, 0, 6, 4, 4096, 2, 3, 12, 4, 7], 0.5, 0),
+        ([1, 1, 1, 1, 1, 1, 0, 3], [0, 0, 6, 4, 8192, 2, 3, 12, 4, 7], 0.5, 0),
+    ]
 
 
 @pytest.mark.slow

@@ -102,12 +102,17 @@ def why_not_gpu(problem: Problem, mask: Mask, cpu: DeviceInfo, pictures: int) ->
     A GPU that this process has not used yet has to be started, and each picture copied there and back. What
     decoding and encoding take is the same for both.
     """
-    chosen, table = choose(AUTO, problem, mask, None, cpu).variant, cost_table(cpu.kind)
-    cpu_us = table.time_us(chosen, problem, rates_of(cpu, table.rates), chosen.repeats_of(mask)) * pictures
+    cpu_us = kernel_us(problem, mask, cpu) * pictures
     gpu_us = GPU_START_S * 1e6 + pictures * problem.copied_bytes / PAGEABLE_GB_S / 1e3
     if cpu_us > gpu_us:
         return ""
-    return f"a GPU would take {_milliseconds(gpu_us)} to start and copy"
+    return f"a GPU would take {milliseconds(gpu_us)} to start and copy"
+
+
+def kernel_us(problem: Problem, mask: Mask, device: DeviceInfo) -> float:
+    """Return about how long the variant that `auto` chooses takes on a device, us."""
+    chosen, table = choose(AUTO, problem, mask, None, device).variant, cost_table(device.kind)
+    return table.time_us(chosen, problem, rates_of(device, table.rates), chosen.repeats_of(mask))
 
 
 def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
@@ -138,9 +143,9 @@ def _reason(
     chosen, passed_over, after = order[position], order[:position][:1], order[position + 1 :][:1]
     if math.isinf(times_us[chosen.key]):
         return Reason("not-measured", "nothing was measured of those that suit")
-    short = f"estimated {_milliseconds(times_us[chosen.key])}{' on the GPU that was measured' * is_simulated}"
+    short = f"estimated {milliseconds(times_us[chosen.key])}{' on the GPU that was measured' * is_simulated}"
     also = [
-        f"next best: {other.key} ({_milliseconds(times_us[other.key])})"
+        f"next best: {other.key} ({milliseconds(times_us[other.key])})"
         for other in after
         if not math.isinf(times_us[other.key])
     ]
@@ -150,10 +155,11 @@ def _reason(
         but = "its error may exceed that of a direct sum"
         if other.finite_only and other.added_error(problem, mask) == 0.0:
             but = "it takes no NaN and no infinity"
-        also.append(f"not {other.key} ({_milliseconds(times_us[other.key])}): {but}")
+        also.append(f"not {other.key} ({milliseconds(times_us[other.key])}): {but}")
     return Reason("least-estimated-time", short).and_also(*also)
 
 
-def _milliseconds(time_us: float) -> str:
+def milliseconds(time_us: float) -> str:
+    """Return a time in words."""
     time_ms = time_us / 1e3
     return f"{time_ms:,.0f} ms" if time_ms >= 10.0 else f"{time_ms:.2g} ms"

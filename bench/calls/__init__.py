@@ -1,0 +1,1 @@
+"""Whole calls beside other libraries."""

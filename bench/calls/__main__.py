@@ -1,0 +1,124 @@
+"""Whole calls beside other libraries: arrays go in, arrays come out, and everything between counts.
+
+python -m bench.calls [--device cpu|gpu|arrays] [--quick] [--json FILE]
+python -m bench.calls --device auto [--count N] [--seed N]
+
+    cpu     host arrays, our CPU variants beside OpenCV with the same result type
+    gpu     host arrays, our GPU variants beside CuPy and torch, each with its copies
+    auto    random calls on both, and which of them `auto` took
+    arrays  device arrays, results stay on the device, beside CuPy and torch
+
+Every library filters the same arrays in turn, some calls in a row, and each call makes its result. The figure
+is the median of a library's calls.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.calls.choices import judged
+from bench.options import parser_of
+
+CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
+SIDES = (16, 64, 128, 256, 512, 1024, 2048, 4096)
+MASKS = (3, 5, 7, 9, 11, 13, 15)
+QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
+SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
+CALLS_IN_A_ROW = 3
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print; return the exit status."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
+    parser.add_argument("--count", type=int, default=200, help="random calls of `--device auto`")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="a few cells")
+    parser.add_argument("--json", type=Path, help="also write the figures to a file")
+    options = parser.parse_args(arguments)
+    if options.device == "auto":
+        print(judged(options.count, options.seed))
+        return 0
+    cells = []
+    for side, mask, dtype, channels in cells_of(options):
+        times = measured(side, mask, dtype, channels, options.device)
+        cells.append({"side": side, "mask": mask, "dtype": dtype, "channels": channels, "us": times})
+        print(line_of(cells[-1]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(cells, indent=1, allow_nan=False), encoding="utf-8")
+    print(summary(cells, options.device))
+    return 0
+
+
+def cells_of(options: argparse.Namespace) -> Iterable[tuple[int, int, str, int]]:
+    """Yield side, mask side, sample type and channels of each cell."""
+    kind = "cpu" if options.device == "cpu" else "gpu"
+    pairs = QUICK[kind] if options.quick else [(side, mask) for side in SIDES for mask in MASKS]
+    for side, mask in pairs:
+        for dtype in ("uint8", "float32"):
+            for channels in (1, 3):
+                yield side, mask, dtype, channels
+
+
+def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> dict[str, float]:
+    """Return the median time of a call of each library, us."""
+    random = np.random.default_rng(side + mask)
+    shape = (side, side) if channels == 1 else (side, side, channels)
+    image = (random.random(shape) * 255).astype(dtype)
+    weights = random.uniform(0.5, 1.5, (mask, mask)).astype(np.float32) / mask**2
+    module, function = CALLS[device]
+    calls = getattr(import_module(f"bench.calls.{module}"), function)(image, weights)
+    for call in calls.values():
+        call()
+        call()
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    end = time.perf_counter() + SECONDS_PER_CELL
+    while len(samples["ours"]) < LEAST_CALLS or (
+        time.perf_counter() < end and len(samples["ours"]) < MOST_CALLS
+    ):
+        for name, call in calls.items():
+            # What another library's call left in caches and in freed memory is not this one's.
+            call()
+            for _ in range(CALLS_IN_A_ROW):
+                begin = time.perf_counter()
+                call()
+                samples[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(times) * 1e6 for name, times in samples.items()}
+
+
+def line_of(cell: dict[str, Any]) -> str:
+    """Return a cell in words."""
+    times = "  ".join(f"{name} {time:9,.1f}" for name, time in cell["us"].items())
+    size = f"{cell['side']} × {cell['side']}" + (" RGB" if cell["channels"] == 3 else "")
+    return f"{size:15} {cell['dtype']:8} {cell['mask']:2} × {cell['mask']:<2}  {times}  us"
+
+
+def summary(cells: list[dict[str, Any]], device: str) -> str:
+    """Return in how many cells our call is within the limits that `docs/performance.md` names."""
+    missed = []
+    for cell in cells:
+        times = cell["us"]
+        if device == "cpu":
+            limit = max(1.2 * times["opencv"], times["opencv"] + 20)
+            if cell["side"] <= 64:
+                limit = 25.0
+            elif cell["side"] >= 1024:
+                is_copy = cell["dtype"] == "float32" and cell["mask"] == 3
+                limit = 1.2 * times["copy"] if is_copy else times["opencv"]
+        else:
+            limit = min(times["cupy"], times["torch"])
+        if times["ours"] > limit:
+            missed.append(f"{line_of(cell)}, limit {limit:,.1f}")
+    return "\n".join([f"{len(cells) - len(missed)} of {len(cells)} cells within their limits", *missed])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

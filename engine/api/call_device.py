@@ -1,0 +1,78 @@
+"""Which device a call with arrays of the host takes: whole calls are compared, copies included."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from engine.device.call_rates import CallRates, kept_rates, measured_rates, median_us
+from engine.device.cuda_presence import has_driver
+from engine.device.device_list import cpu_info, listed_devices
+from engine.device.devices import backend, device_named
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import DeviceUnavailable
+from engine.mask.mask import Mask
+from engine.reason import Reason
+from engine.tasks.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
+from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.resolve import ResolvedFilter
+from engine.tasks.filtering.task import FILTERING
+
+
+class ResolvedCall(ResolvedFilter):
+    """A request whose device, where none is named, is the one with the faster whole call."""
+
+    device_reason: Reason | None = None
+    """What was compared; None where the device was named, or there is only one."""
+
+    def chosen_device(self) -> DeviceInfo:
+        """Return the device that the request names, or the faster one."""
+        asked, cpu = self.asked, cpu_info()
+        if asked.device != AUTO or asked.variant != AUTO:
+            return super().chosen_device()
+        if not has_driver() or cpu_call_us(self.problem, asked.mask, cpu) < LEAST_GPU_CALL_US:
+            return cpu
+        gpu = _first_gpu()
+        if gpu is None:
+            return cpu
+        rates = _rates(gpu.key)
+        cpu_us = cpu_call_us(self.problem, asked.mask, cpu, rates.cpu_slowness)
+        copies_us = rates.copies_us(self.problem.copied_bytes)
+        costs = call_costs(cpu_us, self.problem, asked.mask, gpu, copies_us)
+        self.device_reason = costs.reason
+        if costs.cpu_us <= costs.gpu_us:
+            return cpu
+        try:
+            return device_named(gpu.key)
+        except DeviceUnavailable:
+            return cpu
+
+
+@cache
+def _first_gpu() -> DeviceInfo | None:
+    """Return the first GPU that the driver lists, which is not started for that."""
+    return next((device for device in listed_devices() if device.is_usable_gpu), None)
+
+
+@cache
+def _rates(key: str) -> CallRates:
+    """Return the rates of a GPU; where they are measured first, that starts it, which takes a second."""
+    gpu = next(device for device in listed_devices() if device.key == key)
+    kept = kept_rates(gpu)
+    if kept is not None:
+        return kept
+    try:
+        return measured_rates(backend(key), _cpu_slowness())
+    except DeviceUnavailable:
+        # A GPU that cannot be used: every call takes the CPU.
+        return CallRates((0.0, 1.0), (math.inf, math.inf), 1.0)
+
+
+def _cpu_slowness() -> float:
+    """Return how long a core takes for a small picture, as a multiple of the estimate."""
+    picture, mask = np.ones((128, 128, 1), np.float32), Mask(np.arange(1.0, 122.0).reshape(11, 11))
+    resolved = ResolvedFilter(FilterRequest(mask=mask, device="cpu", variant="cpu-parallel"), picture)
+    prepared, out = FILTERING.prepare(resolved.job()), np.empty_like(picture)
+    measured_us = median_us(lambda: prepared.launch(picture, out))
+    estimated_us = cpu_call_us(resolved.problem, mask, resolved.device) - CPU_CALL_US
+    return measured_us / estimated_us

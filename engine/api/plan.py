@@ -1,0 +1,319 @@
+"""`Plan`: a filter prepared once for pictures of one shape and type, and called as often as wanted."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from engine.api.arguments import BlockLike, Image, Options, as_array, other_shape
+from engine.api.call_device import ResolvedCall
+from engine.api.calls import check_block, check_choices, computed
+from engine.api.request import MaskLike, request_of
+from engine.device.anti_aliasing import reused_result
+from engine.device.array_libraries import library_of
+from engine.device.devices import backend, own_process_needed
+from engine.device.launches import Prepared
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import BadValue
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.reason import Reason
+from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
+from engine.tasks.pictures import as_samples, sample_type
+
+if TYPE_CHECKING:
+    from engine.api.device_calls import DeviceCalls, Given
+    from engine.device.device_arrays import Found
+
+MOST_PLANS = 64
+OnHost = Callable[[np.ndarray, np.ndarray], None]
+
+
+class Plan:
+    """A filter prepared for pictures of one shape and type, as `engine.plan` returns it.
+
+    Everything that depends on shape, types, mask, border and options alone was done when it was made. A call
+    checks its arrays and filters. Any number of threads may call one plan at the same time. As a context
+    (`with engine.plan(...) as sharpen:`) it frees its memory at the end.
+    """
+
+    def __init__(self, asked: FilterRequest, shape: tuple[int, ...], given: np.dtype) -> None:
+        self.shape = shape
+        self.dtype = dtype = sample_type(shape, given)
+        # Of one sample, repeated: a plan reads no picture.
+        like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
+        resolved = ResolvedCall(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        check_choices(asked.variant, asked.device)
+        choice, device = resolved.choice, resolved.device
+        if asked.block is not None:
+            check_block(asked.block, choice.variant, device)
+        FILTERING.refuse(choice.variant, resolved.problem, asked.mask, choice.block, device)
+        self._resolved, self._variant = resolved, choice.variant
+        self.result_dtype = np.dtype(resolved.problem.result_dtype)
+        self._reads_samples = choice.variant.finite_only and dtype.kind == "f"
+        self._is_closed = False
+        self._on_host: OnHost | None = None
+        self._on_device: DeviceCalls | None = None
+        self._prepared: Prepared | None = None
+        # The simulator's own process prepares for itself.
+        if not own_process_needed(device):
+            machine = backend(device.key)
+            machine.activate()
+            self._prepared = FILTERING.prepare(resolved.job())
+
+    def _host_call(self) -> OnHost:
+        """Return what filters arrays of the host, made by the first call with some."""
+        if self._on_host is None:
+            resolved, prepared = self._resolved, self._prepared
+            if prepared is None:
+                self._on_host = self._simulate
+            else:
+                machine, layout = backend(self.device.key), resolved.asked.layout
+                self._on_host = machine.caller(prepared, resolved.samples, self.result_dtype, layout)
+        return self._on_host
+
+    def _simulate(self, samples: np.ndarray, out: np.ndarray) -> None:
+        asked, choice, problem = self._resolved.asked, self._resolved.choice, self._resolved.problem
+        job = filter_job(choice, problem, asked.mask, samples, layout=asked.layout)
+        out[...] = computed(job, self.device, samples.shape)
+
+    @property
+    def variant(self) -> str:
+        """Key of the variant that runs."""
+        return self._variant.key
+
+    @property
+    def block(self) -> Block:
+        """Its block."""
+        return self._resolved.choice.block
+
+    @property
+    def device(self) -> DeviceInfo:
+        """Where it runs."""
+        return self._resolved.device
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why `auto` chose the device, by whole calls, and the variant; None where both were named."""
+        of_device, of_variant = self._resolved.device_reason, self._resolved.choice.reason
+        if of_device is None or of_variant is None:
+            return of_variant
+        return of_device.and_also(f"{self.variant}: {of_variant.clauses}")
+
+    def __repr__(self) -> str:
+        return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
+
+    def __call__(self, image: Image, out: Any = None, *, stream: Any = None) -> Any:
+        """Filter a picture of the plan's shape and type.
+
+        Parameters
+        ----------
+        image : array or Picture
+            Also one in the memory of the plan's GPU; its result stays there, and nothing waits for it.
+        out : array of the plan's shape and result type, optional
+            Where the result goes: C-contiguous, writeable, in the same memory, apart from the picture. None:
+            a new array of the picture's kind.
+        stream : stream of CuPy, torch or Numba, or its handle, optional
+            For a picture in a GPU's memory. None: its library's current stream.
+
+        Raises
+        ------
+        BadValue
+            The picture is of another shape or type, or `out` is no such array.
+        """
+        if self._is_closed:
+            raise BadValue("This plan", "its memory was freed", "Make another one with engine.plan.")
+        shape = self.shape
+        if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
+            library = library_of(image)
+            if library is not None:
+                return self.filter_on_device(_device_calls().given(library, image, stream), out)
+            image = self._as_samples(image)
+        elif not image.flags.aligned:
+            image = self._as_samples(image)
+        if stream is not None:
+            raise BadValue("A stream", "the picture is in the host's memory", "Leave the stream out.")
+        if image.shape != shape:
+            raise other_shape("a picture", image.shape, shape)
+        if self._reads_samples:
+            refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
+        if out is None:
+            out = reused_result(image, shape, self.result_dtype)
+        else:
+            self._check(out, image)
+        launch = self._on_host or self._host_call()
+        if len(shape) == 2:
+            launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
+        else:
+            launch(image, out)
+        return out
+
+    def filter_on_device(self, picture: "Given", out: Any) -> Any:
+        """Filter a picture in the memory of the plan's GPU, as a call does."""
+        if self._on_device is None:
+            self._on_device = _device_calls().DeviceCalls(self._resolved, self._prepared, self.shape)
+        return self._on_device(picture, out)
+
+    def _as_samples(self, image: Image) -> np.ndarray:
+        array = as_array(image)
+        samples = as_samples(array)
+        if samples.dtype != self.dtype:
+            raise BadValue(
+                f"a picture of {array.dtype}",
+                f"the plan was made for {self.dtype}",
+                "Make a plan for this type, or convert the picture.",
+            )
+        return samples.reshape(array.shape)
+
+    def _check(self, out: np.ndarray, image: np.ndarray) -> None:
+        """Raise a BadValue for an array that the result cannot go into."""
+        if not isinstance(out, np.ndarray):
+            raise BadValue(f"out of {type(out).__name__}", "a result goes into an array", "Pass an ndarray.")
+        if out.shape != self.shape:
+            raise other_shape("an array out", out.shape, self.shape)
+        if out.dtype != self.result_dtype:
+            remedy = f"Pass an array of {self.result_dtype}, or choose another result type."
+            raise BadValue(f"an array out of {out.dtype}", f"the result is {self.result_dtype}", remedy)
+        if not out.flags.carray:
+            why = "it is read-only" if not out.flags.writeable else "its samples do not lie one after another"
+            raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
+        if np.may_share_memory(out, image):
+            why = "it shares memory with the picture, which is read after results are written"
+            raise BadValue("This array out", why, "Pass an array of its own.")
+
+    def close(self) -> None:
+        """Free what the plan holds; it cannot be called any more."""
+        self._is_closed = True
+        self._on_host = self._on_device = self._prepared = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def plan(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> Plan:
+    """Prepare a filter for pictures of one shape and type, to call it in a loop.
+
+    `engine.correlate` keeps the last plans by itself, so that a plan saves a loop some microseconds per call.
+    It also says which variant and device run, and holds its memory for as long as you want.
+
+    Parameters
+    ----------
+    image : array or Picture
+        A picture of the shape and type to prepare for; its samples are not read.
+    mask, border, cval, anchor, variant, block, device, layout, result
+        As for `engine.correlate`.
+    flip : bool
+        Convolution instead of correlation.
+
+    Raises
+    ------
+    EngineError
+        As `engine.correlate` raises.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> picture = numpy.eye(3)
+    >>> with engine.plan(picture, [[1, 2, 3]], device="cpu") as filtered:
+    ...     filtered(picture)
+    array([[2., 1., 0.],
+           [3., 2., 1.],
+           [0., 3., 2.]], dtype=float32)
+    """
+    options = (border, cval, anchor, variant, block, device, flip, layout, result)
+    library = library_of(image)
+    if library is None:
+        array = as_array(image)
+        return Plan(request_of(mask, *options), array.shape, array.dtype)
+    picture = _device_calls().given(library, image, None)
+    options = _device_calls().options_on(picture, options)
+    return Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+
+
+def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
+    """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
+    library = None if type(image) is np.ndarray else library_of(image)
+    if library is not None:
+        calls = _device_calls()
+        picture = calls.given(library, image, stream)
+        options = calls.options_on(picture, options)
+        return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
+    array = as_array(image)
+    if array.ndim not in (2, 3):
+        as_samples(array)
+    return _plan_for(array, mask, options)(array, out, stream=stream)
+
+
+def _device_calls() -> ModuleType:
+    # It needs the driver, which the CPU does without.
+    from engine.api import device_calls
+
+    return device_calls
+
+
+def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> Plan:
+    mask_key = _key_of(mask)
+    if mask_key is not None and _is_key(options):
+        return _kept_plan(image.shape, image.dtype, mask_key, options, str(options[1]))
+    return Plan(request_of(mask, *options), image.shape, image.dtype)
+
+
+def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:
+    """Return a mask as something that is equal for equal masks, and that it can be made from.
+
+    None where it cannot: a text may name a file, whose contents change; and what is no mask.
+    """
+    if type(mask) is Mask:
+        return mask.weights.tobytes(), mask.weights.dtype, mask.shape, mask.anchor, mask.offset
+    try:
+        weights = np.array(mask) if isinstance(mask, list | tuple) else mask
+    except ValueError:
+        return None
+    if type(weights) is not np.ndarray or weights.ndim != 2 or weights.dtype.kind not in "biuf":
+        return None
+    return weights.tobytes(), weights.dtype, weights.shape, None, 0.0
+
+
+def _is_key(options: Options) -> bool:
+    """Return whether equal options mean the same: (1, 1.0) is no anchor, but equals one."""
+    _, cval, anchor, _, block, *_ = options
+    if type(cval) is not float and type(cval) is not int:
+        return False
+    if anchor is None and block is None:
+        return True
+    return all(
+        pair is None or (type(pair) is tuple and all(type(side) is int for side in pair))
+        for pair in (anchor, block)
+    )
+
+
+# The sign of a zero is in the text of cval.
+@lru_cache(maxsize=MOST_PLANS)
+def _kept_plan(
+    shape: tuple[int, ...], dtype: np.dtype, mask_key: tuple[Any, ...], options: Options, cval: str
+) -> Plan:
+    sample_type(shape, dtype)
+    contents, kind, sides, anchor, offset = mask_key
+    mask = Mask(np.frombuffer(contents, kind).reshape(sides), anchor, offset)
+    return Plan(request_of(mask, *options), shape, dtype)
