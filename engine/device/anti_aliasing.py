@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.spares import Spares
+from engine.device.spares import Spares
 
 PAGE_BYTES = 4096
 # 256 bytes to 3 KB are equally good. With rows of half or a quarter of a page none begins at the picture's
