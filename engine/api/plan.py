@@ -1,7 +1,7 @@
 """`Plan`: a filter prepared once for pictures of one shape and type, and called as often as wanted."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -265,6 +265,8 @@ def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: A
     return _plan_for(array, mask, options)(array, out, stream=stream)
 
 
+# Importing what is there already takes 2 us.
+@cache
 def _device_calls() -> ModuleType:
     # It needs the driver, which the CPU does without.
     from engine.api import device_calls
