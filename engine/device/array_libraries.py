@@ -99,7 +99,7 @@ _CUPY, _TORCH = _CuPy(), _Torch()
 
 def library_of(array: Any) -> Library | None:
     """Return the library of an array in a GPU's memory; None for everything else."""
-    known = _known_as(type(array))
+    known = _known_as(array.__class__)
     if known == "cupy":
         return _CUPY
     if known == "torch":
