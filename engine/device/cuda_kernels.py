@@ -15,6 +15,7 @@ from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
+from engine.results.launch_facts import KernelResources
 
 _Step = tuple[Launchable, Launch, tuple[Any, ...]]
 
@@ -41,6 +42,11 @@ class PreparedPasses:
         self._between: dict[Any, Any] | None = None
         self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
         self._launching = threading.RLock()
+
+    @property
+    def resources(self) -> tuple[KernelResources, ...]:
+        """What the kernel of each launch takes; empty in the simulator, where nobody knows."""
+        return () if SIMULATED else tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""
