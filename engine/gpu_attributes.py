@@ -25,7 +25,7 @@ class GpuAttributes:
     register_unit: int = 1  # a warp's registers are a multiple of this
     shared_unit: int = 1  # a block's bytes of shared memory are a multiple of this
     partitions: int = 1  # parts with registers of their own; a warp lies in one of them
-    barriers: int = 0  # of blocks, that a multiprocessor has room for; 0: as many as are wanted
+    barriers: int = 0  # of blocks, that a multiprocessor has room for; 0: they limit nothing
 
     @property
     def peak_gflops(self) -> float:
@@ -38,11 +38,12 @@ def allocation_units(compute_capability: tuple[int, int], blocks: int) -> dict[s
 
     `blocks` is how many blocks one has room for. Source: `cuda_occupancy.h` of the CUDA toolkit 13.
     """
-    major, minor = compute_capability
-    has_two_each = major in (7, 9) or minor == 0 and major in (8, 10)
+    major, _ = compute_capability
+    # Before 9.0 barriers limit nothing.
+    has_two_each = major == 9 or compute_capability == (10, 0)
     return {
         "register_unit": 256,
         "shared_unit": 256 if major < 8 else 128,
         "partitions": 4,
-        "barriers": blocks * (2 if has_two_each else 1),
+        "barriers": blocks * (1 + has_two_each) if major >= 9 else 0,
     }

@@ -59,12 +59,9 @@ class LaunchFacts:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-def occupancy_of(
-    threads: int, resources: KernelResources, gpu: GpuAttributes, dynamic_bytes: int = 0
-) -> Occupancy:
-    """Return the occupancy of blocks of so many threads of a compiled kernel."""
-    shared_bytes = resources.shared_bytes + dynamic_bytes
-    return occupancy(threads, resources.registers, shared_bytes, gpu, resources.barriers)
+def occupancy_of(threads: int, resources: KernelResources, gpu: GpuAttributes) -> Occupancy:
+    """Return the occupancy of blocks of so many threads of a kernel."""
+    return occupancy(threads, resources.registers, resources.shared_bytes, gpu, resources.barriers)
 
 
 def launch_facts(
@@ -74,24 +71,22 @@ def launch_facts(
     gpu: GpuAttributes | None,
     shares: BlockShares = BlockShares(),  # noqa: B008 - it is a tuple
 ) -> LaunchFacts:
-    """Return the facts of a launch; without resources or a GPU those that are known all the same."""
-    facts = LaunchFacts(
-        grid, block, halo_redundancy=shares.halo_redundancy, idle_threads=shares.idle_threads
-    )
+    """Return the facts of a launch; without resources or a GPU those that are known all the same.
+
+    Resources of 0 registers are those of a plan: of what is not compiled, its shared memory is known.
+    """
+    facts = LaunchFacts(grid, block, halo_redundancy=shares.halo_redundancy, idle_threads=shares.idle_threads)
     if resources is None:
         return facts
-    known = {
-        "registers": resources.registers,
-        "shared_bytes": resources.shared_bytes,
-        "local_bytes": resources.local_bytes,
-    }
+    facts = replace(facts, shared_bytes=resources.shared_bytes)
+    if resources.registers:
+        facts = replace(facts, registers=resources.registers, local_bytes=resources.local_bytes)
     if gpu is None:
-        return replace(facts, **known)
+        return facts
     found = occupancy_of(facts.threads, resources, gpu)
     of_grid = waves(facts.blocks, found.blocks, gpu)
     return replace(
         facts,
-        **known,
         resident_blocks=found.blocks,
         occupancy=found.share,
         limited_by=found.limited_by,

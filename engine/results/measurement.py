@@ -11,8 +11,8 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.launch_facts import LaunchFacts
 from engine.results.html_table import html_table
+from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
 from engine.results.quantities import ms_text
 from engine.results.work import Work

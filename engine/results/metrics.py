@@ -78,11 +78,11 @@ The entries themselves are declared with the problem of their task, so that mypy
 def metrics_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyMetric, ...]:
     """Return the metrics of a problem's task, or of a class of problems, in their order.
 
-    A task's own metric takes the place of one of every task with the same key.
+    A task's own metric takes the place of one of every task with the same key or title.
     """
     own: tuple[AnyMetric, ...] = import_module(problem.columns_module).METRICS
-    replaced = {entry.key for entry in own}
-    return (*TIMES, *own, *(entry for entry in METRICS if entry.key not in replaced))
+    replaced = {name for entry in own for name in (entry.key, entry.title)}
+    return (*TIMES, *own, *(entry for entry in METRICS if not {entry.key, entry.title} & replaced))
 
 
 def metric(key: str, problem: TaskProblem | type[TaskProblem] | None = None) -> AnyMetric:
@@ -232,12 +232,13 @@ METRICS: tuple[CommonMetric, ...] = (
            "median kernel time.",
            _rate(lambda work: work.minimum_bytes), rate_text, shown=False, more_is_better=True),
     Metric("counted_gb_s", "counted bandwidth", "GB/s",
-           "Bytes that the threads ask of global memory (the model of work, before any cache) over the median "
-           "kernel time. Above the device's bandwidth where caches serve them.",
+           "Bytes that the threads ask of global memory (the model of work, before any cache) over the "
+           "median kernel time. Above the device's bandwidth where caches serve them.",
            _rate(lambda work: work.global_load_bytes + work.global_store_bytes), rate_text, shown=False,
            more_is_better=True),
     Metric("gflops", "GFLOPS", "GFLOPS",
-           "10⁹ floating-point operations per second: those of the model of work over the median kernel time.",
+           "10⁹ floating-point operations per second: those of the model of work over the median kernel "
+           "time.",
            _rate(lambda work: work.flops), rate_text, shown=False, more_is_better=True),
     Metric("registers_per_thread", "registers per thread", "",
            "Registers of a thread of the compiled kernel; of several launches the most.",
@@ -254,8 +255,8 @@ METRICS: tuple[CommonMetric, ...] = (
            "the lowest.",
            _launch("occupancy", min), percent_text, shown=False, more_is_better=True),
     Metric("waves", "waves", "",
-           "Blocks of the grid over those that all multiprocessors hold at once: how often the GPU is filled; "
-           "of several launches the most.",
+           "Blocks of the grid over those that all multiprocessors hold at once: how often the GPU is "
+           "filled; of several launches the most.",
            _launch("waves"), rate_text, shown=False),
     Metric("halo_redundancy", "halo redundancy", "",
            "Cells of a block's input tile per result of its output tile: 1 would be no halo; of several "

@@ -1,4 +1,7 @@
-"""The facts of a run's launches: the plan of its variant, and what the loaded kernels take. No Numba in here."""
+"""The facts of a run's launches: the plan of its variant, and what the loaded kernels take.
+
+No Numba in here.
+"""
 
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
@@ -10,7 +13,7 @@ from engine.run.task import ProblemJob
 def launched(job: ProblemJob[P], prepared: Prepared, device: DeviceInfo) -> tuple[LaunchFacts, ...] | None:
     """Return the facts of each launch of a job that is prepared; None where it has no kernels of ours.
 
-    In the simulator nobody knows what a kernel takes. It takes about 1 ms.
+    In the simulator nobody knows what a kernel takes. To find all this takes about 1 ms.
     """
     launches = job.variant.plan(job.problem, job.block)
     if not launches:

@@ -1,4 +1,4 @@
-"""Halo and idle threads of the launches of a filter, from what its variant says of its tiles. Pure integers."""
+"""Halo and idle threads of the launches of a filter, from what its variant says of its tiles."""
 
 from collections.abc import Callable
 from itertools import product

@@ -17,6 +17,7 @@ from engine.results.launch_facts import BlockShares
 from engine.results.work import Work
 from engine.run.registered import Registered, named
 from engine.run.variant import AnyVariant
+from engine.tasks.filtering.block_shares import shares_of
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
@@ -111,9 +112,6 @@ class Variant(AnyVariant[Problem, Mask]):
 
     def block_shares(self, problem: Problem, block: Block) -> tuple[BlockShares, ...]:
         """Return halo and idle threads of each launch, from the tiles."""
-        # Only what explains a launch needs it.
-        from engine.tasks.filtering.block_shares import shares_of
-
         return shares_of(self.tiles, problem, block, self.plan(problem, block))
 
     def repeats_of(self, mask: Mask) -> int:
