@@ -29,7 +29,8 @@ def kernel_resources(
 ) -> tuple[KernelResources, ...]:
     """Return what each kernel of a variant takes, one per launch; `between` is called before each.
 
-    It must be something that the variant accepts on such a GPU, and `engine.explain.launch.why_not_compiled` must be None.
+    It must be something that the variant accepts on such a GPU, in a process that compiles kernels
+    (`engine.explain.launch.why_not_compiled`).
     """
     found = []
     for step in variant.passes(problem, constant, block):
