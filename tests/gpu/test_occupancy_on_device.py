@@ -1,5 +1,7 @@
 """Registers, memory and occupancy as they are computed without a device, against the driver's answers."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,12 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.mask.mask import Mask
 from engine.results.launch_facts import occupancy_of
+from engine.run.measure import measure
+from engine.run.sampling import NO_SAMPLES
+from engine.run.task import Choice
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
@@ -87,33 +93,41 @@ def test_that_registers_memory_and_occupancy_are_the_drivers(gpu, known, case):
     from engine.device.loaded_kernel import loaded_kernel
 
     gpu.activate()
-    limits = gpu.info.limits
+    limits, attributes = gpu.info.limits, gpu.info.attributes
     problem, constant = case(known)
     compared = 0
     for block in BLOCKS if known.uses_block else (known.default_block,):
         if known.why_not(problem, constant, block, limits) is not None:
             continue
-        passes = known.passes(problem, constant, block)
-        found = kernel_resources(known, problem, constant, block, limits.compute_capability)
-        for step, ours in zip(passes, found, strict=True):
+        for step in known.passes(problem, constant, block):
             loaded = loaded_kernel(step.kernel, step.signature)
-            stated = loaded.attributes
+            stated, ours = loaded.attributes, resources_of(loaded.code)
             assert (ours.registers, ours.shared_bytes, ours.local_bytes) == (
                 stated.num_regs, stated.shared_size_bytes, stated.local_size_bytes,
             ), (block, step.name)  # fmt: skip
-            assert loaded.resources == resources_of(loaded.code)._replace(
-                constant_bytes=stated.const_size_bytes
-            )
-            threads = step.launch.block[0] * step.launch.block[1] * step.launch.block[2]
-            held = occupancy_of(threads, ours, gpu.info.attributes).blocks
-            assert held == driver_blocks(loaded, threads), (block, step.name)
-            # Blocks of any other size, too.
-            for other in ODD:
-                held = occupancy_of(other.threads, ours, gpu.info.attributes).blocks
-                if other.threads <= stated.max_threads_per_block:
-                    assert held == driver_blocks(loaded, other.threads), (block, step.name, other)
+            assert loaded.resources == ours._replace(constant_bytes=stated.const_size_bytes)
+            # The block itself, and blocks of other sizes.
+            for threads in {math.prod(step.launch.block), *(other.threads for other in BLOCKS)}:
+                if threads <= stated.max_threads_per_block:
+                    held = occupancy_of(threads, ours, attributes).blocks
+                    assert held == driver_blocks(loaded, threads), (block, step.name, threads)
             compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("key", ["tiled", "constant", "separable-l1", "register-blocked"])
+def test_that_what_is_compiled_without_a_device_takes_what_is_loaded(gpu, key):
+    from engine.device.loaded_kernel import loaded_kernel
+
+    gpu.activate()
+    known = variant(key)
+    problem, mask = filter_case(known)
+    given = known, problem, mask, known.default_block
+    found = kernel_resources(*given, gpu.info.limits.compute_capability)
+    steps = known.passes(*given[1:])
+    assert [one._replace(constant_bytes=0) for one in found] == [
+        loaded_kernel(step.kernel, step.signature).resources._replace(constant_bytes=0) for step in steps
+    ]
 
 
 def test_that_the_limits_of_the_architecture_are_those_that_the_driver_states(gpu):
@@ -129,12 +143,6 @@ def test_that_the_limits_of_the_architecture_are_those_that_the_driver_states(gp
 
 
 def test_that_a_run_says_what_its_launch_took(gpu):
-    from engine.run.measure import measure
-    from engine.run.sampling import NO_SAMPLES
-    from engine.run.task import Choice
-    from engine.tasks.filtering.task import filter_job
-    from engine.tasks.filtering.variants import variant
-
     mask, chosen = Mask(np.ones((5, 5))), variant("tiled")
     problem = Problem(*PICTURE, 1, "float32", mask.shape, mask.anchor)
     job = filter_job(Choice(chosen, Block(16, 16)), problem, mask, np.zeros((*PICTURE, 1), np.float32))

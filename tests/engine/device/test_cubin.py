@@ -11,6 +11,9 @@ from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import variant
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import network_variant
+from engine.tasks.network.weights import trained_weights
 from engine.tasks.operation.problem import OperationProblem, Settings
 from engine.tasks.operation.variants import operation_variant
 
@@ -61,6 +64,15 @@ def test_that_registers_are_those_of_the_section_of_code(key):
     for capability in ((7, 5), (8, 6)):
         code = code_of(step, capability)
         assert resources_of(code).registers == registers_of_the_code_section(code)
+
+
+def test_that_a_function_that_a_kernel_calls_is_not_taken_for_the_kernel():
+    """The kernel divides 64-bit integers by a function of the compiler's own, which has attributes too."""
+    known = network_variant("network-constant")
+    step = known.passes(ForwardPass(100), trained_weights(), known.default_block)[0]
+    code = code_of(step, (9, 0))
+    assert b".text.__cuda_sm20_div_s64" in code
+    assert resources_of(code).constant_bytes == step.launch.constant_bytes
 
 
 def test_that_an_array_of_a_thread_is_local_memory():
