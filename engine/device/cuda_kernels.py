@@ -45,15 +45,18 @@ class PreparedPasses:
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""
         with self._launching:
-            shapes = image.shape, out.shape
-            bound = self._bound.get(shapes)
-            if bound is None:
-                memory = self._memory(out.shape)
-                if SIMULATED:
-                    self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **memory}, stream)
-                    return
-                bound = self._bound[shapes] = _BoundPasses(self._steps, memory, view_of(image), view_of(out))
+            if SIMULATED:
+                self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **self._memory(out.shape)}, stream)
+                return
+            bound = self._bound.get((image.shape, out.shape)) or self.bind(image, out)
             bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
+
+    def bind(self, image: Any, out: Any) -> "_BoundPasses":
+        """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
+        with self._launching:
+            bound = _BoundPasses(self._steps, self._memory(out.shape), view_of(image), view_of(out))
+            self._bound[image.shape, out.shape] = bound
+            return bound
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""

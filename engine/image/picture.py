@@ -72,7 +72,15 @@ class Picture:
         BadValue
             Another shape or dtype.
         """
-        array = np.asarray(array)
+        try:
+            array = np.asarray(array)
+        except TypeError as error:
+            # As CuPy and torch answer for a GPU's memory, and say what copies.
+            raise BadValue(
+                f"This {type(array).__name__} is not a picture",
+                f"NumPy cannot read it: {error}",
+                "Copy it to the host first, such as with array.get() or tensor.cpu().",
+            ) from error
         if array.dtype == np.bool_:
             array = array.astype(np.uint8) * np.uint8(255)
         elif array.dtype == np.float64:
