@@ -39,7 +39,7 @@ SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure and print; return the exit status."""
     parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
@@ -134,4 +134,4 @@ def summary(cells: list[dict[str, Any]], device: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,8 +1,11 @@
-"""The tables of whole calls in docs/performance.md."""
+"""The tables and figures of whole calls in the documents."""
 
 from typing import Any
 
-from bench.markers import PERFORMANCE, DocumentTable
+from bench.answers import DocumentFigure
+from bench.markers import PERFORMANCE, PICTURES, TABLES, DocumentTable
+from bench.peers.plot import BESIDE, COLOURS, drawn
+from engine.course.figures import MARKERS, as_svg
 
 TITLES = {
     "ours": "Haloscope", "our plan": "a plan of Haloscope", "ours, torch": "Haloscope, torch tensors",
@@ -28,7 +31,39 @@ def tables(run: dict[str, Any]) -> list[DocumentTable]:
             if (cell["side"], cell["mask"]) == (side, mask):
                 times = " | ".join(_time(cell["us"].get(name)) for name in shown)
                 lines.append(f"| {title_of(cell)} | {times} |")
-    return [DocumentTable(PERFORMANCE, f"calls:{kind}", lines)]
+    document = TABLES if kind == "gpu" else PERFORMANCE
+    return [DocumentTable(document, f"calls:{kind}", lines)]
+
+
+def figure(run: dict[str, Any]) -> DocumentFigure:
+    """Return the times of calls with a 5 × 5 mask on float32 pictures, against the side of the picture."""
+    kind = run["kind"]
+    cells = [
+        cell for cell in run["cells"] if (cell["mask"], cell["dtype"], cell["channels"]) == (5, "float32", 1)
+    ]
+
+    def draw() -> bytes:
+        title = f"Calls, float32, 5 × 5, {run['machine']}"
+        with drawn(title) as (drawing, axes):
+            for index, name in enumerate(name for name in TITLES if name in cells[0]["us"]):
+                axes.plot(
+                    [cell["side"] for cell in cells],
+                    [cell["us"][name] for cell in cells],
+                    color=COLOURS[index % len(COLOURS)],
+                    marker=MARKERS[index % len(MARKERS)],
+                    markersize=5,
+                    label=TITLES[name].replace("`", ""),
+                )
+            axes.set(xlabel="side of the picture", ylabel="microseconds", xscale="log", yscale="log")
+            axes.set_xticks(
+                [cell["side"] for cell in cells], [str(cell["side"]) for cell in cells], minor=False
+            )
+            axes.minorticks_off()
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.legend(**BESIDE)
+            return as_svg(drawing, title)
+
+    return DocumentFigure(PICTURES / f"calls-{kind}.svg", draw)
 
 
 def title_of(cell: dict[str, Any]) -> str:
