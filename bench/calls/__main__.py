@@ -13,6 +13,7 @@ is the median of a library's calls.
 """
 
 import argparse
+import datetime
 import json
 import statistics
 import sys
@@ -25,17 +26,20 @@ from typing import Any
 import numpy as np
 
 from bench.calls.choices import judged
+from bench.calls.tables import title_of
 from bench.options import parser_of
+from bench.peers.machine import describe
 
 CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
 SIDES = (16, 64, 128, 256, 512, 1024, 2048, 4096)
 MASKS = (3, 5, 7, 9, 11, 13, 15)
+GPU_MASKS = (3, 5, 9, 15)
 QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
 SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure and print; return the exit status."""
     parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
@@ -52,16 +56,26 @@ def main(arguments: list[str]) -> int:
         times = measured(side, mask, dtype, channels, options.device)
         cells.append({"side": side, "mask": mask, "dtype": dtype, "channels": channels, "us": times})
         print(line_of(cells[-1]), flush=True)
+    verdict = summary(cells, options.device)
     if options.json:
-        options.json.write_text(json.dumps(cells, indent=1, allow_nan=False), encoding="utf-8")
-    print(summary(cells, options.device))
+        kind = "cpu" if options.device == "cpu" else "gpu"
+        run = {
+            "kind": options.device,
+            "machine": describe(kind, 0, {})["device"],
+            "date": f"{datetime.date.today()}",
+            "verdict": f"{verdict.splitlines()[0]}.",
+            "cells": cells,
+        }
+        options.json.write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    print(verdict)
     return 0
 
 
 def cells_of(options: argparse.Namespace) -> Iterable[tuple[int, int, str, int]]:
     """Yield side, mask side, sample type and channels of each cell."""
     kind = "cpu" if options.device == "cpu" else "gpu"
-    pairs = QUICK[kind] if options.quick else [(side, mask) for side in SIDES for mask in MASKS]
+    masks = MASKS if kind == "cpu" else GPU_MASKS
+    pairs = QUICK[kind] if options.quick else [(side, mask) for side in SIDES for mask in masks]
     for side, mask in pairs:
         for dtype in ("uint8", "float32"):
             for channels in (1, 3):
@@ -97,8 +111,7 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
 def line_of(cell: dict[str, Any]) -> str:
     """Return a cell in words."""
     times = "  ".join(f"{name} {time:9,.1f}" for name, time in cell["us"].items())
-    size = f"{cell['side']} × {cell['side']}" + (" RGB" if cell["channels"] == 3 else "")
-    return f"{size:15} {cell['dtype']:8} {cell['mask']:2} × {cell['mask']:<2}  {times}  us"
+    return f"{title_of(cell):40} {times}  us"
 
 
 def summary(cells: list[dict[str, Any]], device: str) -> str:
@@ -121,4 +134,4 @@ def summary(cells: list[dict[str, Any]], device: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

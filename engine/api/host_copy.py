@@ -1,5 +1,6 @@
 """Arrays in a GPU's memory for calls that need them on the host: copied there once, and results back."""
 
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,8 @@ def host_copy(array: Any, device: str | None = None) -> HostCopy:
     return HostCopy(calls.on_host(was), own, was)
 
 
+# Importing what is there already takes 2 us.
+@cache
 def device_calls() -> ModuleType:
     """Return what calls with arrays in a GPU's memory, which needs the driver; the CPU does without."""
     from engine.api import device_calls

@@ -4,8 +4,6 @@ from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
 from engine.api.calls import Call, check_block, check_choices
-from engine.device.array_libraries import library_of
-from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
@@ -78,12 +76,6 @@ def request_of(
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
-    if library_of(mask) is not None:
-        raise BadValue(
-            f"a mask of type {type(mask).__name__} in a GPU's memory",
-            "its weights are read on the host",
-            "Copy it first, such as with mask.get() or mask.cpu().numpy().",
-        )
     if isinstance(mask, str):
         # Weights need no presets.
         from engine.mask.resolve import resolve_mask

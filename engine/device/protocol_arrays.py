@@ -44,7 +44,7 @@ class _ByProtocol(Library):
         return int(array.device_ctypes_pointer.value)
 
     def stream(self, array: Any) -> int:
-        shown = getattr(array, "__cuda_array_interface__", {})
+        shown = getattr(array, "__cuda_array_interface__", None) or {}
         return int(shown.get("stream") or 0)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.api.arguments import Image
+from engine.api.arguments import Image, as_array
 from engine.device.array_libraries import library_of
 from engine.errors import BadValue
 from engine.image.picture import Picture
@@ -46,11 +46,9 @@ def refuse_part(image: Image, pictures: object) -> None:
     refuse_on_gpu(image)
     if image is None or isinstance(image, str | Picture):
         return  # `Request` refuses these
-    try:
-        axes = np.ndim(image)
-    except ValueError:  # rows that differ in length: `Request` refuses them
-        return
-    if axes == 0 and np.asarray(image).dtype == object:
+    array = as_array(image)
+    axes = array.ndim
+    if axes == 0 and array.dtype == object:
         raise BadValue(in_words(image), "a picture is an array", "Leave out what is none.")
     if axes < 2:
         raise BadValue(

@@ -13,6 +13,8 @@ from engine.device.cuda_presence import SIMULATED, missing
 class Array:
     """A made-up array of CuPy."""
 
+    data = None
+
     def __init__(self, values, device=0):
         self.values, self.dtype, self.shape = values, values.dtype, values.shape
         self.flags, self.strides = values.flags, values.strides
@@ -21,6 +23,12 @@ class Array:
 
     def __array__(self, *_, **__):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+    def __dlpack_device__(self):
+        return 2, self.data.device_id
+
+    def __dlpack__(self, **how):
+        raise BufferError("in a GPU's memory")
 
     def copy(self, order):
         """Return a copy."""

@@ -39,8 +39,12 @@ class BareInterface:
 
     def __init__(self, host, *, is_read_only=False, array=None):
         self.held = cuda.to_device(np.ascontiguousarray(host)) if array is None else array
-        shown = dict(self.held.__cuda_array_interface__)
-        self.__cuda_array_interface__ = shown | {"data": (shown["data"][0], is_read_only)}
+        self.is_read_only = is_read_only
+
+    @property
+    def __cuda_array_interface__(self):
+        shown = self.held.__cuda_array_interface__
+        return shown | {"data": (shown["data"][0], self.is_read_only)}
 
 
 class BareDLPack:

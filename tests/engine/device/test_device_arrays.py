@@ -2,6 +2,7 @@
 
 from ctypes import c_void_p
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -107,6 +108,12 @@ class Lent:
         return self._type, 0
 
 
+class Shown:
+    """An array that another protocol shows."""
+
+    __cuda_array_interface__: ClassVar = {}
+
+
 class OnCpu:
     """An array as JAX's on the CPU: its class has the name, and it has no value."""
 
@@ -136,7 +143,7 @@ def test_that_what_is_on_the_host_has_no_library(array):
     assert library_of(array) is None
 
 
-@pytest.mark.parametrize("array", [Lent(2), Lent(13), SimpleNamespace(__cuda_array_interface__={})])
+@pytest.mark.parametrize("array", [Lent(2), Lent(13), Shown()])
 def test_that_a_protocol_is_enough(array, gpu):
     assert library_of(array).has_own_streams
 
