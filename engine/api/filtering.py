@@ -47,7 +47,8 @@ def correlate(
         (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
         (rows // 2, columns // 2).
     variant : str
-        A key of `list_variants()`, or "auto".
+        A key of `list_variants()`, or "auto". One that takes finite samples alone (`low-rank-2`, `fft`) waits
+        for float32 in a GPU's memory, which are looked at on the host.
     block : (int, int), Block or str, optional
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional

@@ -60,6 +60,12 @@ class _Torch(Library):
                 "a filter here computes none, and it would be lost",
                 "Pass tensor.detach().",
             )
+        if array.is_neg():
+            raise BadValue(
+                "A tensor whose samples are negated when they are read",
+                "only torch knows of that",
+                "Pass tensor.resolve_neg().",
+            )
         if array.layout is not torch.strided:
             raise BadValue(
                 f"A tensor of layout {array.layout}",

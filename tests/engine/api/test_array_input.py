@@ -1,7 +1,6 @@
 """What the calls take for a picture, bit for bit as its plain copy, and what they refuse in a sentence."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
