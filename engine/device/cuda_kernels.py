@@ -16,6 +16,8 @@ from engine.device.device_memory import device_array, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
 
+# Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
+MOST_BOUND = 64
 _Step = tuple[Launchable, Launch, tuple[Any, ...]]
 
 
@@ -39,6 +41,9 @@ class PreparedPasses:
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
         self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
         self._between: dict[Any, Any] | None = None
+        # By the shape of the result: what only passes use, for pictures however far apart their rows are.
+        self._memories: dict[Any, dict[Any, Any]] = {}
+        self._newest = NewestLaunch()
         self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
         self._launching = threading.RLock()
 
@@ -54,7 +59,13 @@ class PreparedPasses:
     def bind(self, image: Any, out: Any) -> "_BoundPasses":
         """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
         with self._launching:
-            bound = _BoundPasses(self._steps, self._memory(out.shape), view_of(image), view_of(out))
+            if out.shape not in self._memories:
+                self._memories[out.shape] = self._memory(out.shape)
+            if len(self._bound) == MOST_BOUND:
+                self._bound.clear()
+            memory = self._memories[out.shape]
+            newest = self._newest if memory else None
+            bound = _BoundPasses(self._steps, memory, newest, view_of(image), view_of(out))
             self._bound[image.shape, out.shape] = bound
             return bound
 
@@ -94,12 +105,17 @@ class PreparedPasses:
 class _BoundPasses:
     """The launches of all passes for a picture and a result of given shapes.
 
-    `memory` has the values between passes; where there are some, a launch waits for the one before, which may
-    be on another stream.
+    `memory` has the values between passes; where there are some, a launch waits for the `newest` one before,
+    which may be on another stream.
     """
 
     def __init__(
-        self, steps: Sequence[_Step], memory: dict[Any, Any], image: DeviceView, out: DeviceView
+        self,
+        steps: Sequence[_Step],
+        memory: dict[Any, Any],
+        newest: NewestLaunch | None,
+        image: DeviceView,
+        out: DeviceView,
     ) -> None:
         self._launches = []
         arrays = {Operand.IMAGE: image, Operand.OUT: out, **memory}
@@ -113,16 +129,16 @@ class _BoundPasses:
                 if argument is Operand.IMAGE or argument is Operand.OUT
             ]
             self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
-        self._done = NewestLaunch() if memory else None
+        self._newest = newest
 
     def enqueue(self, image: int, out: int, stream: int) -> None:
         """Enqueue all passes for a picture and a result at these addresses."""
-        if self._done is not None:
-            self._done.wait(stream)
+        if self._newest is not None:
+            self._newest.wait(stream)
         for bound, changing in self._launches:
             bound.enqueue(stream, [(number, out if is_out else image) for number, is_out in changing])
-        if self._done is not None:
-            self._done.record(stream)
+        if self._newest is not None:
+            self._newest.record(stream)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

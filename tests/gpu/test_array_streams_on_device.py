@@ -196,6 +196,20 @@ def test_that_two_passes_on_two_streams_at_once_do_not_mix(kind, device):
 
 
 @every_library
+def test_that_rows_further_apart_on_another_stream_do_not_mix_with_dense_ones(kind, device):
+    """Both have the same memory between their passes."""
+    dense, wide = kind.make(numbers(1)), kind.make(numbers(2, (60, 96)))[:, :80]
+    plan = engine.plan(dense, PRODUCT, **TWO_PASSES)
+    streams = new_stream(kind), new_stream(kind)
+    host(plan(wide))
+    rest(handle(streams[0]), 50)
+    found = [(plan(dense, stream=streams[0]), plan(wide, stream=streams[1])) for _ in range(20)]
+    for one, other in found:
+        same_bits(one, wanted_of(numbers(1), PRODUCT, **TWO_PASSES))
+        same_bits(other, wanted_of(numbers(2, (60, 96))[:, :80].copy(), PRODUCT, **TWO_PASSES))
+
+
+@every_library
 def test_that_eight_threads_share_a_plan(kind, device):
     plan = engine.plan(kind.make(numbers(0)), PRODUCT, **TWO_PASSES)
     wanted = [wanted_of(numbers(seed), PRODUCT, **TWO_PASSES) for seed in range(8)]
