@@ -63,7 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
             "kind": options.device,
             "machine": describe(kind, 0, {})["device"],
             "date": f"{datetime.date.today()}",
-            "verdict": f"{verdict.splitlines()[0]}.",
             "cells": cells,
         }
         options.json.write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")
