@@ -1,4 +1,4 @@
-"""What the driver states of a GPU: apart from `device_info.py`, which programs without a GPU load too."""
+"""What a GPU has, as its driver states it, and in what units its multiprocessors hand that out."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ from engine.tasks.filtering.messages import FilterJob
 class LaunchRequest:
     """Describe: the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
 
-    It takes some ms and compiles nothing: registers are in the reply if they were found before.
+    It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
     """
 
     answers: ClassVar[str] = "engine.explain.answers"

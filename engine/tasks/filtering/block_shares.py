@@ -1,6 +1,7 @@
 """Halo and idle threads of the launches of a filter, from what its variant says of its tiles."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,8 @@ from engine.tasks.filtering.problem import Problem
 Tiles = Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]
 
 
+# Up to 10 ms where each warp has a tile of its own; a window asks again for each key that is pressed.
+@lru_cache(maxsize=64)
 def shares_of(
     tiles: Tiles, problem: Problem, block: Block, launches: tuple[Launch, ...]
 ) -> tuple[BlockShares, ...]:
