@@ -36,13 +36,18 @@ class NewestLaunch:
 
     def __init__(self) -> None:
         self._event: Event | None = None
-        self._stream = 0
 
     def wait(self, stream: int) -> None:
         """Have what is enqueued on a stream from now on wait for it."""
-        # On the same stream it does so anyway.
-        if self._event is not None and stream != self._stream and not is_captured(stream):
+        # Also on one of the same handle: a new stream may have that of one that is gone, and the default
+        # stream of each thread has the same.
+        if self._event is not None and not is_captured(stream):
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
+
+    def hold(self, stream: int) -> None:
+        """Have a stream that is never captured wait for it; whatever the driver answers, as finalizers do."""
+        if self._event is not None:
+            driver.cuStreamWaitEvent(stream, self._event.handle, 0)
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""
@@ -51,7 +56,6 @@ class NewestLaunch:
             return
         self._event = self._event or Event()
         self._event.record(stream)
-        self._stream = stream
 
 
 def is_captured(stream: int) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from engine.device.cuda_events import NewestLaunch
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
-from engine.device.device_memory import device_array, uploaded
+from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
 
@@ -41,6 +42,11 @@ class PreparedPasses:
         self._between: dict[Any, Any] | None = None
         self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
         self._launching = threading.RLock()
+        # Launches with values between passes, for pictures of any shape, share these.
+        self._done = NewestLaunch() if self._wanted or self._needs_scratch else None
+        if self._done is not None and (freeing := freeing_stream()) is not None:
+            # The last launches may still be under way when this is dropped.
+            weakref.finalize(self, self._done.hold, freeing).atexit = False
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""
@@ -53,7 +59,12 @@ class PreparedPasses:
                     self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **memory}, stream)
                     return
                 bound = self._bound[shapes] = _BoundPasses(self._steps, memory, view_of(image), view_of(out))
-            bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
+            handle = int(stream.handle) if stream else 0
+            if self._done is not None:
+                self._done.wait(handle)
+            bound.enqueue(address_of(image), address_of(out), handle)
+            if self._done is not None:
+                self._done.record(handle)
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""
@@ -89,11 +100,7 @@ class PreparedPasses:
 
 
 class _BoundPasses:
-    """The launches of all passes for a picture and a result of given shapes.
-
-    `memory` has the values between passes; where there are some, a launch waits for the one before, which may
-    be on another stream.
-    """
+    """The launches of all passes for a picture and a result of given shapes; `memory` is between them."""
 
     def __init__(
         self, steps: Sequence[_Step], memory: dict[Any, Any], image: DeviceView, out: DeviceView
@@ -110,16 +117,11 @@ class _BoundPasses:
                 if argument is Operand.IMAGE or argument is Operand.OUT
             ]
             self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
-        self._done = NewestLaunch() if memory else None
 
     def enqueue(self, image: int, out: int, stream: int) -> None:
         """Enqueue all passes for a picture and a result at these addresses."""
-        if self._done is not None:
-            self._done.wait(stream)
         for bound, changing in self._launches:
             bound.enqueue(stream, [(number, out if is_out else image) for number, is_out in changing])
-        if self._done is not None:
-            self._done.record(stream)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
