@@ -12,6 +12,7 @@ Every library filters the same arrays in turn, some calls in a row, and each cal
 is the median of a library's calls.
 """
 
+import datetime
 import json
 import statistics
 import sys
@@ -24,14 +25,17 @@ from typing import Any
 import numpy as np
 
 from bench.calls.choices import judged
+from bench.calls.tables import title_of
 from bench.options import parser_of
 from bench.peers.history import Ratios, append
+from bench.peers.machine import describe
 from bench.whole.session import about, line_of_ratios
 
 HISTORY = Path("bench/history-calls.jsonl")
 CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
 SIDES = (16, 64, 128, 256, 512, 1024, 2048, 4096)
 MASKS = (3, 5, 7, 9, 11, 13, 15)
+GPU_MASKS = (3, 5, 9, 15)
 QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
 SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
@@ -56,16 +60,26 @@ def main(arguments: list[str]) -> int:
         print(line_of(cells[-1]), flush=True)
     if options.history and options.device == "cpu":
         append(line_of_ratios(about("cpu"), ratios_of(cells)), HISTORY)
+    verdict = summary(cells, options.device)
     if options.json:
-        options.json.write_text(json.dumps(cells, indent=1, allow_nan=False), encoding="utf-8")
-    print(summary(cells, options.device))
+        kind = "cpu" if options.device == "cpu" else "gpu"
+        run = {
+            "kind": options.device,
+            "machine": describe(kind, 0, {})["device"],
+            "date": f"{datetime.date.today()}",
+            "verdict": f"{verdict.splitlines()[0]}.",
+            "cells": cells,
+        }
+        options.json.write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    print(verdict)
     return 0
 
 
 def cells_of(device: str, is_quick: bool) -> Iterable[dict[str, Any]]:
     """Yield side, mask side, sample type and channels of each cell."""
     kind = "cpu" if device == "cpu" else "gpu"
-    pairs = QUICK[kind] if is_quick else [(side, mask) for side in SIDES for mask in MASKS]
+    masks = MASKS if kind == "cpu" else GPU_MASKS
+    pairs = QUICK[kind] if is_quick else [(side, mask) for side in SIDES for mask in masks]
     for side, mask in pairs:
         for dtype in ("uint8", "float32"):
             for channels in (1, 3):
@@ -74,13 +88,13 @@ def cells_of(device: str, is_quick: bool) -> Iterable[dict[str, Any]]:
 
 def quick_ratios(keys: set[str]) -> Ratios:
     """Measure the quick cells of the CPU with these keys; return their ratios."""
-    cells = [cell for cell in cells_of("cpu", True) if key_of(cell) in keys]
+    cells = [cell for cell in cells_of("cpu", True) if title_of(cell) in keys]
     return ratios_of([cell | {"us": measured(*cell.values(), "cpu")} for cell in cells])
 
 
 def ratios_of(cells: list[dict[str, Any]]) -> Ratios:
     """Return how many times as long as ours OpenCV took in each cell."""
-    return {key_of(cell): {"opencv": round(cell["us"]["opencv"] / cell["us"]["ours"], 4)} for cell in cells}
+    return {title_of(cell): {"opencv": round(cell["us"]["opencv"] / cell["us"]["ours"], 4)} for cell in cells}
 
 
 def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> dict[str, float]:
@@ -112,13 +126,7 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
 def line_of(cell: dict[str, Any]) -> str:
     """Return a cell in words."""
     times = "  ".join(f"{name} {time:9,.1f}" for name, time in cell["us"].items())
-    return f"{key_of(cell):32}  {times}  us"
-
-
-def key_of(cell: dict[str, Any]) -> str:
-    """Return what a cell is called."""
-    size = f"{cell['side']} × {cell['side']}" + (" RGB" if cell["channels"] == 3 else "")
-    return f"{size} {cell['dtype']}, {cell['mask']} × {cell['mask']}"
+    return f"{title_of(cell):40} {times}  us"
 
 
 def summary(cells: list[dict[str, Any]], device: str) -> str:

@@ -14,6 +14,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
+from engine.results.html_table import html_table
+from engine.results.quantities import MISSING
 from engine.run.executor import outcomes_of
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
@@ -34,6 +36,15 @@ class AppliedBank:
 
     values: np.ndarray
     results: tuple[RunResult, ...]
+
+    def _repr_html_(self) -> str:
+        summaries = [one.summary for one in self.results]
+        columns = list(dict.fromkeys(name for summary in summaries for name in summary))
+        lines = (
+            (str(number), *(summary.get(name, MISSING) for name in columns))
+            for number, summary in enumerate(summaries, start=1)
+        )
+        return html_table(lines, header=("Mask", *columns))
 
 
 def apply_bank(

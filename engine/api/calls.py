@@ -12,6 +12,7 @@ from engine.errors import EngineError, VerificationFailed
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
+from engine.results.html_table import html_table
 from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
@@ -36,6 +37,14 @@ class Applied:
 
     values: np.ndarray
     result: "Measurement[Any]"
+
+    def _repr_html_(self) -> str:
+        return html_table([("Values", array_text(self.values)), *self.result.summary.items()])
+
+
+def array_text(array: np.ndarray) -> str:
+    """Return what an array is: float32, 512 × 512 × 3."""
+    return f"{array.dtype}, {' × '.join(map(str, array.shape))}"
 
 
 def check_choices(variant: str, device: str) -> None:

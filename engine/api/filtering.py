@@ -34,7 +34,8 @@ def correlate(
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
         1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
-        The alpha of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
+        Any byte order and layout; whatever NumPy or DLPack reads in the host's memory is an array. The alpha
+        of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
         `__cuda_array_interface__` or DLPack) is filtered where it lies.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".

@@ -1,14 +1,15 @@
 """The Python call: `engine.operate(picture, "median", size=5)`."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device
-from engine.api.calls import Call, check_block, check_choices, plan_for
+from engine.api.calls import Call, array_text, check_block, check_choices, plan_for
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
+from engine.results.html_table import html_table
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.resolve import ResolvedOperation
@@ -46,6 +47,14 @@ class Operated:
     counts: np.ndarray | None
     mark: Mark | None
     result: "Measurement[OperationProblem]"
+
+    def _repr_html_(self) -> str:
+        lines = [("Values", array_text(self.values))]
+        lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
+        if self.mark is not None:
+            row, column, height, width = astuple(self.mark)
+            lines.append(("Best match", f"row {row}, column {column}, {height} × {width}"))
+        return html_table([*lines, *self.result.summary.items()])
 
 
 def operate(

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from engine.results.html_table import html_table
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
@@ -109,6 +110,19 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
+
+    def _repr_html_(self) -> str:
+        sides, reason = " × ".join(map(str, self.shape)), self.reason
+        known = {
+            "Variant": self.variant,
+            "Block": str(self.block) if self._variant.uses_block else "",
+            "Device": self.device.title,
+            "Pictures": f"{self.dtype}, {sides}",
+            "Results": f"{self.result_dtype}, {sides}",
+            "Verification": "none: engine.apply verifies and times",
+            "Reason": "" if reason is None else reason.clauses,
+        }
+        return html_table((name, text) for name, text in known.items() if text)
 
     def __call__(self, image: Image, out: Any = None, *, stream: Any = None) -> Any:
         """Filter a picture of the plan's shape and type.
@@ -262,7 +276,7 @@ def plan(
     options = (border, cval, anchor, variant, block, device, flip, layout, result)
     library = library_of(image)
     if library is None:
-        array = as_array(image)
+        array = _as_picture(image)
         return Plan(request_of(mask, *options), array.shape, array.dtype)
     picture = _device_calls().given(library, image, None)
     options = _device_calls().options_on(picture, options)
@@ -277,12 +291,20 @@ def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: A
         picture = calls.given(library, image, stream)
         options = calls.options_on(picture, options)
         return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
-    array = as_array(image)
-    if array.ndim not in (2, 3):
-        as_samples(array)
+    array = _as_picture(image)
     return _plan_for(array, mask, options)(array, out, stream=stream)
 
 
+def _as_picture(image: Image) -> np.ndarray:
+    """Return a picture as an array; a `BadValue` says of a text or a single value that it is none."""
+    array = as_array(image)
+    if array.ndim not in (2, 3):
+        as_samples(array)
+    return array
+
+
+# Importing what is there already takes 2 us.
+@cache
 def _device_calls() -> ModuleType:
     # It needs the driver, which the CPU does without.
     from engine.api import device_calls
@@ -302,7 +324,7 @@ def _key_of(mask: MaskLike) -> tuple[Any, ...]:
     if not isinstance(mask, Mask):
         try:
             weights = np.array(mask) if isinstance(mask, list | tuple) else mask
-        except ValueError:
+        except (ValueError, TypeError, RuntimeError):
             weights = mask
         # Twice as fast as a Mask is made.
         if type(weights) is np.ndarray and weights.ndim == 2 and weights.dtype.kind in "biuf":

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.api.arguments import Image
+from engine.api.arguments import Image, as_array
 from engine.errors import BadValue
 from engine.image.picture import Picture
 from engine.tasks.pictures import MAX_CHANNELS
@@ -33,11 +33,9 @@ def refuse_part(image: Image, pictures: object) -> None:
     """Refuse an element of a batch that is not an array, or that is a row or a number of one picture."""
     if image is None or isinstance(image, str | Picture):
         return  # `Request` refuses these
-    try:
-        axes = np.ndim(image)
-    except ValueError:  # rows that differ in length: `Request` refuses them
-        return
-    if axes == 0 and np.asarray(image).dtype == object:
+    array = as_array(image)
+    axes = array.ndim
+    if axes == 0 and array.dtype == object:
         raise BadValue(in_words(image), "a picture is an array", "Leave out what is none.")
     if axes < 2:
         raise BadValue(

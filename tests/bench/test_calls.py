@@ -9,6 +9,7 @@ import pytest
 
 from bench import check
 from bench.calls import __main__ as calls
+from bench.calls.tables import title_of
 from bench.peers.history import append
 
 MACHINE = {"device": "a CPU, 2 cores", "threads": 2}
@@ -54,7 +55,7 @@ def test_that_cells_beyond_their_limits_are_listed():
     cells = [cell(ours=24.0, opencv=9.0, copy=1.0), cell(channels=3, ours=26.0, opencv=9.0, copy=1.0)]
     head, missed = calls.summary(cells, "cpu").splitlines()
     assert head == "1 of 2 cells within their limits"
-    assert missed.startswith("64 × 64 RGB uint8, 3 × 3")
+    assert missed.startswith("64 × 64 8-bit RGB, 3 × 3")
     assert missed.endswith("limit 25.0")
 
 
@@ -73,7 +74,7 @@ def test_that_quick_cells_have_both_types_with_one_and_three_channels(device, pa
 
 def test_that_every_cell_has_a_name_of_its_own():
     found = list(calls.cells_of("cpu", False))
-    assert len({calls.key_of(one) for one in found}) == len(found) == 4 * len(calls.SIDES) * len(calls.MASKS)
+    assert len({title_of(one) for one in found}) == len(found) == 4 * len(calls.SIDES) * len(calls.MASKS)
 
 
 def test_that_libraries_are_called_in_turn(library):
@@ -91,15 +92,15 @@ def test_that_a_run_on_the_cpu_is_recorded_by_its_ratios(library, monkeypatch, t
     monkeypatch.setattr(calls, "measured", lambda *given: {"ours": 10.0, "opencv": 25.0, "copy": 1.0})
     assert calls.main(["--quick", "--history", "--json", str(figures)]) == 0
     line = json.loads(history.read_text())
-    cells = json.loads(figures.read_text())
-    assert line["ratios"] == {calls.key_of(one): {"opencv": 2.5} for one in cells}
+    cells = json.loads(figures.read_text())["cells"]
+    assert line["ratios"] == {title_of(one): {"opencv": 2.5} for one in cells}
     assert line["device"] == MACHINE["device"]
 
 
 @pytest.fixture
 def recorded(monkeypatch, tmp_path):
     """Record a run in which OpenCV took twice as long as our call of 64 x 64."""
-    key = calls.key_of(cell())
+    key = title_of(cell())
     monkeypatch.setattr(calls, "HISTORY", tmp_path / "history.jsonl")
     append(MACHINE | {"date": "", "commit": "", "ratios": {key: {"opencv": 2.0}}}, calls.HISTORY)
     monkeypatch.setattr(check, "find_spec", lambda name: name)

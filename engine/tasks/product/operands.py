@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
+from engine.image.array_input import host_array
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.product.problem import MatrixProduct
 
@@ -19,7 +20,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
     Raises BadValue: not two axes, an empty axis, rows that differ in length, or not real numbers.
     """
     try:
-        array = np.asarray(values)
+        array = host_array(values)
     except ValueError as error:
         raise BadValue(
             f"matrix {name} is not an array", "its rows differ in length", "Make them equally long."
