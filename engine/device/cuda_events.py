@@ -32,7 +32,10 @@ class Event:
 
 
 class NewestLaunch:
-    """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream."""
+    """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream.
+
+    None of them may be captured: a replay is ordered by whoever replays it.
+    """
 
     def __init__(self) -> None:
         self._event: Event | None = None
@@ -41,19 +44,16 @@ class NewestLaunch:
         """Have what is enqueued on a stream from now on wait for it."""
         # Also on one of the same handle: a new stream may have that of one that is gone, and the default
         # stream of each thread has the same.
-        if self._event is not None and not is_captured(stream):
+        if self._event is not None:
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
 
     def hold(self, stream: int) -> None:
-        """Have a stream that is never captured wait for it; whatever the driver answers, as finalizers do."""
+        """Do the same in a finalizer, whatever the driver answers."""
         if self._event is not None:
             driver.cuStreamWaitEvent(stream, self._event.handle, 0)
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""
-        if is_captured(stream):
-            # A replay is ordered by whoever replays it.
-            return
         self._event = self._event or Event()
         self._event.record(stream)
 
@@ -65,9 +65,10 @@ def is_captured(stream: int) -> bool:
 
 def order_after(stream: int, other: int) -> None:
     """Have what is enqueued on a stream from now on wait for what is on another one now."""
-    newest = NewestLaunch()
-    newest.record(other)
-    newest.wait(stream)
+    if not is_captured(stream) and not is_captured(other):
+        newest = NewestLaunch()
+        newest.record(other)
+        newest.wait(stream)
 
 
 class Context:

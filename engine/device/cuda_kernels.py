@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from engine.device.constant_memory import with_constant
-from engine.device.cuda_events import NewestLaunch
+from engine.device.cuda_events import NewestLaunch, is_captured
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
@@ -60,11 +60,12 @@ class PreparedPasses:
                     return
                 bound = self._bound[shapes] = _BoundPasses(self._steps, memory, view_of(image), view_of(out))
             handle = int(stream.handle) if stream else 0
-            if self._done is not None:
-                self._done.wait(handle)
+            order = None if self._done is None or is_captured(handle) else self._done
+            if order is not None:
+                order.wait(handle)
             bound.enqueue(address_of(image), address_of(out), handle)
-            if self._done is not None:
-                self._done.record(handle)
+            if order is not None:
+                order.record(handle)
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""

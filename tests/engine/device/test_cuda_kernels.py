@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.device import cuda_events, cuda_kernels
-from engine.device.cuda_events import Handle, NewestLaunch
+from engine.device.cuda_events import Handle, order_after
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.device_view import DeviceView
 from engine.device.launches import Between, Launch, Operand, Pass
@@ -88,9 +88,20 @@ def test_that_nothing_is_waited_for_where_nothing_was_launched(asked):
 
 def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked):
     """A replay is ordered by whoever replays it."""
-    newest = NewestLaunch()
-    newest.record(1)
-    newest.wait(CAPTURED)
-    newest.record(CAPTURED)
-    newest.wait(2)
-    assert asked == [("record", 1), ("wait", 2)]
+    passes = prepared(Operand.SCRATCH)
+    for stream in (1, CAPTURED, 2):
+        launched(passes, 8, stream)
+    first, captured, *rest = asked[:2], asked[2], *asked[3:]
+    assert (first, captured) == ([("launch", 1), ("record", 1)], ("launch", CAPTURED))
+    assert rest == [("wait", 2), ("launch", 2), ("record", 2)]
+
+
+@pytest.mark.parametrize(("stream", "other"), [(CAPTURED, 1), (1, CAPTURED)])
+def test_that_streams_are_not_ordered_in_a_capture(asked, stream, other):
+    order_after(stream, other)
+    assert asked == []
+
+
+def test_that_a_stream_waits_for_what_is_on_another_now(asked):
+    order_after(1, 2)
+    assert asked == [("record", 2), ("wait", 1)]
