@@ -45,6 +45,8 @@ def kept_figures() -> list[DocumentFigure]:
         answers.library_figure(kept("peers-gpu"), "gaussian"),
         answers.library_figure(kept("peers-cpu")),
         answers.library_figure(kept("peers-cpu"), "gaussian"),
+        calls.figure(kept("calls-cpu")),
+        calls.figure(kept("calls-arrays")),
     ]
 
 

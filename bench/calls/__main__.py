@@ -41,7 +41,7 @@ SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure and print; return the exit status."""
     parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
@@ -67,7 +67,6 @@ def main(arguments: list[str]) -> int:
             "kind": options.device,
             "machine": describe(kind, 0, {})["device"],
             "date": f"{datetime.date.today()}",
-            "verdict": f"{verdict.splitlines()[0]}.",
             "cells": cells,
         }
         options.json.write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -154,4 +153,4 @@ def limit_us(cell: dict[str, Any], device: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

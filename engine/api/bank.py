@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_seconds
 from engine.api.calls import as_applied
+from engine.api.host_copy import host_copy
 from engine.api.request import MaskLike, Request
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
@@ -29,12 +31,12 @@ class AppliedBank:
 
     Parameters
     ----------
-    values : ndarray of shape (masks, H, W) or (masks, H, W, C), float32
+    values : array of shape (masks, H, W) or (masks, H, W, C), float32, of the picture's kind
     results : tuple of RunResult
         Per mask: variant, block, device, timing, verification.
     """
 
-    values: np.ndarray
+    values: Any
     results: tuple[RunResult, ...]
 
     def _repr_html_(self) -> str:
@@ -66,7 +68,8 @@ def apply_bank(
     Parameters
     ----------
     image, border, cval, anchor, variant, block, device, layout
-        As for `engine.correlate`; "auto" chooses a variant for each mask.
+        As for `engine.correlate`; "auto" chooses a variant for each mask. An array in a GPU's memory is
+        copied to the host once, for the oracle, and `values` are copied back to an array of its kind.
     masks : iterable of Mask, array of shape (rows, columns), or str
     flip : bool
         Convolution instead of correlation.
@@ -97,10 +100,11 @@ def apply_bank(
             "this call applies several masks",
             "Pass a list of masks, or call engine.apply with one.",
         )
-    array = as_array(image)
+    given = host_copy(image, device)
+    array = as_array(given.array)
     samples = as_samples(array)
     requests = [
-        Request(samples, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout)
+        Request(samples, mask, border, cval, anchor, variant, block, given.device, flip=flip, layout=layout)
         for mask in masks
     ]
     if not requests:
@@ -119,4 +123,5 @@ def apply_bank(
         except VerificationFailed as error:
             why = f"mask {number} of {len(jobs)}: {error.why}"
             raise VerificationFailed(error.what, why, error.remedy) from error
-    return AppliedBank(np.stack([one.values for one in applied]), tuple(one.result for one in applied))
+    values = given.back(np.stack([one.values for one in applied]))
+    return AppliedBank(values, tuple(one.result for one in applied))

@@ -30,12 +30,12 @@ class Applied:
 
     Parameters
     ----------
-    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
+    values : array of the picture's shape and kind, float32 or of the picture's type, as requested
     result : Measurement
         Variant, block, device, timing, verification.
     """
 
-    values: np.ndarray
+    values: Any
     result: "Measurement[Any]"
 
     def _repr_html_(self) -> str:
@@ -78,7 +78,8 @@ def computed(
     raises.
     """
     if own_process_needed(device):
-        return measured(job, device, shape, plan_for(0.0)).values
+        values: np.ndarray = measured(job, device, shape, plan_for(0.0)).values
+        return values
     return compute(job, backend(device.key), out).reshape(shape)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from engine.api.arguments import BlockLike, Image
 from engine.api.calls import Applied, plan_for
+from engine.api.host_copy import host_copy
 from engine.api.plan import filtered
 from engine.api.request import MaskLike, Request
 from engine.device.devices import devices as known_devices
@@ -46,7 +47,8 @@ def correlate(
         (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
         (rows // 2, columns // 2).
     variant : str
-        A key of `list_variants()`, or "auto".
+        A key of `list_variants()`, or "auto". One that takes finite samples alone (`low-rank-2`, `fft`) waits
+        for float32 in a GPU's memory, which are looked at on the host.
     block : (int, int), Block or str, optional
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional
@@ -62,7 +64,7 @@ def correlate(
         Where the result goes: C-contiguous, writeable, apart from the picture, where the picture is. None: a
         new array.
     stream : stream of CuPy, torch or Numba, or its handle, optional
-        For an array in a GPU's memory. None: its library's current stream.
+        For an array in a GPU's memory, which is ready there. None: its library's current stream.
 
     Returns
     -------
@@ -131,7 +133,9 @@ def apply(
     Parameters
     ----------
     image, mask, border, cval, anchor, variant, block, device, layout, result
-        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies.
+        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies. An array in
+        a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and `values` are
+        copied back to an array of its kind.
     flip : bool
         Convolution instead of correlation.
     budget_s : float
@@ -144,11 +148,13 @@ def apply(
     EngineError
         Anything else.
     """
+    given = host_copy(image, device)
     request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
-    )
+        given.array, mask, border, cval, anchor, variant, block, given.device,
+        flip=flip, layout=layout, result=result,
+    )  # fmt: skip
     applied = request.measure(plan_for(budget_s))
-    return Applied(applied.values.reshape(request.shape), applied.result)
+    return Applied(given.back(applied.values.reshape(request.shape)), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:

@@ -3,8 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
-from functools import cache, lru_cache
-from types import ModuleType
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from engine.api.arguments import BlockLike, Image, Options, as_array, as_block, as_number, other_shape
 from engine.api.call_device import ResolvedCall
 from engine.api.calls import check_block, check_choices, computed
+from engine.api.host_copy import device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of
@@ -30,8 +30,8 @@ from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
 if TYPE_CHECKING:
-    from engine.api.device_calls import DeviceCalls, Given
-    from engine.device.device_arrays import Found
+    from engine.api.device_calls import DeviceCalls
+    from engine.device.device_arrays import Found, Given
 
 MOST_PLANS = 64
 OnHost = Callable[[np.ndarray, np.ndarray], None]
@@ -67,9 +67,8 @@ class Plan:
             # Which prepares for itself.
             self._on_host = self._simulate
         else:
-            machine = backend(device.key)
-            machine.activate()
-            self._prepared = FILTERING.prepare(resolved.job())
+            with backend(device.key).selected():
+                self._prepared = FILTERING.prepare(resolved.job())
 
     def _host_call(self) -> OnHost:
         """Return what filters arrays of the host, for the first call with some."""
@@ -135,7 +134,7 @@ class Plan:
             Where the result goes: C-contiguous, writeable, in the same memory, apart from the picture. None:
             a new array of the picture's kind.
         stream : stream of CuPy, torch or Numba, or its handle, optional
-            For a picture in a GPU's memory. None: its library's current stream.
+            For a picture in a GPU's memory, which is ready there. None: its library's current stream.
 
         Raises
         ------
@@ -148,7 +147,7 @@ class Plan:
         if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
             library = library_of(image)
             if library is not None:
-                return self.filter_on_device(_device_calls().given(library, image, stream), out)
+                return self.filter_on_device(device_calls().given(library, image, stream), out)
             image = self._as_samples(image)
         elif not image.flags.aligned:
             image = self._as_samples(image)
@@ -171,13 +170,17 @@ class Plan:
 
     def filter_on_device(self, picture: "Given", out: Any) -> Any:
         """Filter a picture in the memory of the plan's GPU, as a call does."""
-        call = self._on_device
-        if call is None:
-            prepared = self._prepared
+        return self.device_calls_for(picture)(picture, out)
+
+    def device_calls_for(self, picture: "Given") -> "DeviceCalls":
+        """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
+        calls, prepared = self._on_device, self._prepared
+        if calls is None:
             if self._is_closed:
                 raise _freed()
-            self._on_device = call = _device_calls().DeviceCalls(self._resolved, prepared, self.shape)
-        return call(picture, out)
+            calls = device_calls().DeviceCalls(self._resolved, prepared, self.shape, picture)
+            self._on_device = calls
+        return calls
 
     def _as_samples(self, image: Image) -> np.ndarray:
         array = as_array(image)
@@ -215,7 +218,10 @@ class Plan:
             raise BadValue("This array out", why, "Pass an array of its own.")
 
     def close(self) -> None:
-        """Free what the plan holds; it cannot be called any more."""
+        """Free what the plan holds; it cannot be called any more.
+
+        What launches on a GPU may still use is freed with the next plan for an array there.
+        """
         self._is_closed = True
         self._on_host = self._on_device = self._prepared = None
 
@@ -252,7 +258,8 @@ def plan(
     Parameters
     ----------
     image : array or Picture
-        A picture of the shape and type to prepare for; its samples are not read.
+        A picture of the shape and type to prepare for; its samples are not read. With one in a GPU's memory
+        all is made ready there: calls may be captured in a graph of CuPy or torch, as long as the plan lives.
     mask, border, cval, anchor, variant, block, device, layout, result
         As for `engine.correlate`.
     flip : bool
@@ -278,16 +285,19 @@ def plan(
     if library is None:
         array = _as_picture(image)
         return Plan(request_of(mask, *options), array.shape, array.dtype)
-    picture = _device_calls().given(library, image, None)
-    options = _device_calls().options_on(picture, options)
-    return Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+    picture = device_calls().given(library, image)
+    options = device_calls().options_on(picture, options)
+    made = Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+    # Its first call may be captured.
+    made.device_calls_for(picture)
+    return made
 
 
 def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:
-        calls = _device_calls()
+        calls = device_calls()
         picture = calls.given(library, image, stream)
         options = calls.options_on(picture, options)
         return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
@@ -301,15 +311,6 @@ def _as_picture(image: Image) -> np.ndarray:
     if array.ndim not in (2, 3):
         as_samples(array)
     return array
-
-
-# Importing what is there already takes 2 us.
-@cache
-def _device_calls() -> ModuleType:
-    # It needs the driver, which the CPU does without.
-    from engine.api import device_calls
-
-    return device_calls
 
 
 def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> Plan:

@@ -1,18 +1,10 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
-
-
-class Handle(NamedTuple):
-    """A stream by its handle: another library's, or one that lasts as long as what holds it."""
-
-    handle: int
 
 
 class Event:
@@ -32,62 +24,42 @@ class Event:
 
 
 class NewestLaunch:
-    """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream.
-
-    None of them may be captured: a replay is ordered by whoever replays it.
-    """
+    """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream."""
 
     def __init__(self) -> None:
         self._event: Event | None = None
 
     def wait(self, stream: int) -> None:
         """Have what is enqueued on a stream from now on wait for it."""
-        # Also on one of the same handle: a new stream may have that of one that is gone, and the default
-        # stream of each thread has the same.
-        if self._event is not None:
+        # Also on a stream of the same handle: that may be a new one, made when the other was destroyed.
+        if self._event is not None and not is_captured(stream):
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
 
-    def hold(self, stream: int) -> None:
-        """Do the same in a finalizer, whatever the driver answers."""
-        if self._event is not None:
+    def hold(self, stream: Any) -> None:
+        """Do the same in a finalizer, for a stream that is never captured, whatever the driver answers."""
+        if self._event is not None and stream is not None:
             driver.cuStreamWaitEvent(stream, self._event.handle, 0)
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""
+        if is_captured(stream):
+            # A replay is ordered by whoever replays it.
+            return
         self._event = self._event or Event()
         self._event.record(stream)
 
 
 def is_captured(stream: int) -> bool:
-    """Return whether launches on a stream go into a graph."""
-    return bool(check(driver.cuStreamIsCapturing(stream)))
+    """Return whether launches on a stream go into a graph, or would spoil one that is being captured."""
+    status, *answer = driver.cuStreamIsCapturing(stream)
+    if status == driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+        # The default stream, while a stream that waits for it is captured.
+        return True
+    return bool(check((status, *answer)))
 
 
 def order_after(stream: int, other: int) -> None:
     """Have what is enqueued on a stream from now on wait for what is on another one now."""
-    if not is_captured(stream) and not is_captured(other):
-        newest = NewestLaunch()
-        newest.record(other)
-        newest.wait(stream)
-
-
-class Context:
-    """The context of the device that was selected when this was made."""
-
-    def __init__(self) -> None:
-        self._own = check(driver.cuCtxGetCurrent())
-        self._address = int(self._own)
-
-    @contextmanager
-    def current(self) -> Iterator[None]:
-        """Make it the calling thread's for the while."""
-        check(driver.cuCtxPushCurrent(self._own))
-        try:
-            yield
-        finally:
-            check(driver.cuCtxPopCurrent())
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it is the calling thread's already."""
-        return int(check(driver.cuCtxGetCurrent())) == self._address
+    newest = NewestLaunch()
+    newest.record(other)
+    newest.wait(stream)
