@@ -20,6 +20,7 @@ from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
@@ -107,6 +108,7 @@ class ExplorePage(RunsPage):
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
+        self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -263,7 +265,7 @@ class ExplorePage(RunsPage):
 
     def _add_tile(self, services: Services) -> None:
         """Put the panel Tile behind the mask; it is made when it is first looked at."""
-        self.tile = TileState(self.workspace, services.state, services.link)
+        self.tile = TileState(self.looked_at, services.link)
         self.tile_slot = Slot()
         mask = self.docks[0]
         self.tile_dock = self.add_dock("tile", "Tile", self.tile_slot, _AREA.LeftDockWidgetArea)

@@ -2,15 +2,14 @@
 
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
-from engine.errors import BadValue
-from engine.geometry.block import Block
+from gui.explore.looked_at.kernel_field import KernelField
 from gui.explore.tile.tile_colours import ColourBy, legend_of
 from gui.explore.tile.tile_grid import TileGrid
-from gui.explore.tile.tile_state import AS_CHOSEN, TileState
+from gui.explore.tile.tile_state import TileState
 from gui.explore.tile.tile_words import summary
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend
@@ -25,7 +24,6 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
 )
-from gui.widgets.refusal import Refusal
 
 _LARGEST = 2**31 - 1
 _COLOUR_NAMES = {
@@ -40,10 +38,6 @@ _COLOUR_TIP = (
 _KERNEL_TIP = (
     "The kernel that is chosen, or another one to look at: tiles are computed, so this needs no GPU."
 )
-_THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
-_NO_THREADS_TIP = (
-    "The block of the chosen kernel: change it in the panel Kernel. Some kernels choose their own."
-)
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
 _SENTENCE_LINES = 3
 
@@ -54,8 +48,7 @@ class TilePanel(QWidget):
     def __init__(self, tile: TileState) -> None:
         super().__init__()
         self._tile = tile
-        self.kernel = QComboBox()
-        self.threads = QLineEdit()
+        self.chosen = KernelField(tile.looked_at, "Kernel whose tile is shown", _KERNEL_TIP)
         self.title = ElidedLabel()
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
@@ -70,14 +63,11 @@ class TilePanel(QWidget):
         # They keep room for their lines, so that nothing jumps under the mouse.
         self.used, self.loaded = (ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES) for _ in range(2))
         self.summary = ElidedLabel(most=4, small=True)
-        self.refusal = Refusal()
+        self.refusal = self.chosen.refusal
         self.cut = quiet_label(small=True)
         self._build()
         tile.changed.connect(self._show)
         self.grid.current_changed.connect(self._show_current)
-        self.kernel.activated.connect(lambda at: tile.choose_kernel(self.kernel.itemData(at)))
-        self.threads.editingFinished.connect(self._choose_threads)
-        self.threads.textEdited.connect(lambda: self.refusal.say(""))
         self.passes.activated.connect(tile.choose_pass)
         self.colours.currentIndexChanged.connect(self._show_colours)
         for box in (self.across, self.down):
@@ -100,27 +90,12 @@ class TilePanel(QWidget):
     def _choose_block(self) -> None:
         self._tile.choose_block(self.across.value(), self.down.value())
 
-    def _choose_threads(self) -> None:
-        text = self.threads.text().strip()
-        if not self.threads.isModified() or not text:
-            return
-        self.threads.setModified(False)
-        try:
-            block = Block.parse(text)
-        except BadValue as error:
-            self.refusal.say(str(error))
-            return
-        self._tile.choose_threads(block)
-
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
-        self._show_kernels()
+        self.chosen.show_choice(plan.block if plan is not None else None)
         self._stack.say(self._tile.words if plan is None else "")
         self.grid.show_plan(plan)
         if found is None or plan is None:
-            if not self.threads.isEnabled():
-                # Not clear(), which counts as typing.
-                self.threads.setText("")
             return
         self.refusal.say("")
         across, down = found.grid
@@ -131,19 +106,7 @@ class TilePanel(QWidget):
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")
         self.title.setText(f"{found.variant}, {plan.block} threads")
-        if not self.threads.isModified():
-            self.threads.setText(f"{plan.block.x}x{plan.block.y}")
         self._show_colours()
-
-    def _show_kernels(self) -> None:
-        """List the kernels; the block is the panel Kernel's where the kernel is, or the kernel's own."""
-        entries = {AS_CHOSEN: "As chosen"} | {known.key: known.title for known in self._tile.kernels}
-        fill_box(self.kernel, entries, self._tile.kernel if self._tile.kernel in entries else AS_CHOSEN)
-        uses_block = any(known.key == self._tile.kernel and known.uses_block for known in self._tile.kernels)
-        self.kernel.setEnabled(self._tile.can_choose)
-        uses_block = uses_block and self._tile.can_choose
-        self.threads.setEnabled(uses_block)
-        self.threads.setToolTip(_THREADS_TIP if uses_block else _NO_THREADS_TIP)
 
     def _show_colours(self) -> None:
         by = ColourBy(self.colours.currentData())
@@ -172,11 +135,6 @@ class TilePanel(QWidget):
             label.setToolTip(text)
 
     def _build(self) -> None:
-        self.kernel.setAccessibleName("Kernel whose tile is shown")
-        self.kernel.setToolTip(_KERNEL_TIP)
-        self.threads.setAccessibleName("Block of threads, width × height")
-        self.threads.setFont(number_font())
-        self.threads.setFixedWidth(9 * GRID)
         self.grid.setToolTip(_GRID_TIP)
         for sentence in (self.used, self.loaded):
             sentence.setForegroundRole(QPalette.ColorRole.WindowText)
@@ -187,9 +145,8 @@ class TilePanel(QWidget):
         self.colours.setAccessibleName("Colours of the tile")
         self.colours.setToolTip(_COLOUR_TIP)
         fill_box(self.colours, _COLOUR_NAMES, ColourBy.ROLE)
-        for box in (self.kernel, self.passes, self.colours):
+        for box in (self.passes, self.colours):
             keep_narrow(box, 8)
-        self.refusal.setFont(small_font())
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
         coordinates = row(*sides, 1, spacing=HALF_GRID)
         buttons = self.zoom_out, self.zoom_in, self.zoom_fit
@@ -210,8 +167,7 @@ class TilePanel(QWidget):
                 margins=(GRID, 0, GRID, HALF_GRID),
             )
         )
-        chosen = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
-        head = column(chosen, self.refusal, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
+        head = column(self.chosen, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self._stack = Placeholder(cells)
         self._stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.setLayout(column(head, (self._stack, 1), spacing=0))

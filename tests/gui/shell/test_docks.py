@@ -88,7 +88,7 @@ def show_a_tile(window, layouts):
     page = window.page_of("explore")
     page.tile_dock.raise_()
     layouts.settle()
-    page.tile.choose_kernel("tiled")
+    page.looked_at.choose_kernel("tiled")
     layouts.settle()
     page.docks[0].raise_()
     layouts.settle()

@@ -281,10 +281,10 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     qtbot.waitUntil(lambda: page.tile_slot.is_filled)
     tile = page.tile_slot.layout().itemAt(0).widget()
     qtbot.waitUntil(lambda: tile.words.startswith("Tiles are drawn of convolutions only."))
-    assert not tile.kernel.isEnabled()
+    assert not tile.chosen.kernel.isEnabled()
     assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")
     choose(page, qtbot, "")
-    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of") and tile.kernel.isEnabled())
+    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of") and tile.chosen.kernel.isEnabled())
     assert page.blocks_panel.words == ""
 
 

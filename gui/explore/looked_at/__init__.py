@@ -1,0 +1,1 @@
+"""Which kernel with which block the panels Tile and Launch explain."""
