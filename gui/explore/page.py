@@ -20,6 +20,7 @@ from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.launch.launch_state import LaunchState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
@@ -35,6 +36,7 @@ from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
+from gui.page.dock import Dock
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
@@ -110,6 +112,7 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
+        self._add_launch(services, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -239,7 +242,7 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock
+        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -281,6 +284,25 @@ class ExplorePage(RunsPage):
             self.tile_slot.fill(made)
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
+
+    def _add_launch(self, services: Services, beside: Dock) -> None:
+        """Put the panel Launch behind the results; it is made when it is first looked at."""
+        self.launch = LaunchState(self.looked_at, services.state, services.link)
+        self.launch_slot = Slot()
+        self.launch_dock = self.add_dock("launch", "Launch", self.launch_slot, _AREA.BottomDockWidgetArea)
+        self.share_place(self.blocks_dock, self.launch_dock)
+        beside.raise_()
+        self.launch_dock.visibilityChanged.connect(self._watch_launch)
+
+    def _watch_launch(self, is_visible: bool) -> None:
+        if is_visible and not self.launch_slot.is_filled:
+            # pyqtgraph, as for the other plots.
+            from gui.explore.launch.launch_panel import LaunchPanel
+
+            made = LaunchPanel(self.launch)
+            self.launch_slot.fill(made)
+            insert_into_tab_order(self.blocks_slot, made)
+        self.launch.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace

@@ -284,7 +284,9 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     assert not tile.chosen.kernel.isEnabled()
     assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")
     choose(page, qtbot, "")
-    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of") and tile.chosen.kernel.isEnabled())
+    qtbot.waitUntil(
+        lambda: not tile.words.startswith("Tiles are drawn of") and tile.chosen.kernel.isEnabled()
+    )
     assert page.blocks_panel.words == ""
 
 

@@ -1,0 +1,170 @@
+"""The launches of the kernel that is looked at: asks the engine when the job changes while somebody looks.
+
+The first answer is there at once, without registers. They follow from a second question, for which the kernel
+is compiled: it is asked once nothing has changed for a moment, one at a time, and never during a run.
+"""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.errors import EngineError
+from engine.explain.architectures import DEFAULT, Architecture
+from engine.explain.curves import Curves
+from engine.explain.launch import ExplainedLaunch
+from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
+from engine.host.verbs import Describe
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.looked_at.looked_at import LookedAt
+
+SETTLED_MS = 250
+"""A kernel takes up to 0.5 s to compile, and the next preview waits for it: not at each step of an edit."""
+_NO_FILTER = (
+    "Launches are explained of convolutions only.\n"
+    "Choose Convolution under Operation to see what a block takes of a GPU."
+)
+_NO_PICTURE = "Open a picture: what the chosen kernel takes of a GPU appears here, before it runs."
+_NO_ENGINE = "The launch appears once the engine is up."
+_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
+_ASKING = "Finding out what the kernel takes of a GPU."
+_OTHERS = "\n\nThe launch of a CUDA kernel can be chosen above, also without a GPU."
+
+
+class LaunchState(QObject):
+    """What the launches take of a GPU, or the reason why there are none."""
+
+    changed = Signal()
+
+    def __init__(self, looked_at: LookedAt, state: EngineState, link: EngineLink) -> None:
+        super().__init__()
+        self.looked_at = looked_at
+        self._state = state
+        self._launches, self._compiled = Newest(link), Newest(link)
+        self.advice: LaunchAdvice | None = None
+        self._chosen_gpu: Architecture | None = None
+        self._pass = 0
+        self._why_not = _NO_PICTURE
+        self._not_compiled = ""
+        self._wanted: Describe[CompiledLaunchRequest] | None = None
+        self._is_watched = False
+        # Edits that arrive together make one question.
+        self._timer = QTimer(self, singleShot=True, interval=0)
+        self._timer.timeout.connect(self._ask)
+        self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
+        self._settled_timer.timeout.connect(self._compile)
+        looked_at.changed.connect(self._refresh)
+        state.running_changed.connect(self._compile)
+
+    def watch(self, is_watched: bool) -> None:
+        """Follow the job from now on, or let it be: nobody looks."""
+        self._is_watched = is_watched
+        self._refresh()
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether a GPU is here."""
+        return any(device.is_usable_gpu for device in self._state.devices)
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """The architecture that is explained; None for that of the GPU that is here."""
+        return self._chosen_gpu or (None if self.has_gpu else DEFAULT)
+
+    @property
+    def launch(self) -> ExplainedLaunch | None:
+        """The launch that is shown; None with `words`."""
+        return self.advice.launches[self.pass_number] if self.advice and self.advice.launches else None
+
+    @property
+    def curves(self) -> Curves | None:
+        """The curves of the launch that is shown."""
+        return self.advice.curves[self.pass_number] if self.advice and self.advice.launches else None
+
+    @property
+    def pass_number(self) -> int:
+        """Which of the kernel's launches is shown."""
+        return min(self._pass, len(self.advice.launches) - 1) if self.advice else 0
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether registers are on their way."""
+        return self._wanted is not None
+
+    @property
+    def words(self) -> str:
+        """Why there is no launch."""
+        reason = self.advice.reason if self.advice and not self.advice.launches else ""
+        more = "" if self.looked_at.kernel or not reason else _OTHERS
+        return self._why_not or f"{reason}{more}"
+
+    @property
+    def note(self) -> str:
+        """Why registers are not known, and will not be; empty otherwise."""
+        return self._not_compiled or (self.advice.reason if self.advice and self.advice.launches else "")
+
+    def choose_gpu(self, architecture: Architecture | None) -> None:
+        """Explain the launch on another GPU; None for the one that is here."""
+        self._chosen_gpu = architecture
+        self._refresh()
+
+    def choose_pass(self, number: int) -> None:
+        """Show another launch of the kernel."""
+        if number != self._pass and number >= 0:
+            self._pass = number
+            self.changed.emit()
+
+    def _refresh(self) -> None:
+        if self._is_watched:
+            self._timer.start()
+
+    def _ask(self) -> None:
+        self._wanted = None
+        job = self.looked_at.job
+        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE, _NO_CHOICE)
+        if job is None or why_not:
+            self._launches.forget()
+            self._show(None, why_not)
+            return
+        compiled = Describe(CompiledLaunchRequest(job, self.architecture))
+        self._launches.ask(
+            Describe(LaunchRequest(job, self.architecture)), partial(self._described, compiled), self._failed
+        )
+        if self.launch is None:
+            # Why there was no launch may no longer hold.
+            self._show(None, _ASKING)
+
+    def _described(self, compiled: Describe[CompiledLaunchRequest], advice: LaunchAdvice) -> None:
+        if not advice.is_complete:
+            self._wanted = compiled
+            self._settled_timer.start()
+        self._show(advice, "")
+
+    def _compile(self) -> None:
+        """Ask for registers, unless something runs, still changes, or is being compiled."""
+        is_busy = self._state.running or self._settled_timer.isActive() or self._compiled.in_flight
+        if self._wanted is None or not self._is_watched or is_busy:
+            return
+        asked = self._wanted
+        self._compiled.ask(asked, partial(self._replied, asked), partial(self._not_replied, asked))
+
+    def _replied(self, asked: Describe[CompiledLaunchRequest], advice: LaunchAdvice) -> None:
+        if asked is self._wanted:
+            self._wanted = None
+            self._show(advice, "")
+        self._compile()
+
+    def _not_replied(self, asked: Describe[CompiledLaunchRequest], error: EngineError) -> None:
+        if asked is self._wanted:
+            self._wanted = None
+            # A lost host's successor is asked again once it is ready.
+            self._show(self.advice, "", "" if needs_no_message(error) else str(error))
+        self._compile()
+
+    def _failed(self, error: EngineError) -> None:
+        self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))
+
+    def _show(self, advice: LaunchAdvice | None, why_not: str, not_compiled: str = "") -> None:
+        self.advice, self._why_not, self._not_compiled = advice, why_not, not_compiled
+        self.changed.emit()
