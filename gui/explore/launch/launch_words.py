@@ -5,10 +5,17 @@ from typing import NamedTuple
 
 from engine.explain.curves import CurvePoint, Curves
 from engine.explain.launch import ExplainedLaunch
-from engine.results.quantities import MISSING, count_text, percent_text, rate_text
+from engine.results.quantities import MISSING, percent_text, rate_text
 
 _KIB = 1024
-_LIMITS = {"threads": "the room for threads", "blocks": "the most blocks that fit"}
+# How a sentence begins; with others, the first of them.
+_LIMITS = {
+    "threads": "The room for threads limits",
+    "blocks": "The most blocks that fit limit",
+    "registers": "Registers limit",
+    "shared memory": "Shared memory limits",
+    "barriers": "Barriers limit",
+}
 
 
 class Number(NamedTuple):
@@ -22,12 +29,11 @@ class Number(NamedTuple):
 def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, ...]:
     """Return what is worth knowing of a launch, in the order of reading."""
     facts, found = launch.facts, launch.occupancy
-    unknown = "compiling …" if is_compiling else "not known"
     across, down, deep = facts.grid
-    sides = f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
+    grid = f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
+    room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
     return (
-        Number("Blocks", count_text(facts.blocks), f"The grid: {sides} blocks."),
         Number(
             "Threads per block",
             f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
@@ -35,49 +41,40 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
         ),
         Number(
             "Registers per thread",
-            unknown if facts.registers is None else str(facts.registers),
-            "That the compiled kernel takes for this architecture.",
+            _registers(launch, is_compiling=is_compiling),
+            "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
+            "thread's own arrays, lie in its local memory, which is global memory.",
         ),
         Number(
             "Shared memory",
-            MISSING if facts.shared_bytes is None else f"{facts.shared_bytes:,} B",
-            "That each block takes, bytes.",
-        ),
-        Number(
-            "Local memory",
-            unknown if facts.local_bytes is None else f"{facts.local_bytes:,} B",
-            "Bytes of each thread that lie in global memory: registers that had no room, and its own arrays.",
+            MISSING if facts.shared_bytes is None else _bytes(facts.shared_bytes),
+            f"Of each block. The kernel declares {_bytes(launch.constant_bytes)} of constant memory besides.",
         ),
         Number(
             "Resident blocks",
-            str(found.blocks),
-            "Blocks that a multiprocessor holds at once: "
-            + ", ".join(f"{limit.what} allow {limit.blocks}" for limit in found.limits).replace(
-                "shared memory allow ", "shared memory allows "
-            )
-            + ".",
+            f"{found.blocks}, limited by {found.limited_by}",
+            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
         ),
-        Number("Limited by", found.limited_by, "What allows no further block on a multiprocessor."),
         Number(
             "Occupancy",
-            f"{'' if launch.is_compiled else 'at most '}{percent_text(found.share)}",
-            f"{found.warps} of {found.most_warps} warps are resident. More of them hide more latency; "
-            "a kernel need not be faster with more.",
+            f"{_at_most(launch)}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps",
+            "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
+            "but a kernel with more need not be faster.",
         ),
         Number(
             "Waves",
-            MISSING if facts.waves is None else rate_text(facts.waves),
-            "How often all multiprocessors are filled until every block has run.",
-        ),
-        Number(
-            "Last wave",
-            MISSING if facts.last_wave is None else f"{percent_text(facts.last_wave)} full",
-            "Multiprocessors stand idle while a last wave runs that is not full.",
+            MISSING
+            if facts.waves is None or facts.last_wave is None
+            else f"{rate_text(facts.waves)}, the last {percent_text(facts.last_wave)} full",
+            f"How often the GPU is filled until all {facts.blocks:,} blocks of the grid ({grid}) have run. "
+            "While a last wave runs that is not full, multiprocessors stand idle.",
         ),
         Number(
             "Halo redundancy",
-            MISSING if facts.halo_redundancy is None else f"{rate_text(facts.halo_redundancy)} cells",
-            "Cells of the input tile per result of the block: 1 would be without a halo.",
+            MISSING
+            if facts.halo_redundancy is None
+            else f"{rate_text(facts.halo_redundancy)} cells per result",
+            "Cells of the input tile per result of its block: 1 would be without a halo.",
         ),
         Number(
             "Idle threads",
@@ -92,22 +89,15 @@ def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
     found = launch.occupancy
     if found.refusal:
         return f"No block can be launched: {found.refusal}."
-    at_most = "" if launch.is_compiled else "at most "
-    if not found.blocks:
-        said = f"Not one block fits on a multiprocessor, because of {_limiters(found.limited_by)}."
-    elif found.share >= 1:
-        full = f"all {found.most_warps} warps that a multiprocessor has room for are resident."
-        return f"Occupancy is {at_most}{percent_text(1.0)}: {full}"
-    else:
-        said = (
-            f"Occupancy is {at_most}{percent_text(found.share)}, limited by {_limiters(found.limited_by)}: "
-            f"{_several(found.blocks, 'block')} of {_several(found.block_warps, 'warp')}, "
-            f"{found.warps} of {found.most_warps} warps."
-        )
+    share = f"{_at_most(launch)}{percent_text(found.share)}"
+    if found.share >= 1:
+        return f"The occupancy is {share}: nothing keeps warps from a multiprocessor."
+    limit = _limit(found.limited_by)
+    said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
     ways = list(_ways(launch, drawn))
     if not ways:
-        return f"{said} No change of threads, registers or shared memory alone would raise it."
-    return f"{said} It would be {', or '.join(ways)}."
+        return f"{said}. No change of threads, registers or shared memory alone would raise it."
+    return f"{said}. It would be {', or '.join(ways)}."
 
 
 def _ways(launch: ExplainedLaunch, drawn: Curves) -> Iterator[str]:
@@ -132,8 +122,25 @@ def _nearest_better(
     return min(better, key=lambda point: abs(point.at - now), default=None)
 
 
-def _limiters(limited_by: str) -> str:
-    return " and ".join(_LIMITS.get(what, what) for what in limited_by.split(", "))
+def _limit(limited_by: str) -> str:
+    """Return the beginning of a sentence: Registers limit, Registers and blocks limit."""
+    first, *others = limited_by.split(", ")
+    return " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
+
+
+def _at_most(launch: ExplainedLaunch) -> str:
+    return "" if launch.is_compiled else "at most "
+
+
+def _registers(launch: ExplainedLaunch, *, is_compiling: bool) -> str:
+    if launch.facts.registers is None:
+        return "compiling …" if is_compiling else "not known"
+    local = launch.facts.local_bytes
+    return f"{launch.facts.registers}" + (f", {_bytes(local)} of local memory" if local else "")
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
 def _several(count: int, what: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.curves import CurvePoint
@@ -15,10 +15,14 @@ from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column
 
 _DOT_SIZE, _MARK_SIZE = 4, 11
-# A mark at the top is whole.
-_HIGHEST = 112
-_QUARTERS = [(0, "0"), (50, "50 %"), (100, "100 %")]
-_ROOM = 0.04
+# Marks are whole at both ends.
+_LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06
+# Half of the longest word of a tick.
+_WORD_ROOM = 3 * GRID
+_HALVES = [(0, "0"), (50, "50 %"), (100, "100 %")]
+
+
+_NARROW = 26 * GRID
 
 
 class OccupancyPlot(QWidget):
@@ -32,12 +36,13 @@ class OccupancyPlot(QWidget):
         self._title, self._at_text, self._ticks = title, at_text, ticks
         self._curve: Sequence[CurvePoint] = ()
         self._now: tuple[int, float] | None = None
-        self.plot = pg.PlotWidget()
+        self.plot = pg.PlotWidget(axisItems={"bottom": _Bottom("bottom")})
         self.empty_text = text_over(self.plot)
         make_still(self.plot)
         self.setAccessibleName(f"Occupancy over {title}")
         self.setLayout(column(self.plot))
         theme_notifier().changed.connect(self._draw)
+        self.plot.getViewBox().sigResized.connect(self._place_words)
 
     def show_curve(self, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str) -> None:
         """Draw a curve, and where the launch stands on it; `empty` is said where there is no curve."""
@@ -85,10 +90,18 @@ class OccupancyPlot(QWidget):
         first, last = min(0, *xs), max(*xs, now[0] if now else 0)
         room = _ROOM * (last - first)
         self.plot.setXRange(first - room, last + room, padding=0)
-        self.plot.setYRange(0, _HIGHEST, padding=0)
-        left.setTicks([_QUARTERS])
-        bottom.setTicks([self._ticks])
-        bottom.setLabel(f"{self._title}, now {self._at_text(now[0])}" if now else self._title)
+        self.plot.setYRange(_LOWEST, _HIGHEST, padding=0)
+        left.setTicks([_HALVES])
+        self._place_words()
+
+    def _place_words(self) -> None:
+        """Write along the axis what there is room for."""
+        is_narrow = self.width() < _NARROW
+        now = f"now {self._at_text(self._now[0])}" if self._now else ""
+        bottom = self.plot.getAxis("bottom")
+        bottom.setTicks([self._ticks[:: 2 if is_narrow else 1]])
+        # What is along the axis is also in the list where the curve was chosen.
+        bottom.setLabel(now if is_narrow else ", ".join(filter(None, (self._title, now))))
 
     def _add_marks(self, spots: Sequence[dict[str, object]]) -> None:
         self.plot.addItem(
@@ -99,3 +112,10 @@ class OccupancyPlot(QWidget):
 
     def _tip(self, at: int, share: float) -> str:
         return f"{self._at_text(at)}: {percent_text(share)}"
+
+
+class _Bottom(pg.AxisItem):
+    def boundingRect(self) -> QRectF:
+        # Otherwise the last tick has no word where half of it would lie outside.
+        rect: QRectF = super().boundingRect()
+        return rect.adjusted(-_WORD_ROOM, 0, _WORD_ROOM, 0)

@@ -6,7 +6,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from gui.explore.looked_at.looked_at import AS_CHOSEN, LookedAt
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.widgets.panel_parts import column, fill_box, keep_narrow, row
+from gui.widgets.panel_parts import Part, column, fill_box, keep_narrow, row
 from gui.widgets.refusal import Refusal
 
 _THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
@@ -21,7 +21,7 @@ class KernelField(QWidget):
     `name` is for screen readers, `tip` for everybody; `beside` stands in the same line.
     """
 
-    def __init__(self, looked_at: LookedAt, name: str, tip: str, *beside: QWidget) -> None:
+    def __init__(self, looked_at: LookedAt, name: str, tip: str, *beside: Part) -> None:
         super().__init__()
         self._looked_at = looked_at
         self.kernel = QComboBox()
