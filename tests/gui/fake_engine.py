@@ -18,6 +18,7 @@ import numpy as np
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
@@ -34,6 +35,7 @@ from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
+from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
     CPU_DEVICE,
     MISSING_CUDA_DEVICE,
@@ -221,6 +223,8 @@ class FakeEngineClient:
             (Preview, FilterJob): lambda one: self._filtered(one.job, None),
             (Run, FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
+            (Describe, LaunchRequest): lambda one: made_advice(one.job),
+            (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Check, OperationJob): _checked_operation,
             (Preview, OperationJob): self._operated,
             (Run, OperationJob): self._operated,

@@ -22,7 +22,7 @@ _GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its l
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
 _PASS_TIP = "Which of the kernel's launches is shown."
 _HERE = "This GPU"
-# With less width, the numbers stand above the curves.
+# With less width, what is side by side stands below one another.
 _BESIDE_FROM = 54 * GRID
 
 
@@ -33,8 +33,7 @@ class LaunchPanel(QWidget):
         super().__init__()
         self._launch = launch
         self.gpu, self.passes, self.axis = QComboBox(), QComboBox(), QComboBox()
-        beside = (self.gpu, 1), self.axis
-        self.chosen = KernelField(launch.looked_at, "Kernel whose launch is shown", _KERNEL_TIP, *beside)
+        self.chosen = KernelField(launch.looked_at, "Kernel whose launch is shown", _KERNEL_TIP)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers, self.curves = NumberGrid(), CurvesRow()
@@ -85,7 +84,8 @@ class LaunchPanel(QWidget):
         super().resizeEvent(event)
         directions = QBoxLayout.Direction
         is_wide = self.width() >= _BESIDE_FROM
-        self._body.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        for layout in (self._head, self._body):
+            layout.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
 
     def _build(self) -> None:
         for box, name, tip, characters in (
@@ -104,5 +104,7 @@ class LaunchPanel(QWidget):
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
         self._stack = Placeholder(shown)
+        look = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
+        self._head = row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.chosen, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=margins))

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from engine.explain.curves import CurvePoint
 from engine.results.quantities import percent_text
 from gui.plots.log_axis import colour_plot, make_still, text_over
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column
@@ -39,6 +39,7 @@ class OccupancyPlot(QWidget):
         self.plot = pg.PlotWidget(axisItems={"bottom": _Bottom("bottom")})
         self.empty_text = text_over(self.plot)
         make_still(self.plot)
+        self.plot.getPlotItem().layout.setContentsMargins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setAccessibleName(f"Occupancy over {title}")
         self.setLayout(column(self.plot))
         theme_notifier().changed.connect(self._draw)

@@ -6,7 +6,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from gui.explore.looked_at.looked_at import AS_CHOSEN, LookedAt
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.widgets.panel_parts import Part, column, fill_box, keep_narrow, row
+from gui.widgets.panel_parts import column, fill_box, keep_narrow, row
 from gui.widgets.refusal import Refusal
 
 _THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
@@ -18,10 +18,10 @@ _NO_THREADS_TIP = (
 class KernelField(QWidget):
     """Shows and changes what is looked at; what is refused says why below it.
 
-    `name` is for screen readers, `tip` for everybody; `beside` stands in the same line.
+    `name` is for screen readers, `tip` for everybody.
     """
 
-    def __init__(self, looked_at: LookedAt, name: str, tip: str, *beside: Part) -> None:
+    def __init__(self, looked_at: LookedAt, name: str, tip: str) -> None:
         super().__init__()
         self._looked_at = looked_at
         self.kernel = QComboBox()
@@ -34,7 +34,7 @@ class KernelField(QWidget):
         self.threads.setFixedWidth(9 * GRID)
         self.refusal.setFont(small_font())
         keep_narrow(self.kernel, 8)
-        line = row((self.kernel, 1), self.threads, *beside, spacing=HALF_GRID)
+        line = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, spacing=HALF_GRID))
         self.kernel.activated.connect(lambda at: looked_at.choose_kernel(self.kernel.itemData(at)))
         self.threads.editingFinished.connect(self._choose_threads)

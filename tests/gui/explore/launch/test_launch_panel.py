@@ -1,0 +1,261 @@
+"""The panel Launch: live while the block is edited, for absent GPUs, in words where there is none."""
+
+import pytest
+
+from engine.errors import BadValue
+from engine.explain.architectures import Architecture
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
+from engine.geometry.block import Block
+from engine.host.messages import Ready
+from engine.host.verbs import Describe
+from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
+from gui.explore.launch import launch_state
+from gui.explore.launch.launch_panel import LaunchPanel
+from gui.explore.launch.launch_state import LaunchState
+from gui.explore.looked_at.looked_at import LookedAt
+from gui.style.theme import apply_theme
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
+
+AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
+
+
+@pytest.fixture(autouse=True)
+def _settled_at_once(monkeypatch):
+    monkeypatch.setattr(launch_state, "SETTLED_MS", 0)
+
+
+@pytest.fixture
+def make_panel(qtbot):
+    """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
+
+    def make(bench):
+        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
+        bench.change(variant="tiled", block=Block(32, 8))
+        state = LaunchState(LookedAt(bench.workspace, bench.state), bench.state, bench.link)
+        panel = LaunchPanel(state)
+        panel.state = state
+        qtbot.addWidget(panel)
+        panel.resize(700, 220)
+        panel.show()
+        state.watch(True)
+        bench.settle()
+        return panel
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel on a bench whose engine answers at once."""
+    return make_panel(bench)
+
+
+def asked(bench, kind):
+    return [one.job for one in bench.fake.seen if is_kind(one, kind)]
+
+
+def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
+    assert panel.numbers.shown == {
+        "Threads per block": "256, 8 warps",
+        "Registers per thread": "60",
+        "Shared memory": "1,728 bytes",
+        "Resident blocks": "4, limited by registers",
+        "Occupancy": "50.0 %, 32 of 64 warps",
+        "Waves": "0.05682, the last 5.68 % full",
+        "Halo redundancy": "1.688 cells per result",
+        "Idle threads": "32.5 %",
+    }
+    assert panel.sentence.text() == (
+        "Registers limit the occupancy to 50.0 %. It would be 62.5 % with 48 registers per thread."
+    )
+
+
+def test_that_a_launch_follows_the_block_while_it_is_edited(bench, panel):
+    bench.change(block=Block(16, 4))
+    assert panel.numbers.shown["Threads per block"] == "64, 2 warps"
+    assert panel.chosen.threads.text() == "16x4"
+
+
+def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
+    panel.state.watch(False)
+    before = len(asked(bench, AT_ONCE))
+    bench.change(block=Block(8, 8))
+    assert len(asked(bench, AT_ONCE)) == before
+
+
+def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    assert panel.words == "Finding out what the kernel takes of a GPU."
+    slow_bench.answer_all(AT_ONCE)
+    assert panel.numbers.shown["Registers per thread"] == "compiling …"
+    assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
+    slow_bench.answer_all(COMPILED)
+    assert panel.numbers.shown["Registers per thread"] == "60"
+
+
+def test_that_an_answer_to_an_earlier_question_is_left_out(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.change(block=Block(4, 4))
+    first, second = slow_bench.fake.waiting(AT_ONCE)
+    slow_bench.answer(second)
+    slow_bench.answer(first)
+    assert panel.numbers.shown["Threads per block"] == "16, 1 warp"
+
+
+def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(AT_ONCE)
+    (first,) = slow_bench.fake.waiting(COMPILED)
+    slow_bench.change(block=Block(4, 4))
+    slow_bench.answer_all(AT_ONCE)
+    slow_bench.answer(first)
+    assert panel.numbers.shown["Registers per thread"] == "compiling …"
+
+
+def test_that_one_kernel_is_compiled_at_a_time(slow_bench, make_panel):
+    make_panel(slow_bench)
+    for width in (4, 8, 16):
+        slow_bench.answer_all(AT_ONCE)
+        slow_bench.change(block=Block(width, 4))
+    slow_bench.answer_all(AT_ONCE)
+    assert len(slow_bench.fake.waiting(COMPILED)) == 1
+    slow_bench.answer(COMPILED)
+    (last,) = slow_bench.fake.waiting(COMPILED)
+    assert last.request.job.job.block == Block(16, 4)
+
+
+def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
+    make_panel(slow_bench)
+    slow_bench.state.set_running(True)
+    slow_bench.answer_all(AT_ONCE)
+    assert not slow_bench.fake.waiting(COMPILED)
+    slow_bench.state.set_running(False)
+    assert len(slow_bench.fake.waiting(COMPILED)) == 1
+
+
+def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(AT_ONCE)
+    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
+    assert "it is refused here" in panel.note.text()
+    assert panel.numbers.shown["Registers per thread"] == "not known"
+
+
+def test_that_a_launch_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.lose()
+    assert panel.words == "The launch appears once the engine is up."
+    slow_bench.become_ready()
+    slow_bench.answer_all(AT_ONCE)
+    assert panel.words == ""
+
+
+def test_that_without_a_gpu_an_architecture_is_chosen_from_the_list(bench, panel):
+    titles = [panel.gpu.itemText(at) for at in range(panel.gpu.count())]
+    assert (titles[0], titles[-1]) == ("sm_75 (Tesla T4)", "sm_121 (DGX Spark)")
+    assert panel.gpu.currentText() == "sm_90 (H100 and H200 SXM)"
+    panel.gpu.setCurrentIndex(0)
+    panel.gpu.activated.emit(0)
+    bench.settle()
+    assert asked(bench, AT_ONCE)[-1].architecture == Architecture(7, 5)
+    assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
+
+
+def test_that_a_gpu_that_is_here_is_the_first_choice(bench, panel):
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE)))
+    bench.settle()
+    assert panel.gpu.currentText() == "This GPU"
+    assert asked(bench, AT_ONCE)[-1].architecture is None
+
+
+def test_that_each_pass_has_its_launch(bench, panel):
+    assert panel.passes.isHidden()
+    bench.change(variant="separable-l1")
+    assert [panel.passes.itemText(at) for at in range(panel.passes.count())] == ["Pass 1", "Pass 2"]
+    before = panel.numbers.shown
+    panel.passes.setCurrentIndex(1)
+    panel.passes.activated.emit(1)
+    assert panel.numbers.shown != before
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"variant": "cpu-serial"}, "CPU, one thread runs on the CPU, which has no launches."),
+        ({"variant": "fft", "block": None}, "Fourier transform (cuFFT) has no kernels of ours."),
+        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
+        ({"block": Block(64, 64)}, "the limit is 1,024 threads per block"),
+    ],
+)
+def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
+    bench.change(**fields)
+    assert words in panel.words
+
+
+def test_that_operations_other_than_convolution_are_said_to_have_no_launch(bench, panel):
+    bench.workspace.choose("median")
+    bench.settle()
+    assert panel.words.startswith("Launches are explained of convolutions only.")
+    assert not panel.chosen.kernel.isEnabled()
+
+
+def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch(bench, panel):
+    bench.change(variant="cpu-serial", block=None)
+    panel.chosen.kernel.setCurrentIndex(panel.chosen.kernel.findData("cached"))
+    panel.chosen.kernel.activated.emit(panel.chosen.kernel.currentIndex())
+    bench.settle()
+    assert panel.words == ""
+    job = asked(bench, AT_ONCE)[-1].job
+    assert isinstance(job, FilterJob)
+    assert job.variant == "cached"
+    assert bench.workspace.settings.variant == "cpu-serial"
+
+
+def test_that_curves_have_the_present_point_in_words(panel):
+    assert {name: plot.accessibleDescription() for name, plot in panel.curves.plots.items()} == {
+        "threads": "Now 256: 50.0 %. Highest: 50.0 % at 32 to 1,024.",
+        "registers": "Now 60: 50.0 %. Highest: 100 % at 8 to 32.",
+        "shared_bytes": "Now 1.69 KiB: 50.0 %. Highest: 50.0 % at 0 KiB to 48 KiB.",
+    }
+
+
+def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
+    panel.axis.setCurrentIndex(panel.axis.findData("registers"))
+    assert [name for name, plot in panel.curves.plots.items() if plot.isVisible()] == ["registers"]
+    panel.resize(1200, 300)
+    assert all(plot.isVisible() for plot in panel.curves.plots.values())
+    assert panel.axis.isHidden()
+
+
+@pytest.mark.parametrize("width", [280, 443, 592])
+def test_that_a_panel_fits_the_width_that_a_small_window_has(bench, panel, width):
+    panel.resize(width, 500)
+    bench.settle()
+    panel.resize(width, 500)
+    assert panel.width() == width
+
+
+def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
+    def ground():
+        return panel.curves.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
+
+    light = ground()
+    apply_theme(qapp, "dark")
+    assert ground() < light
+
+
+def test_that_every_part_has_a_name_for_screen_readers(panel):
+    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence, panel.chosen.kernel
+    assert all(part.accessibleName() for part in (*parts, panel.chosen.threads, *panel.curves.plots.values()))
+
+
+def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    assert not page.launch_slot.is_filled
+    haloscope.workspace.change(variant="tiled", block=Block(8, 8))
+    page.bring_to_front("launch")
+    qtbot.waitUntil(lambda: page.launch.launch is not None)
+    assert page.launch_dock in page.tabifiedDockWidgets(page.blocks_dock)
+    assert page.launch.launch.facts.block[:2] == (8, 8)

@@ -1,0 +1,31 @@
+"""Launches as the engine would describe them, with registers that nothing was compiled for."""
+
+from dataclasses import replace
+
+from engine.explain import answers
+from engine.explain.architectures import DEFAULT
+from engine.explain.curves import curves
+from engine.explain.gpu_limits import ABSENT_GPUS
+from engine.explain.launch import ExplainedLaunch
+from engine.host.verbs import Describe
+from engine.results.launch_facts import BlockShares, KernelResources, launch_facts, occupancy_of
+
+REGISTERS = 60
+
+
+def made_advice(asked, registers=0):
+    """Return the answer to a request, with so many registers per thread; 0: not known yet."""
+    asked = replace(asked, architecture=asked.architecture or DEFAULT)
+    advice = answers.describe(Describe(asked), lambda step: None)
+    gpu = ABSENT_GPUS[asked.architecture].attributes
+    launches, drawn = [], []
+    for launch in advice.launches:
+        facts = launch.facts
+        taken = KernelResources(registers, facts.shared_bytes, 0)
+        shares = BlockShares(facts.halo_redundancy, facts.idle_threads)
+        made = launch_facts(facts.grid, facts.block, taken, gpu, shares)
+        occupancy = occupancy_of(facts.threads, taken, gpu)
+        launches.append(ExplainedLaunch(made, occupancy, launch.constant_bytes))
+        drawn.append(curves(facts.threads, taken, gpu))
+    reason = "" if launches else advice.reason
+    return replace(advice, launches=tuple(launches), curves=tuple(drawn), reason=reason)
