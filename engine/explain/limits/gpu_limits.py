@@ -1,0 +1,182 @@
+"""Measures the limits of a GPU: kernels of known work, and the driver's own copy."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.device.backend import Backend, Buffers
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_graph import check
+from engine.device.cuda_rows import fill_bytes
+from engine.device.device_memory import device_array
+from engine.device.device_view import address_of
+from engine.device.devices import backend
+from engine.device.launches import DeviceArray, Kernel, Prepared, Signature
+from engine.device.loaded_kernel import loaded_kernel
+from engine.device.numba_cuda import driver, float32, int32
+from engine.device_info import SIMULATOR, DeviceInfo
+from engine.errors import DeviceUnavailable, OutOfDeviceMemory
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.gpu_rates_code import (
+    FLOAT16_TENSOR,
+    INT8_TENSOR,
+    INTEGER_MULTIPLY_ADDS,
+    INTEGER_OPERATIONS,
+    L2_LOADS,
+    MIXED,
+    MULTIPLY_ADDS,
+    SHARED_LOADS,
+    THREADS,
+    VECTOR_BYTES,
+    Work,
+    arithmetic_kernel,
+    l2_kernel,
+    shared_kernel,
+)
+from engine.explain.limits.kept_limits import keep
+from engine.explain.limits.messages import MeasureLimits
+from engine.explain.limits.theoretical import WARP_THREADS, theoretical_limits
+from engine.results.progress import Checkpoint, Progress
+
+COPIED_BYTES = 1 << 30
+# On an H100 a launch takes 0.5 ms; on others about as long, as each multiprocessor gets the same work.
+_BLOCKS, _INSTRUCTIONS = 8, 1 << 16
+# Of each limit, and of the first: a device at rest takes that long to raise its clock.
+_SAMPLES, _SAMPLING_S, _WARMING_S = 9, 0.04, 0.1
+_TENSOR_CAPABILITY = (8, 0)
+_VALUES: Signature = (float32, float32, int32, int32, float32[::1])
+Step = tuple[str, Callable[[], float]]
+
+
+def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
+    """Measure the limits of a GPU and keep them. Called on: the host's main thread."""
+    if request.device == SIMULATOR:
+        raise DeviceUnavailable("The limits of the simulator", "its times mean nothing")
+    # The first use of a GPU loads Numba's CUDA target.
+    report(Progress("starting the device", 0.0, 5.0))
+    machine = backend(request.device)
+    limits = gpu_limits(machine, report)
+    keep(machine.info, limits)
+    return limits
+
+
+def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> DeviceLimits:
+    """Measure all limits of a GPU; `report` is called before each."""
+    stated = theoretical_limits(machine.info)
+    with machine.selected():
+        steps = _steps(machine)
+        found: dict[str, float] = {}
+        for number, (name, measure) in enumerate(steps):
+            report(Progress(f"measuring {_in_words(name)}", number / len(steps), 1.0))
+            found[name] = measure()
+    # Where multiply-adds have lanes enough they are issued as fast as anything.
+    found["instructions_per_s"] = max(
+        found["instructions_per_s"], found["multiply_adds_per_s"] / WARP_THREADS
+    )
+    rates: dict[str, Any] = {name: Limit(value, stated.get(name)) for name, value in found.items()}
+    return DeviceLimits(machine.info.title, **rates)
+
+
+def copy_bytes_per_s(machine: Backend) -> float:
+    """Return how many bytes the driver reads and writes per second when it copies 1 GiB within the device.
+
+    A device with less memory copies as much as it has room for.
+    """
+    size = COPIED_BYTES
+    with machine.selected():
+        while True:
+            try:
+                with cuda_errors_in_words(f"allocating {2 * size / 1e6:,.0f} MB"):
+                    source, target = (device_array((size,), np.uint8) for _ in range(2))
+                break
+            except OutOfDeviceMemory:
+                if size <= COPIED_BYTES >> 4:
+                    raise
+                size //= 2
+        fill_bytes(source, 0)
+        return 2 * size / _least_s(machine, _DriverCopy(size), source, target)
+
+
+def _steps(machine: Backend) -> list[Step]:
+    """Return the limits that a device has, each with what measures it."""
+    attributes = machine.info.attributes
+    assert attributes is not None
+    blocks = attributes.multiprocessors * _BLOCKS
+    out = device_array((blocks * THREADS,), np.float32)
+
+    def rate(kernel: Callable[[], Kernel], signature: Signature, work: Work, *first: Any) -> float:
+        rounds = _INSTRUCTIONS // work.instructions
+        launch = _Launch(kernel(), signature, blocks, (*first, rounds, out))
+        return blocks * THREADS * rounds * work.units / _least_s(machine, launch, out, out)
+
+    def arithmetic(work: Work) -> float:
+        return rate(lambda: arithmetic_kernel(work.name), _VALUES, work, 0.5, 0.5, 3)
+
+    def shared() -> float:
+        return rate(shared_kernel, (int32, float32[::1]), SHARED_LOADS)
+
+    def l2() -> float:
+        # Half of it: the other half is left for what else is there.
+        size = max(1, attributes.l2_bytes // 2 // VECTOR_BYTES) * VECTOR_BYTES
+        buffer = device_array((size // 4,), np.float32)
+        fill_bytes(buffer, 0)
+        return rate(l2_kernel, (float32[::1], int32, float32[::1]), L2_LOADS, buffer)
+
+    steps: list[Step] = [
+        ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
+        ("copy_bytes_per_s", lambda: copy_bytes_per_s(machine)),
+        ("l2_bytes_per_s", l2),
+        ("shared_bytes_per_s", shared),
+        ("integer_operations_per_s", lambda: arithmetic(INTEGER_OPERATIONS)),
+        ("integer_multiply_adds_per_s", lambda: arithmetic(INTEGER_MULTIPLY_ADDS)),
+        ("instructions_per_s", lambda: arithmetic(MIXED) / WARP_THREADS),
+    ]
+    if _has_tensor_cores(machine.info):
+        steps += [
+            ("int8_tensor_multiply_adds_per_s", lambda: arithmetic(INT8_TENSOR)),
+            ("float16_tensor_multiply_adds_per_s", lambda: arithmetic(FLOAT16_TENSOR)),
+        ]
+    return steps
+
+
+def _has_tensor_cores(gpu: DeviceInfo) -> bool:
+    return (gpu.limits.compute_capability or (0, 0)) >= _TENSOR_CAPABILITY
+
+
+def _in_words(name: str) -> str:
+    return name.removesuffix("_per_s").replace("_", " ")
+
+
+class _Launch:
+    """A launch of one kernel with its arguments."""
+
+    def __init__(self, kernel: Kernel, signature: Signature, blocks: int, arguments: tuple[Any, ...]) -> None:
+        self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (THREADS, 1, 1), arguments)
+
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: Any = None) -> None:
+        """Enqueue it."""
+        self._bound.enqueue(int(stream.handle), ())
+
+
+class _DriverCopy:
+    """A copy of so many bytes from the picture to the result."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: Any = None) -> None:
+        """Enqueue it."""
+        check(driver.cuMemcpyDtoDAsync(address_of(out), address_of(image), self._size, int(stream.handle)))
+
+
+def _least_s(machine: Backend, prepared: Prepared, image: DeviceArray, out: DeviceArray) -> float:
+    """Return the shortest time of a launch, seconds."""
+    clock = machine.clock(prepared, Buffers(image, out, np.empty(0, np.float32)))
+    begin, samples = time.perf_counter(), list[float]()
+    while len(samples) < _SAMPLES or time.perf_counter() - begin < _SAMPLING_S:
+        samples.append(clock.sample_ms())
+        if time.perf_counter() - begin > 10 * _SAMPLING_S:
+            break
+    return min(samples) / 1e3

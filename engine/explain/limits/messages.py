@@ -1,0 +1,34 @@
+"""What the engine's process is asked about the limits of a device."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.host.request import QueuePolicy, Request
+
+__all__ = ["DeviceLimits", "KeptLimits", "MeasureLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLimits(Request):
+    """Limits that were measured before, also during a run. Reply: DeviceLimits, or None."""
+
+    device: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.explain.limits.kept_limits:answer"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureLimits(Request):
+    """Measure the limits of a device, which takes 2 s, and keep them. Reply: DeviceLimits.
+
+    A cancelled request ends between two limits, and keeps none.
+    """
+
+    device: str
+
+    @property
+    def answered_by(self) -> str:
+        """The function that measures this kind of device: only that loads its code."""
+        kind = "cpu" if self.device == "cpu" else "gpu"
+        return f"engine.explain.limits.{kind}_limits:answer"
