@@ -33,9 +33,7 @@ COMMANDS: dict[str, Command] = {
     "bench": Command(
         "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
     ),
-    "devices": Command(
-        "list devices and why any is unavailable", "engine.commands.listing", function="run_devices"
-    ),
+    "devices": Command("list devices and why any is unavailable", "engine.commands.devices"),
     "variants": Command(
         "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
     ),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,18 +18,21 @@ from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.results.progress import Checkpoint, Progress
 
-# More than the caches of most processors hold.
-COPIED_BYTES = 256 << 20
-# Pieces of a copy. Two of them are within the second cache of each core.
-PIECE_BYTES = 64 << 10
+# Bytes of one side of a copy, the last one more than the caches of most processors hold.
+SIZES = tuple(mega << 20 for mega in (1, 4, 16, 32, 64, 128, 256))
+# Pieces of a copy within the second cache of each core, which holds two of them; and the largest of others:
+# with pieces of 64 KiB a copy of 256 MiB took 15 % longer (2 cores, AVX-512).
+PIECE_BYTES, MOST_PIECE_BYTES = 64 << 10, 1 << 20
 LINE_BYTES = 64
-_LEAST_SAMPLES, _SAMPLING_S = 5, 0.25
+# A copy is repeated until it has copied so much; a core wakes in less time.
+_LEAST_COPIED = 16 << 20
+_LEAST_SAMPLES, _SAMPLING_S = 3, 0.12
 # 50 us a piece; so many pieces that cores that begin late hardly matter.
 _ROUNDS, _PIECES = 2000, 32
 _CACHED_COPIES = 200
 _CODE = "engine.explain.limits.cpu_rates_code"
-_MULTIPLY_ADDS, _COPIES = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("multiply_adds", "copies")
+_MULTIPLY_ADDS, _COPIES, _CACHED = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("multiply_adds", "copies", "cached_copies")
 )
 
 
@@ -41,29 +45,32 @@ def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
 
 def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
     """Measure all limits of the CPU; `report` is called before each."""
-    found: list[Limit] = []
-    cores = launch_cores()
-    # The first compiles for a second.
-    for number, (name, measure) in enumerate(
-        [
-            ("multiply-adds", lambda: multiply_adds_per_s(cores)),
-            ("multiply-adds of one core", lambda: multiply_adds_per_s(1)),
-            ("copies", copy_bytes_per_s),
-            ("copies within the caches", lambda: cached_copy_bytes_per_s(cores)),
-        ]
-    ):
-        report(Progress(f"measuring {name}", number / 4, 3.0))
-        found.append(Limit(measure()))
-    all_cores, one_core, copied, cached = found
-    return DeviceLimits(
+    cores, copies = launch_cores(), dict[int, float]()
+
+    def measured(number: int, name: str, measure: Callable[[], float]) -> float:
+        # Compiling takes a second, once.
+        report(Progress(f"measuring {name}", number / (3 + len(SIZES)), 3.0))
+        return measure()
+
+    all_cores = measured(0, "multiply-adds", lambda: multiply_adds_per_s(cores))
+    one_core = measured(1, "multiply-adds of one core", lambda: multiply_adds_per_s(1))
+    cached = measured(2, "copies within the caches", lambda: cached_copy_bytes_per_s(cores))
+    source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
+    for number, size in enumerate(SIZES):
+        name = f"copies of {size >> 20} MiB"
+        copies[2 * size] = measured(3 + number, name, lambda: copy_bytes_per_s(source, target, size))  # noqa: B023
+    # Less than each core's cache holds.
+    copies[2 * PIECE_BYTES * cores] = cached
+    found = DeviceLimits(
         cpu_info().title,
-        copy_bytes_per_s=copied,
-        l2_bytes_per_s=cached,
-        multiply_adds_per_s=all_cores,
-        core_multiply_adds_per_s=one_core,
+        copy_bytes_per_s=Limit(copies[2 * SIZES[-1]]),
+        l2_bytes_per_s=Limit(cached),
+        multiply_adds_per_s=Limit(all_cores),
+        core_multiply_adds_per_s=Limit(one_core),
         cores=cores,
         vector_bits=32 * cpu_target().vector_floats,
     )
+    return found.with_copies(copies)
 
 
 def multiply_adds_per_s(cores: int) -> float:
@@ -76,20 +83,25 @@ def multiply_adds_per_s(cores: int) -> float:
     return done / _least_s(lambda: call.launch(sums.ctypes.data, 0))
 
 
-def copy_bytes_per_s() -> float:
-    """Return the bytes that all cores read and write per second when they copy memory outside the caches.
+def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float:
+    """Return the bytes that all cores read and write per second when they copy `size` bytes again and again.
 
-    The faster of two ways: the system's own copy, and stores past the cache, which CPU variants use.
+    The fastest of three ways: the system's own copy, our loads and stores, and stores past the cache, which
+    CPU variants use.
     """
-    source, target = _aligned(COPIED_BYTES), _aligned(COPIED_BYTES)
-    cores, pieces = launch_cores(), COPIED_BYTES // PIECE_BYTES
-    past_cache = _copies(pieces, 1, True, cores)
-    least_s = min(
-        _least_s(lambda: copy_bytes(source, target, COPIED_BYTES))
-        for source, target in [(source.ctypes.data, target.ctypes.data)]
-    )
-    least_s = min(least_s, _least_s(lambda: past_cache.launch(source.ctypes.data, target.ctypes.data)))
-    return 2 * COPIED_BYTES / least_s
+    addresses, cores = (source.ctypes.data, target.ctypes.data), launch_cores()
+    # Eight pieces a core or more: a core that begins late takes fewer.
+    piece = max(PIECE_BYTES, min(MOST_PIECE_BYTES, size // (8 * cores) // PIECE_BYTES * PIECE_BYTES))
+    rounds = max(1, _LEAST_COPIED // size)
+
+    def systems() -> None:
+        for _ in range(rounds):
+            copy_bytes(*addresses, size)
+
+    ours = [_copies(_COPIES, piece, size // piece, rounds, past_cache, cores) for past_cache in (False, True)]
+    ways = [systems, *(partial(call.launch, *addresses) for call in ours)]
+    fastest = min(ways, key=lambda way: _least_s(way, 0.0))
+    return 2 * (size // piece * piece) * rounds / _least_s(fastest)
 
 
 def cached_copy_bytes_per_s(cores: int) -> float:
@@ -97,15 +109,17 @@ def cached_copy_bytes_per_s(cores: int) -> float:
     # Several pieces a core: a core that begins late takes fewer.
     pieces = 4 * cores
     source, target = _aligned(pieces * PIECE_BYTES), _aligned(pieces * PIECE_BYTES)
-    call = _copies(pieces, _CACHED_COPIES, False, cores)
+    call = _copies(_CACHED, PIECE_BYTES, pieces, _CACHED_COPIES, False, cores)
     least_s = _least_s(lambda: call.launch(source.ctypes.data, target.ctypes.data))
     return 2 * pieces * PIECE_BYTES * _CACHED_COPIES / least_s
 
 
-def _copies(pieces: int, times: int, past_cache: bool, cores: int) -> SharedCall:
-    """Return a call that copies pieces; it is launched with the addresses of source and target."""
-    arguments = (0, 0, np.zeros(1, np.float32), PIECE_BYTES // 4, pieces, times, past_cache, TASK)
-    return SharedCall(_COPIES, arguments, cores)
+def _copies(
+    function: MachineFunction, piece: int, pieces: int, rounds: int, past_cache: bool, cores: int
+) -> SharedCall:
+    """Return a call that copies pieces of so many bytes; it is launched with the addresses of both sides."""
+    operands = np.zeros(1, np.float32)
+    return SharedCall(function, (0, 0, operands, piece // 4, pieces, rounds, past_cache, TASK), cores)
 
 
 def _aligned(size: int) -> np.ndarray:
@@ -115,12 +129,12 @@ def _aligned(size: int) -> np.ndarray:
     return memory[first : first + size]
 
 
-def _least_s(work: Callable[[], object]) -> float:
+def _least_s(work: Callable[[], object], sampling_s: float = _SAMPLING_S) -> float:
     """Return the shortest time of some work, seconds; the first time it may compile, and wakes threads."""
     work()
     begin = time.perf_counter()
     samples: list[float] = []
-    while len(samples) < _LEAST_SAMPLES or time.perf_counter() - begin < _SAMPLING_S:
+    while len(samples) < _LEAST_SAMPLES or time.perf_counter() - begin < sampling_s:
         before = time.perf_counter()
         work()
         samples.append(time.perf_counter() - before)

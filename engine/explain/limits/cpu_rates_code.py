@@ -2,7 +2,6 @@
 
 from numba import types
 
-from engine.compiled.cpu_target import cpu_target
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import SELF, TAKEN
 from engine.device.threads.shared_call import add, finish, share
@@ -13,7 +12,7 @@ from engine.variants.ir.value import in_pairs
 
 @cpu_function(types.void)
 def _chains(code, operands, target, rounds):
-    """Do `rounds` times STEPS multiply-adds of vectors in each of CHAINS registers; store what comes of it."""
+    """Do `rounds` times STEPS multiply-adds of vectors in each of CHAINS registers; store their sum."""
     values = code.pointer(operands)
     x, y = code.splat(values.load()), code.splat((values + 1).load())
 
@@ -58,15 +57,28 @@ def multiply_adds(sums, unused, operands, rounds, pieces, task):
     finish(task, worker)
 
 
-def copies(source, target, operands, piece_floats, pieces, times, past_cache, task):
-    """Copy pieces, each several times, on as many threads as take part."""
+def copies(source, target, operands, piece_floats, pieces, rounds, past_cache, task):
+    """Copy all pieces, and again in each round, on as many threads as take part."""
     entry_point()
     worker = share(task)
     while True:
-        piece = add(task[SELF], TAKEN, 1)
-        if piece >= pieces:
+        number = add(task[SELF], TAKEN, 1)
+        if number >= pieces * rounds:
             break
-        first = 4 * piece * piece_floats
-        for _ in range(times):
+        first = 4 * piece_floats * (number % pieces)
+        _copied(operands, source + first, target + first, piece_floats, past_cache)
+    finish(task, worker)
+
+
+def cached_copies(source, target, operands, piece_floats, pieces, rounds, past_cache, task):
+    """Copy each piece `rounds` times, on as many threads as take part: it stays in the cache of one core."""
+    entry_point()
+    worker = share(task)
+    while True:
+        number = add(task[SELF], TAKEN, 1)
+        if number >= pieces:
+            break
+        first = 4 * piece_floats * number
+        for _ in range(rounds):
             _copied(operands, source + first, target + first, piece_floats, past_cache)
     finish(task, worker)

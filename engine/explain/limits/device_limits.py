@@ -1,7 +1,7 @@
 """The limits of a device, in units per second: what was measured, beside the theoretical values. No Numba."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 
@@ -32,7 +32,7 @@ class DeviceLimits:
     shared_bytes_per_s: Limit | None = None
     """GPU: bytes read from shared memory without bank conflicts."""
     integer_operations_per_s: Limit | None = None
-    """GPU: additions and bitwise operations of int32."""
+    """GPU: bitwise operations and comparisons of int32. Additions have these lanes and those of the next."""
     integer_multiply_adds_per_s: Limit | None = None
     """GPU: of int32."""
     instructions_per_s: Limit | None = None
@@ -45,6 +45,19 @@ class DeviceLimits:
     """CPU: cores that this process may use."""
     vector_bits: int = 0
     """CPU: width of the widest vectors that its code uses."""
+    copies: tuple[tuple[int, float], ...] = ()
+    """Copies of less than that: bytes read and written, ascending, and bytes per second. What a cache holds
+    is copied faster; a smaller copy counts as no slower than a larger one."""
+
+    def copy_rate(self, copied_bytes: float) -> float:
+        """Return the bytes per second that a copy of so many bytes, read and written, reaches at most.
+
+        Between two measured sizes it is that of the smaller one: never too low.
+        """
+        smaller = [rate for size, rate in self.copies if size <= copied_bytes]
+        if smaller:
+            return smaller[-1]
+        return self.copies[0][1] if self.copies else self.copy_bytes_per_s.measured
 
     def rates(self) -> Iterator[tuple[str, Limit]]:
         """Yield the name and the value of each limit that the device has."""
@@ -57,11 +70,18 @@ class DeviceLimits:
         """Return the limits as plain data for JSON."""
         return asdict(self) | {name: value._asdict() for name, value in self.rates()}
 
+    def with_copies(self, measured: Mapping[int, float]) -> "DeviceLimits":
+        """Return the limits with measured rates of copies, by the bytes read and written together."""
+        rates: list[tuple[int, float]] = []
+        for size in sorted(measured, reverse=True):
+            rates.append((size, max([measured[size], *(rate for _, rate in rates)])))
+        return replace(self, copies=tuple(reversed(rates)))
+
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "DeviceLimits":
         """Return the limits that `as_json` wrote."""
-        known = {field.name for field in fields(cls)}
-        values = {name: value for name, value in document.items() if name in known}
-        return cls(
-            **{name: Limit(**value) if isinstance(value, dict) else value for name, value in values.items()}
-        )
+        values: dict[str, Any] = {
+            name: Limit(**value) if isinstance(value, dict) else value for name, value in document.items()
+        }
+        copies = tuple((size, rate) for size, rate in values.pop("copies", ()))
+        return cls(**values, copies=copies)

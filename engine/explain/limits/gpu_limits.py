@@ -41,10 +41,12 @@ from engine.explain.limits.theoretical import WARP_THREADS, theoretical_limits
 from engine.results.progress import Checkpoint, Progress
 
 COPIED_BYTES = 1 << 30
-# On an H100 a launch takes 0.5 ms; on others about as long, as each multiprocessor gets the same work.
-_BLOCKS, _INSTRUCTIONS = 8, 1 << 16
-# Of each limit, and of the first: a device at rest takes that long to raise its clock.
-_SAMPLES, _SAMPLING_S, _WARMING_S = 9, 0.04, 0.1
+# Smaller ones, of which a part is in L2.
+SIZES = tuple(mega << 20 for mega in (2, 8, 16, 32, 64, 128))
+# Of a multiprocessor: as many threads as it has room for, where it has.
+_BLOCKS = 8
+# Of each limit; the slowest devices get fewer samples.
+_SAMPLES, _SAMPLING_S, _MOST_S = 9, 0.04, 0.2
 _TENSOR_CAPABILITY = (8, 0)
 _VALUES: Signature = (float32, float32, int32, int32, float32[::1])
 Step = tuple[str, Callable[[], float]]
@@ -71,12 +73,14 @@ def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> 
         for number, (name, measure) in enumerate(steps):
             report(Progress(f"measuring {_in_words(name)}", number / len(steps), 1.0))
             found[name] = measure()
+        copies = {2 * size: _copy_rate(machine, size) for size in SIZES}
     # Where multiply-adds have lanes enough they are issued as fast as anything.
     found["instructions_per_s"] = max(
         found["instructions_per_s"], found["multiply_adds_per_s"] / WARP_THREADS
     )
     rates: dict[str, Any] = {name: Limit(value, stated.get(name)) for name, value in found.items()}
-    return DeviceLimits(machine.info.title, **rates)
+    copies[2 * COPIED_BYTES] = found["copy_bytes_per_s"]
+    return DeviceLimits(machine.info.title, **rates).with_copies(copies)
 
 
 def copy_bytes_per_s(machine: Backend) -> float:
@@ -88,15 +92,19 @@ def copy_bytes_per_s(machine: Backend) -> float:
     with machine.selected():
         while True:
             try:
-                with cuda_errors_in_words(f"allocating {2 * size / 1e6:,.0f} MB"):
-                    source, target = (device_array((size,), np.uint8) for _ in range(2))
-                break
+                return _copy_rate(machine, size)
             except OutOfDeviceMemory:
-                if size <= COPIED_BYTES >> 4:
+                if size <= SIZES[-1]:
                     raise
                 size //= 2
-        fill_bytes(source, 0)
-        return 2 * size / _least_s(machine, _DriverCopy(size), source, target)
+
+
+def _copy_rate(machine: Backend, size: int) -> float:
+    """Return how many bytes per second are read and written when so many are copied again and again."""
+    with cuda_errors_in_words(f"allocating {2 * size / 1e6:,.0f} MB"):
+        source, target = (device_array((size,), np.uint8) for _ in range(2))
+    fill_bytes(source, 0)
+    return 2 * size / _least_s(machine, _DriverCopy(size), source, target)
 
 
 def _steps(machine: Backend) -> list[Step]:
@@ -107,9 +115,8 @@ def _steps(machine: Backend) -> list[Step]:
     out = device_array((blocks * THREADS,), np.float32)
 
     def rate(kernel: Callable[[], Kernel], signature: Signature, work: Work, *first: Any) -> float:
-        rounds = _INSTRUCTIONS // work.instructions
-        launch = _Launch(kernel(), signature, blocks, (*first, rounds, out))
-        return blocks * THREADS * rounds * work.units / _least_s(machine, launch, out, out)
+        launch = _Launch(kernel(), signature, blocks, (*first, work.rounds, out))
+        return blocks * THREADS * work.rounds * work.units / _least_s(machine, launch, out, out)
 
     def arithmetic(work: Work) -> float:
         return rate(lambda: arithmetic_kernel(work.name), _VALUES, work, 0.5, 0.5, 3)
@@ -174,9 +181,8 @@ class _DriverCopy:
 def _least_s(machine: Backend, prepared: Prepared, image: DeviceArray, out: DeviceArray) -> float:
     """Return the shortest time of a launch, seconds."""
     clock = machine.clock(prepared, Buffers(image, out, np.empty(0, np.float32)))
-    begin, samples = time.perf_counter(), list[float]()
-    while len(samples) < _SAMPLES or time.perf_counter() - begin < _SAMPLING_S:
+    begin, passed_s, samples = time.perf_counter(), 0.0, list[float]()
+    while passed_s < _SAMPLING_S or (len(samples) < _SAMPLES and passed_s < _MOST_S):
         samples.append(clock.sample_ms())
-        if time.perf_counter() - begin > 10 * _SAMPLING_S:
-            break
+        passed_s = time.perf_counter() - begin
     return min(samples) / 1e3

@@ -34,19 +34,21 @@ class Work(NamedTuple):
     name: str
     units: float
     """Multiply-adds, operations, bytes."""
-    instructions: int
-    """That the loop repeats, apart from counting its rounds."""
+    rounds: int
+    """Of a launch, which take 0.5 ms on an H100, and on others about as long: each multiprocessor has as much
+    work."""
 
 
-MULTIPLY_ADDS = Work("multiply-adds", _CHAINS * _STEPS, _CHAINS * _STEPS)
-INTEGER_OPERATIONS = Work("integer operations", 2 * _CHAINS * _STEPS, 2 * _CHAINS * _STEPS)
-INTEGER_MULTIPLY_ADDS = Work("integer multiply-adds", _CHAINS * _STEPS, _CHAINS * _STEPS)
-MIXED = Work("instructions", 2 * _CHAINS * _STEPS, 2 * _CHAINS * _STEPS)
-SHARED_LOADS = Work("shared loads", _LOADS * VECTOR_BYTES, _LOADS)
-L2_LOADS = Work("L2 loads", _LOADS * VECTOR_BYTES, _LOADS)
+_REPEATED = _CHAINS * _STEPS
+MULTIPLY_ADDS = Work("multiply-adds", _REPEATED, 256)
+INTEGER_OPERATIONS = Work("integer operations", 2 * _REPEATED, 64)
+INTEGER_MULTIPLY_ADDS = Work("integer multiply-adds", _REPEATED, 128)
+MIXED = Work("instructions", 2 * _REPEATED, 128)
+SHARED_LOADS = Work("shared loads", _LOADS * VECTOR_BYTES, 512)
+L2_LOADS = Work("L2 loads", _LOADS * VECTOR_BYTES, 96)
 # 16 x 8 sums of 32 or 16 products, by the 32 threads of a warp.
-INT8_TENSOR = Work("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32 / 32, _TENSOR_CHAINS * 8)
-FLOAT16_TENSOR = Work("float16 products", INT8_TENSOR.units / 2, INT8_TENSOR.instructions)
+INT8_TENSOR = Work("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32 / 32, 128)
+FLOAT16_TENSOR = Work("float16 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 16 / 32, 128)
 
 
 def _rounds(code: "CudaCode", values: Any, rounds: "Value", step: "Callable[[Any], Any]") -> Any:
@@ -71,14 +73,14 @@ def _emit_multiply_adds(code: "CudaCode", x: "Value", y: "Value", n: "Value", ro
 def _emit_integer_operations(
     code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value"
 ) -> "Value":
-    # Additions alone would be combined: three numbers are added by one instruction.
+    # Additions would be combined, or be made multiply-adds, which have lanes of their own.
     def step(sums: "list[Value]") -> "list[Value]":
         for _ in range(_STEPS):
-            sums = [one + n for one in sums]
-            sums = [one ^ rounds_word for one in sums]
+            sums = [code.smaller(one, n) for one in sums]
+            sums = [one ^ word for one in sums]
         return sums
 
-    rounds_word = narrow(rounds)
+    word = narrow(rounds)
     return code.float32(in_pairs(_rounds(code, _integers(n), rounds, step), lambda a, b: a ^ b))
 
 
@@ -203,7 +205,8 @@ def arithmetic_kernel(name: str):
 
     @cuda.jit
     def arithmetic(x, y, n, rounds, out):
-        out[cuda.grid(1)] = work(x, y, n, rounds)
+        # Integers that are the same in all threads of a warp would be computed once, by another unit.
+        out[cuda.grid(1)] = work(x, y, int32(n + cuda.threadIdx.x), rounds)
 
     return arithmetic
 

@@ -1,4 +1,4 @@
-"""Limits that were measured before: read from disk in a millisecond; no device is started. No Numba in here."""
+"""Limits that were measured before: read from disk in a millisecond, without starting a device. No Numba."""
 
 import json
 

@@ -5,10 +5,10 @@ from engine.device_info import DeviceInfo
 WARP_THREADS = 32
 # Shared memory has 32 banks of 4 bytes, each of which serves one word per clock.
 _SHARED_BYTES_PER_CLOCK = 128
-# Per clock and multiprocessor, by compute capability, and on all others: CUDA C++ Programming Guide,
-# "Arithmetic Instructions" (rows "32-bit integer add" and "multiply-add") and "Multiprocessor Level".
-_INTEGER_LANES, _MOST_INTEGER_LANES = {(6, 1): 128, (6, 2): 128}, 64
-_INTEGER_MULTIPLY_ADDS, _MOST_INTEGER_MULTIPLY_ADDS = dict[tuple[int, int], int](), 64
+# Per clock and multiprocessor, for compute capability 7.0 up to, not including, 10.0: CUDA C++ Programming
+# Guide, "Arithmetic Instructions" (32-bit integer compare, bitwise operations, multiply-add).
+_INTEGER_LANES, _INTEGERS_FROM, _INTEGERS_BELOW = 64, (7, 0), (10, 0)
+# Warps that each multiprocessor issues an instruction of in a clock: the same, "Hardware Multithreading".
 _SCHEDULERS, _MOST_SCHEDULERS = {(6, 0): 2}, 4
 # Dense multiply-adds of tensor cores, (int8, float16), where the capability alone decides on them: other
 # devices of one capability have float32 sums at full or at half speed. NVIDIA A100 and H100 Tensor Core GPU
@@ -31,8 +31,7 @@ def theoretical_limits(gpu: DeviceInfo) -> dict[str, float]:
         "int8_tensor_multiply_adds_per_s": int8 * clocks,
         "float16_tensor_multiply_adds_per_s": float16 * clocks,
     }
-    if capability >= (6, 0):
-        found["integer_operations_per_s"] = _INTEGER_LANES.get(capability, _MOST_INTEGER_LANES) * clocks
-    if capability >= (7, 0):
-        found["integer_multiply_adds_per_s"] = _MOST_INTEGER_MULTIPLY_ADDS * clocks
+    if _INTEGERS_FROM <= capability < _INTEGERS_BELOW:
+        found["integer_operations_per_s"] = _INTEGER_LANES * clocks
+        found["integer_multiply_adds_per_s"] = _INTEGER_LANES * clocks
     return {name: value for name, value in found.items() if value > 0}
