@@ -99,7 +99,7 @@ def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float
             copy_bytes(*addresses, size)
 
     ours = [_copies(_COPIES, piece, size // piece, rounds, past_cache, cores) for past_cache in (False, True)]
-    ways = [systems, *(partial(call.launch, *addresses) for call in ours)]
+    ways: list[Callable[[], None]] = [systems, *(partial(call.launch, *addresses) for call in ours)]
     fastest = min(ways, key=lambda way: _least_s(way, 0.0))
     return 2 * (size // piece * piece) * rounds / _least_s(fastest)
 
