@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
 from engine.commands.output import log, print_answer, print_entries, table
-from engine.device.device_list import listed_devices
+from engine.device import device_list
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.host.request import answer
 
 if TYPE_CHECKING:
     from engine.explain.limits.device_limits import DeviceLimits
@@ -37,7 +39,7 @@ class DevicesSettings(Settings):
 
 def run(settings: DevicesSettings) -> int:
     """List every device, with the reason where one is unavailable; return the exit status."""
-    devices = listed_devices()
+    devices = device_list.listed_devices()
     wants_limits = settings.limits or settings.measure
     limits = {device.key: _limits(device, settings.measure) for device in devices} if wants_limits else {}
     if settings.json:
@@ -56,9 +58,6 @@ def run(settings: DevicesSettings) -> int:
 
 def _limits(device: DeviceInfo, again: bool) -> "DeviceLimits | None":
     """Return the limits of a device, kept or measured now; None for what is not there or only simulated."""
-    # The list alone needs neither NumPy nor a compiler.
-    from engine.explain.limits.messages import KeptLimits, MeasureLimits
-    from engine.host.request import answer
 
     def report(progress: "Progress") -> None:
         log(f"{device.key}: {progress.stage}")

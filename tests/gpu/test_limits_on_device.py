@@ -2,11 +2,16 @@
 
 import time
 
+import numpy as np
 import pytest
 
 from engine.explain.limits import gpu_limits, kept_limits
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
+from engine.mask.mask import Mask
+from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.resolve import ResolvedFilter
+from engine.tasks.filtering.task import FILTERING
 
 # A driver states the highest clock, which a device that gets warm does not reach, and one that is cool and
 # has room for more may pass: the lowest and the highest part of the theoretical value that was ever measured
@@ -60,9 +65,26 @@ def test_that_measured_limits_of_a_gpu_are_kept(gpu):
     )
 
 
-def test_that_the_limit_of_the_peers_is_this_one(limits):
+def test_that_no_variant_copies_faster_than_the_limit(limits, gpu, device):
+    shares = {}
+    for side in (1024, 2048, 4096, 8192):
+        picture = np.ones((side, side, 1), np.float32)
+        asked = FilterRequest(mask=Mask(np.ones((1, 1))), device=device, variant="register-blocked")
+        prepared, out = FILTERING.prepare(ResolvedFilter(asked, picture).job()), np.empty_like(picture)
+        buffers = gpu.allocate(picture, out)
+        gpu.upload(picture, buffers)
+        clock = gpu.clock(prepared, buffers)
+        copied = picture.nbytes + out.nbytes
+        least_s = min(clock.sample_ms() for _ in range(15)) / 1e3
+        shares[side] = copied / least_s / limits.copy_rate(copied)
+    assert {side: share for side, share in shares.items() if share > MOST} == {}
+
+
+def test_that_the_limit_of_the_peers_is_this_one(limits, gpu):
     from bench.peers.libraries.device_limits import DeviceLimits
 
     notes = DeviceLimits(0, ()).about().notes
-    assert notes["copy_bytes_per_s"] == pytest.approx(limits.copy_bytes_per_s.measured, rel=0.05)
+    measured = gpu_limits.copy_bytes_per_s(gpu)
+    assert notes["copy_bytes_per_s"] == pytest.approx(measured, rel=0.05)
+    assert notes["copy_bytes_per_s"] <= 1.05 * limits.copy_bytes_per_s.measured
     assert notes["multiply_adds_per_s"] == limits.multiply_adds_per_s.theoretical

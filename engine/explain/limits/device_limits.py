@@ -22,7 +22,7 @@ class DeviceLimits:
 
     device: str
     copy_bytes_per_s: Limit
-    """Bytes read and bytes written, together, in memory outside the caches."""
+    """Bytes read and bytes written, together, in memory outside the caches: the fastest such copy."""
     l2_bytes_per_s: Limit
     """GPU: bytes read from L2. CPU: bytes read and written within the cache of each core."""
     multiply_adds_per_s: Limit

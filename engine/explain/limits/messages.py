@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.explain.limits.device_limits import DeviceLimits
 from engine.host.request import QueuePolicy, Request
-
-__all__ = ["DeviceLimits", "KeptLimits", "MeasureLimits"]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLimits(Request):
-    """Limits that were measured before, also during a run. Reply: DeviceLimits, or None."""
+    """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None."""
 
     device: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
@@ -20,15 +17,15 @@ class KeptLimits(Request):
 
 @dataclass(frozen=True, slots=True)
 class MeasureLimits(Request):
-    """Measure the limits of a device, which takes 2 s, and keep them. Reply: DeviceLimits.
+    """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
 
     A cancelled request ends between two limits, and keeps none.
     """
 
     device: str
+    handler: ClassVar[str] = "engine.explain.limits.cpu_limits:answer"
 
     @property
     def answered_by(self) -> str:
         """The function that measures this kind of device: only that loads its code."""
-        kind = "cpu" if self.device == "cpu" else "gpu"
-        return f"engine.explain.limits.{kind}_limits:answer"
+        return self.handler if self.device == "cpu" else "engine.explain.limits.gpu_limits:answer"

@@ -1,8 +1,11 @@
 """Limits of a device: their form, where they are kept, who measures them, and those of the CPU."""
 
 import json
+import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.explain.limits.theoretical import theoretical_limits
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
+from engine.host.client import EngineClient
 from engine.host.request import QueuePolicy, answer
 from engine.mask.mask import Mask
 from engine.tasks.filtering.request import FilterRequest
@@ -150,10 +154,40 @@ def test_that_a_smaller_copy_counts_as_no_slower_than_a_larger_one():
     assert made.copies == ((10, 5.0), (200, 5.0), (3000, 2.0))
 
 
+@pytest.mark.slow
+def test_that_the_host_ends_a_measurement_that_is_cancelled():
+    client, begun = EngineClient(), threading.Event()
+    client.start()
+    try:
+        measuring = client.submit(MeasureLimits("cpu"), lambda step: begun.set())
+        assert begun.wait(60.0)
+        client.cancel(measuring)
+        with pytest.raises(Cancelled):
+            measuring.result(60.0)
+    finally:
+        client.shutdown()
+
+
 def test_that_the_simulator_has_no_limits():
     pytest.importorskip("cuda.core")
     with pytest.raises(DeviceUnavailable, match="mean nothing"):
         answer(MeasureLimits("simulator"), unreported)
+
+
+def test_that_a_gpu_copies_large_arrays_as_fast_as_smaller_ones_past_l2(monkeypatch):
+    pytest.importorskip("cuda.core")
+    from engine.explain.limits import gpu_limits
+
+    rates = {2 << 20: 5e12, 32 << 20: 4e12, 128 << 20: 3e12}
+    monkeypatch.setattr(gpu_limits, "SIZES", tuple(rates))
+    monkeypatch.setattr(gpu_limits, "_copy_rate", lambda machine, size: rates[size])
+    monkeypatch.setattr(gpu_limits, "copy_bytes_per_s", lambda machine: 2e12)
+    names = "multiply_adds_per_s", "l2_bytes_per_s", "instructions_per_s"
+    monkeypatch.setattr(gpu_limits, "_steps", lambda *_: [(name, lambda: 6.4e12) for name in names])
+    gpu = replace(H100, attributes=replace(H100.attributes, l2_bytes=50 << 20))
+    found = gpu_limits.gpu_limits(SimpleNamespace(info=gpu, selected=nullcontext))
+    assert found.copy_bytes_per_s == Limit(3e12, 3352.3e9)
+    assert found.copies == ((4 << 20, 5e12), (64 << 20, 4e12), (256 << 20, 3e12), (2 << 30, 3e12))
 
 
 @pytest.mark.slow
@@ -200,7 +234,7 @@ def least_s(side, picture_side):
 
 
 def highest_share(measure_limit, measure_variant):
-    """Return what part of a limit a variant reaches, each at its best; others may use the machine meanwhile."""
+    """Return what part of a limit a variant reaches, both at their best; others may use the machine, too."""
     limit = variant = 0.0
     for _ in range(5):
         limit, variant = max(limit, measure_limit()), max(variant, measure_variant())
@@ -248,7 +282,7 @@ def test_that_a_device_of_which_nothing_is_stated_has_no_theoretical_limits():
 @pytest.fixture
 def listed(monkeypatch, store):
     """List the CPU alone, with limits that were measured before."""
-    monkeypatch.setattr("engine.commands.devices.listed_devices", lambda: (cpu_info(),))
+    monkeypatch.setattr("engine.device.device_list.listed_devices", lambda: (cpu_info(),))
     kept_limits.keep(cpu_info(), LIMITS)
 
 
