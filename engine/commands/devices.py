@@ -34,7 +34,7 @@ class DevicesSettings(Settings):
         "has not been, which takes 2 s a device",
         False,
     )
-    measure: bool = option("--measure  with --limits: measure again what was measured before", False)
+    measure: bool = option("--measure  as --limits, and measure again what was measured before", False)
 
 
 def run(settings: DevicesSettings) -> int:
