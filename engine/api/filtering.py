@@ -52,7 +52,8 @@ def correlate(
     block : (int, int), Block or str, optional
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional
-        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": for a picture in the host's memory the CPU or the
+        first GPU, whichever has the result there sooner, copies included.
     layout : {"pitched", "packed"}
         Layout of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends.
         The result is the same. Rows on the CPU are always packed.
@@ -132,8 +133,9 @@ def apply(
     Parameters
     ----------
     image, mask, border, cval, anchor, variant, block, device, layout, result
-        As for `correlate`. An array in a GPU's memory is copied to the host once, for the oracle; it is
-        filtered on its GPU, and `values` are copied back to an array of its kind.
+        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies. An array in
+        a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and `values` are
+        copied back to an array of its kind.
     flip : bool
         Convolution instead of correlation.
     budget_s : float

@@ -1,6 +1,7 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
+from typing import Any
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
@@ -33,6 +34,11 @@ class NewestLaunch:
         # Also on a stream of the same handle: that may be a new one, made when the other was destroyed.
         if self._event is not None and not is_captured(stream):
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
+
+    def hold(self, stream: Any) -> None:
+        """Do the same in a finalizer, for a stream that is never captured, whatever the driver answers."""
+        if self._event is not None and stream is not None:
+            driver.cuStreamWaitEvent(stream, self._event.handle, 0)
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,9 +13,10 @@ from engine.device.cuda_events import NewestLaunch
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
-from engine.device.device_memory import device_array, uploaded
+from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
+from engine.results.launch_facts import KernelResources
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
@@ -46,6 +48,14 @@ class PreparedPasses:
         self._newest = NewestLaunch()
         self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
         self._launching = threading.RLock()
+        if self._wanted or self._needs_scratch:
+            # The last launches may still be under way when this is dropped.
+            weakref.finalize(self, self._newest.hold, freeing_stream()).atexit = False
+
+    @property
+    def resources(self) -> tuple[KernelResources, ...]:
+        """What the kernel of each launch takes; empty in the simulator, where nobody knows."""
+        return () if SIMULATED else tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""

@@ -1,1 +1,1 @@
-"""The reason for the time: what a launch, its memory accesses and its code cost, without a profiler."""
+"""Why a run takes its time: the code of kernels, what a launch occupies, what a kernel asks of memory."""

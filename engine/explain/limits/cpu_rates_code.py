@@ -1,4 +1,4 @@
-"""The compiled part of `engine.explain.limits.cpu_limits`: multiply-adds in registers, and copies."""
+"""The compiled part of `engine.explain.limits.measured_cpu`: multiply-adds in registers, and copies."""
 
 from numba import types
 

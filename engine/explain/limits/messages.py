@@ -23,9 +23,9 @@ class MeasureLimits(Request):
     """
 
     device: str
-    handler: ClassVar[str] = "engine.explain.limits.cpu_limits:answer"
+    handler: ClassVar[str] = "engine.explain.limits.measured_cpu:answer"
 
     @property
     def answered_by(self) -> str:
         """The function that measures this kind of device: only that loads its code."""
-        return self.handler if self.device == "cpu" else "engine.explain.limits.gpu_limits:answer"
+        return self.handler if self.device == "cpu" else "engine.explain.limits.measured_gpu:answer"

@@ -17,7 +17,7 @@ from engine.device.core_count import cores
 from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceUnavailable
-from engine.explain.limits import cpu_limits, kept_limits
+from engine.explain.limits import kept_limits, measured_cpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.explain.limits.theoretical import theoretical_limits
@@ -53,7 +53,7 @@ def store(tmp_path, monkeypatch):
 def brief(monkeypatch):
     """Measure with less work: how much is measured does not matter."""
     for name, value in {"SIZES": (1 << 20,), "_SAMPLING_S": 0.0, "_ROUNDS": 10}.items():
-        monkeypatch.setattr(cpu_limits, name, value)
+        monkeypatch.setattr(measured_cpu, name, value)
 
 
 def unreported(progress):
@@ -118,7 +118,7 @@ def test_that_measured_limits_of_the_cpu_are_kept(store, brief):
 
 @pytest.mark.slow
 def test_that_the_cpu_is_measured_with_all_its_cores_and_its_widest_vectors(brief):
-    limits = cpu_limits.cpu_limits()
+    limits = measured_cpu.cpu_limits()
     assert (limits.cores, limits.vector_bits) == (cores(), 32 * cpu_target().vector_floats)
 
 
@@ -134,7 +134,7 @@ def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
 @pytest.mark.slow
 def test_that_a_measurement_can_be_cancelled_before_each_limit(brief):
     seen = []
-    cpu_limits.cpu_limits(lambda progress: seen.append(progress.fraction))
+    measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
     assert seen == [0.0, 0.25, 0.5, 0.75]
 
 
@@ -176,47 +176,47 @@ def test_that_the_simulator_has_no_limits():
 
 def test_that_a_gpu_copies_large_arrays_as_fast_as_smaller_ones_past_l2(monkeypatch):
     pytest.importorskip("cuda.core")
-    from engine.explain.limits import gpu_limits
+    from engine.explain.limits import measured_gpu
 
     rates = {2 << 20: 5e12, 32 << 20: 4e12, 128 << 20: 3e12}
-    monkeypatch.setattr(gpu_limits, "SIZES", tuple(rates))
-    monkeypatch.setattr(gpu_limits, "_copy_rate", lambda machine, size: rates[size])
-    monkeypatch.setattr(gpu_limits, "copy_bytes_per_s", lambda machine: 2e12)
+    monkeypatch.setattr(measured_gpu, "SIZES", tuple(rates))
+    monkeypatch.setattr(measured_gpu, "_copy_rate", lambda machine, size: rates[size])
+    monkeypatch.setattr(measured_gpu, "copy_bytes_per_s", lambda machine: 2e12)
     names = "multiply_adds_per_s", "l2_bytes_per_s", "instructions_per_s"
-    monkeypatch.setattr(gpu_limits, "_steps", lambda *_: [(name, lambda: 6.4e12) for name in names])
+    monkeypatch.setattr(measured_gpu, "_steps", lambda *_: [(name, lambda: 6.4e12) for name in names])
     gpu = replace(H100, attributes=replace(H100.attributes, l2_bytes=50 << 20))
-    found = gpu_limits.gpu_limits(SimpleNamespace(info=gpu, selected=nullcontext))
+    found = measured_gpu.gpu_limits(SimpleNamespace(info=gpu, selected=nullcontext))
     assert found.copy_bytes_per_s == Limit(3e12, 3352.3e9)
     assert found.copies == ((4 << 20, 5e12), (64 << 20, 4e12), (256 << 20, 3e12), (2 << 30, 3e12))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [cpu_limits._COPIES, cpu_limits._CACHED], ids=["all", "each"])
+@pytest.mark.parametrize("function", [measured_cpu._COPIES, measured_cpu._CACHED], ids=["all", "each"])
 def test_that_every_vector_of_a_copy_arrives(function):
     random = np.random.default_rng(1)
-    source = random.integers(0, 255, 3 * cpu_limits.PIECE_BYTES + 64, np.uint8, endpoint=True)
-    source = source[-source.ctypes.data % 64 :][: 3 * cpu_limits.PIECE_BYTES]
+    source = random.integers(0, 255, 3 * measured_cpu.PIECE_BYTES + 64, np.uint8, endpoint=True)
+    source = source[-source.ctypes.data % 64 :][: 3 * measured_cpu.PIECE_BYTES]
     for past_cache in (False, True):
-        target = cpu_limits._aligned(source.nbytes)
-        call = cpu_limits._copies(function, cpu_limits.PIECE_BYTES, 3, 2, past_cache, cores())
+        target = measured_cpu._aligned(source.nbytes)
+        call = measured_cpu._copies(function, measured_cpu.PIECE_BYTES, 3, 2, past_cache, cores())
         call.launch(source.ctypes.data, target.ctypes.data)
         np.testing.assert_array_equal(target, source)
 
 
 @pytest.mark.slow
 def test_that_every_chain_does_all_its_multiply_adds():
-    operands = np.linspace(0.1, 0.9, cpu_limits.CHAINS, dtype=np.float32)
+    operands = np.linspace(0.1, 0.9, measured_cpu.CHAINS, dtype=np.float32)
     pieces, rounds = 3, 5
     sums = np.zeros((pieces, 16), np.float32)
-    call = cpu_limits.SharedCall(
-        cpu_limits._MULTIPLY_ADDS, (0, 0, operands, rounds, pieces, cpu_limits.TASK), 1
+    call = measured_cpu.SharedCall(
+        measured_cpu._MULTIPLY_ADDS, (0, 0, operands, rounds, pieces, measured_cpu.TASK), 1
     )
     call.launch(sums.ctypes.data, 0)
-    exact, steps = operands.astype(np.float64), rounds * cpu_limits.STEPS
+    exact, steps = operands.astype(np.float64), rounds * measured_cpu.STEPS
     for _ in range(steps):
         exact = exact * np.float64(operands[0]) + np.float64(operands[1])
     # Each multiply-add and each addition rounds once; all values are below 1, and their sum below CHAINS.
-    bound = (steps + cpu_limits.CHAINS) * cpu_limits.CHAINS * np.finfo(np.float32).eps
+    bound = (steps + measured_cpu.CHAINS) * measured_cpu.CHAINS * np.finfo(np.float32).eps
     assert np.abs(sums[:, : cpu_target().vector_floats] - exact.sum()).max() <= bound
 
 
@@ -250,9 +250,9 @@ TWICE = 1.05
 @pytest.mark.parametrize("side", [1024, 2048, 4096, 8192])
 def test_that_no_variant_copies_faster_than_the_limit(side):
     size = 4 * side * side
-    source, target = cpu_limits._aligned(size), cpu_limits._aligned(size)
+    source, target = measured_cpu._aligned(size), measured_cpu._aligned(size)
     share = highest_share(
-        lambda: cpu_limits.copy_bytes_per_s(source, target, size), lambda: 2 * size / least_s(1, side)
+        lambda: measured_cpu.copy_bytes_per_s(source, target, size), lambda: 2 * size / least_s(1, side)
     )
     assert share <= TWICE
 
@@ -261,7 +261,7 @@ def test_that_no_variant_copies_faster_than_the_limit(side):
 @pytest.mark.alone
 def test_that_no_variant_makes_more_multiply_adds_than_the_limit():
     share = highest_share(
-        lambda: cpu_limits.multiply_adds_per_s(cores()), lambda: 225 * 1024 * 1024 / least_s(15, 1024)
+        lambda: measured_cpu.multiply_adds_per_s(cores()), lambda: 225 * 1024 * 1024 / least_s(15, 1024)
     )
     assert share <= TWICE
 
