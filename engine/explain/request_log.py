@@ -1,0 +1,183 @@
+"""The requests of the warps that run in lockstep, collected and counted. No Numba in here."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.explain.accesses import SECTOR_BYTES, WARP, ArrayAccesses, Requests
+from engine.explain.warp_requests import Flags, Numbers, sectors_of, wavefronts_of, words_of
+
+# Addresses of threads that are counted at once: 4 MB of them.
+AT_ONCE = 1 << 19
+# Requests between two looks at whether the person still wants the counts.
+BETWEEN_CHECKPOINTS = 256
+
+
+class Active:
+    """The threads that do what is done now: one flag each, 32 in a row for each warp."""
+
+    __slots__ = ("_warps", "lanes")
+
+    def __init__(self, lanes: Flags) -> None:
+        self.lanes = lanes
+        self._warps: Numbers | None = None
+
+    @property
+    def warps(self) -> Numbers:
+        """How many threads of each warp are active."""
+        if self._warps is None:
+            self._warps = self.lanes.reshape(-1, WARP).sum(1)
+        return self._warps
+
+
+class Key(NamedTuple):
+    """Which requests are counted together."""
+
+    memory: str
+    kind: str
+    array: str
+
+
+class _Counted:
+    """The counts of one key, for each warp."""
+
+    def __init__(self, warps: int, array_bytes: int) -> None:
+        self.array_bytes = array_bytes
+        self.numbers = {
+            name: np.zeros(warps, np.int64)
+            for name in ("requests", "bytes", "sectors", "transactions", "wavefronts")
+        }
+        self.pending: dict[int, list[tuple[Numbers, Active]]] = defaultdict(list)
+        self.pending_lanes = 0
+        # Requests of whole warps to one address: how often, by the address, its bytes and who was active.
+        self.uniform: dict[tuple[int, int, Active], int] = defaultdict(int)
+        # Sectors that blocks asked for, as block x all sectors + sector.
+        self.block_sectors: list[Numbers] = []
+
+
+class RequestLog:
+    """Takes requests and counts them, warp by warp.
+
+    Parameters
+    ----------
+    block_of_warp : array
+        The number of each warp's block.
+    checkpoint : callable
+        Called again and again; it raises `Cancelled` to stop.
+    """
+
+    def __init__(self, block_of_warp: Numbers, checkpoint: Callable[[], None]) -> None:
+        self._block_of_warp, self._checkpoint = block_of_warp, checkpoint
+        self._counted: dict[Key, _Counted] = {}
+        self.barriers = np.zeros(len(block_of_warp), np.int64)
+        self._records = 0
+
+    def record(
+        self, key: Key, address: Numbers | int, size: int, active: Active, array_bytes: int
+    ) -> None:
+        """Take a request of each warp with active threads, for `size` bytes at an address of each thread."""
+        self._records += 1
+        if self._records % BETWEEN_CHECKPOINTS == 0:
+            self._checkpoint()
+        counted = self._counted.get(key)
+        if counted is None:
+            counted = self._counted[key] = _Counted(len(self._block_of_warp), array_bytes)
+        if isinstance(address, np.ndarray):
+            counted.pending[size].append((address, active))
+            counted.pending_lanes += address.size
+            if counted.pending_lanes >= AT_ONCE:
+                self._count_pending(key, counted)
+        else:
+            counted.uniform[int(address), size, active] += 1
+            if len(counted.uniform) * len(active.lanes) >= AT_ONCE:
+                self._count_uniform(key, counted)
+
+    def record_barrier(self, active: Active) -> None:
+        """Take a barrier of the warps with active threads."""
+        self.barriers += active.warps > 0
+
+    def _count_pending(self, key: Key, counted: _Counted) -> None:
+        for size, requests in counted.pending.items():
+            addresses = np.concatenate([address for address, _ in requests]).reshape(-1, WARP)
+            lanes = np.concatenate([active.lanes for _, active in requests]).reshape(-1, WARP)
+            warps = np.tile(np.arange(len(self._block_of_warp)), len(requests))
+            self._count(key, counted, addresses, lanes, size, warps, 1)
+        counted.pending.clear()
+        counted.pending_lanes = 0
+
+    def _count_uniform(self, key: Key, counted: _Counted) -> None:
+        for (address, size, active), times in counted.uniform.items():
+            addresses = np.full((len(self._block_of_warp), WARP), address, np.int64)
+            warps = np.arange(len(self._block_of_warp))
+            self._count(key, counted, addresses, active.lanes.reshape(-1, WARP), size, warps, times)
+        counted.uniform.clear()
+
+    def _count(
+        self, key: Key, counted: _Counted, addresses: Numbers, lanes: Flags, size: int, warps: Numbers,
+        times: int,
+    ) -> None:  # fmt: skip
+        """Count rows of addresses, each of one warp, `times` times."""
+        active = lanes.sum(1)
+        some = active > 0
+        if not some.all():
+            addresses, lanes, warps, active = addresses[some], lanes[some], warps[some], active[some]
+        if not len(warps):
+            return
+        inside = addresses[lanes]
+        if inside.min() < 0 or inside.max() + size > counted.array_bytes:
+            raise IndexError(f"a {key.kind} of {key.array} past its {counted.array_bytes:,} bytes")
+
+        def note(name: str, of_rows: NDArray[np.generic] | None = None) -> None:
+            found = np.bincount(warps, of_rows, minlength=len(self._block_of_warp))
+            counted.numbers[name] += times * found.astype(np.int64)
+
+        note("requests")
+        note("bytes", active * size)
+        if key.memory == "global":
+            lines = sectors_of(addresses, lanes, size)
+            note("sectors", lines.sectors)
+            note("transactions", lines.transactions)
+            all_sectors = -(-counted.array_bytes // SECTOR_BYTES)
+            of_blocks = self._block_of_warp[warps[lines.owners]] * all_sectors + lines.numbers
+            counted.block_sectors.append(np.unique(of_blocks))
+        elif key.memory == "shared":
+            note("wavefronts", wavefronts_of(addresses, lanes, size))
+        else:
+            note("wavefronts", words_of(addresses, lanes, size))
+
+    def finish(self) -> None:
+        """Count what is still pending."""
+        for key, counted in self._counted.items():
+            self._count_pending(key, counted)
+            self._count_uniform(key, counted)
+
+    def of_blocks(self, numbers: Numbers) -> Numbers:
+        """Return numbers of warps added up for each block."""
+        return np.bincount(self._block_of_warp, numbers).astype(np.int64)
+
+    def accesses(self, weights: NDArray[np.float64]) -> tuple[ArrayAccesses, ...]:
+        """Return what all blocks ask for; a counted block stands for `weights` of them."""
+        made = []
+        for key, counted in self._counted.items():
+            numbers = {
+                name: round(float(weights @ self.of_blocks(found)))
+                for name, found in counted.numbers.items()
+            }
+            all_sectors = -(-counted.array_bytes // SECTOR_BYTES)
+            if counted.block_sectors:
+                sectors = np.unique(np.concatenate(counted.block_sectors))
+                of_blocks = np.bincount(sectors // all_sectors, minlength=len(weights))
+                numbers["block_sectors"] = round(float(weights @ of_blocks))
+                launch_sectors = min(all_sectors, numbers["block_sectors"])
+            else:
+                launch_sectors = 0
+            made.append(ArrayAccesses(*key, Requests(**numbers), launch_sectors))
+        return tuple(made)
+
+    def per_block(self) -> Numbers:
+        """Return all counts of each block, a row for each."""
+        found = [numbers for counted in self._counted.values() for numbers in counted.numbers.values()]
+        return np.stack([self.of_blocks(one) for one in [*found, self.barriers]], axis=1)
