@@ -35,8 +35,14 @@ from engine.run.task import AnyJob
 MOST_KEPT = 64
 # Threads times what each asks of memory that are counted for one launch: about 1 s.
 MOST_COUNTED = 4e7
+# So many are counted whole: every block of the grid.
+FEW_COUNTED = 1e7
 # Blocks in the middle along x and y, best first: 8 neighbours have every offset in a line of 128 bytes.
 MIDDLES = ((8, 2), (4, 2), (2, 1), (1, 1))
+# The same for a grid of few rows, whose blocks along x take one row of a picture, or one drawing, after
+# another.
+WIDE_MIDDLES = ((16, 1),)
+FEW_ROWS = 4
 # Blocks side by side of a grid over pixels in a row: those at the picture's edges are among them.
 MOST_IN_ROW = 64
 
@@ -164,11 +170,13 @@ def kernel_in_lockstep(
         kernel(*arguments)
 
 
-def _axes(launch: _Launch) -> tuple[Axis, Axis, Axis]:
+def _axes(launch: _Launch) -> tuple[Axis, ...]:
     """Return how the axes of a launch's grid are sampled: finer where that takes no longer."""
     shape = launch.step.launch
     across, down, _ = shape.grid
     threads = math.prod(shape.block)
+    if shape.blocks * threads * launch.accesses_each <= FEW_COUNTED:
+        return tuple(Axis(0, count, 0) for count in shape.grid)
     if launch.picture is not None:
         height, width = launch.picture
         if down == 1 and height > 1 and across * shape.block[0] >= height * width:
@@ -183,12 +191,10 @@ def _axes(launch: _Launch) -> tuple[Axis, Axis, Axis]:
         before, behind = launch.radius
         return max(1, -(-before // side)), 1 + max(1, -(-behind // side))
 
-    for middle in MIDDLES:
+    for middle in (*WIDE_MIDDLES, *MIDDLES) if down <= FEW_ROWS else MIDDLES:
         (first_x, last_x), (first_y, last_y) = ends(across), ends(down)
         axes = Axis(first_x, middle[0], last_x), Axis(first_y, middle[1], last_y), Axis(1, 1, 1)
-        blocks = math.prod(
-            min(count, sum(axis)) for count, axis in zip(shape.grid, axes, strict=True)
-        )
+        blocks = math.prod(min(count, sum(axis)) for count, axis in zip(shape.grid, axes, strict=True))
         if blocks * threads * launch.accesses_each <= MOST_COUNTED:
             break
     return axes

@@ -30,7 +30,8 @@ class _Frame:
 
     def __init__(self, entered: Active, before: "_Frame | None") -> None:
         self.entered = self.remaining = entered
-        self.before, self.result = before, None
+        self.before = before
+        self.result: Value = None
 
 
 class Lockstep:

@@ -1,6 +1,6 @@
-"""Arrays and `cuda` as kernels know them, for threads in lockstep: each access is a request. No Numba in here.
+"""Arrays and `cuda` as kernels know them, for threads in lockstep: each access is a request.
 
-Arrays in global memory begin at address 0, as those of a driver begin at a multiple of 256. Without values
+No Numba in here. Arrays in global memory begin at address 0, as those of a driver begin at a multiple of 256. Without values
 whatever is loaded is unknown.
 """
 
@@ -63,7 +63,7 @@ class LockstepArray:
             index = (index,)
         if len(index) != len(self.shape):
             raise IndexError(f"{self.name} has {len(self.shape)} axes, not {len(index)}")
-        element = 0
+        element: Value = 0
         for one, pitch in zip(index, self.pitches, strict=True):
             element = element + (one if pitch == 1 else one * pitch)
         if element is UNKNOWN:
@@ -151,7 +151,7 @@ class _SharedMemory:
 
 
 def cuda_of(run: Lockstep, shared_names: Sequence[str], has_values: bool) -> SimpleNamespace:
-    """Return what stands for the module `cuda` in a kernel; the names are those of arrays in shared memory."""
+    """Return what stands for the module `cuda` in a kernel, with the names of its arrays in shared memory."""
 
     def grid(dimensions: int) -> Value:
         at = tuple(

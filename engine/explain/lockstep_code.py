@@ -108,7 +108,11 @@ class LockstepCode:
         """Return what a kernel calls for what an emitter makes."""
 
         def call(*arguments: Any) -> Any:
-            made = function.emit(self, *arguments)
+            try:
+                made = function.emit(self, *arguments)
+            except AttributeError as error:
+                # Numbers here have no words and no bits.
+                raise not_emitted(f"`{error.name}`") from error
             return tuple(made) if isinstance(made, list) else made
 
         return call
@@ -196,10 +200,10 @@ class LockstepCode:
         return carried
 
     def while_loop(self, start: Any, again: Callable[[Any], Value], body: Callable[[Any], Any]) -> Any:
-        values = start
-        for _ in self._run.repeating(lambda: again(values)):
-            values = self._run.merged(values, body(values))
-        return values
+        values = [start]
+        for _ in self._run.repeating(lambda: again(values[-1])):
+            values.append(self._run.merged(values[-1], body(values[-1])))
+        return values[-1]
 
     def load_row(self, pointer: LockstepPointer, count: int, at: int = 0) -> list[Value]:
         values: list[Value] = []

@@ -7,7 +7,6 @@ through `lockstep_code.py`.
 
 import ast
 import inspect
-import math
 import textwrap
 from collections.abc import Callable
 from typing import Any

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.explain.accesses import SECTOR_BYTES, WARP, ArrayAccesses, Requests
+from engine.explain.accesses import LINE_BYTES, SECTOR_BYTES, WARP, WORD_BYTES, ArrayAccesses, Requests
 from engine.explain.warp_requests import Flags, Numbers, sectors_of, wavefronts_of, words_of
 
 # Addresses of threads that are counted at once: 4 MB of them.
@@ -45,7 +45,7 @@ class _Counted:
     """The counts of one key, for each warp."""
 
     def __init__(self, warps: int, array_bytes: int) -> None:
-        self.array_bytes = array_bytes
+        self.array_bytes, self.all_sectors = array_bytes, -(-array_bytes // SECTOR_BYTES)
         self.numbers = {
             name: np.zeros(warps, np.int64)
             for name in ("requests", "bytes", "sectors", "transactions", "wavefronts")
@@ -71,20 +71,19 @@ class RequestLog:
 
     def __init__(self, block_of_warp: Numbers, checkpoint: Callable[[], None]) -> None:
         self._block_of_warp, self._checkpoint = block_of_warp, checkpoint
+        self._warps = np.arange(len(block_of_warp))
         self._counted: dict[Key, _Counted] = {}
         self.barriers = np.zeros(len(block_of_warp), np.int64)
         self._records = 0
 
-    def record(
-        self, key: Key, address: Numbers | int, size: int, active: Active, array_bytes: int
-    ) -> None:
+    def record(self, key: Key, address: Numbers | int, size: int, active: Active, array_bytes: int) -> None:
         """Take a request of each warp with active threads, for `size` bytes at an address of each thread."""
         self._records += 1
         if self._records % BETWEEN_CHECKPOINTS == 0:
             self._checkpoint()
         counted = self._counted.get(key)
         if counted is None:
-            counted = self._counted[key] = _Counted(len(self._block_of_warp), array_bytes)
+            counted = self._counted[key] = _Counted(len(self._warps), array_bytes)
         if isinstance(address, np.ndarray):
             counted.pending[size].append((address, active))
             counted.pending_lanes += address.size
@@ -101,52 +100,73 @@ class RequestLog:
 
     def _count_pending(self, key: Key, counted: _Counted) -> None:
         for size, requests in counted.pending.items():
-            addresses = np.concatenate([address for address, _ in requests]).reshape(-1, WARP)
+            # 4 bytes are enough for addresses in all but huge arrays, and faster.
+            kind = np.int32 if counted.array_bytes < 1 << 30 else np.int64
+            addresses = np.concatenate([address for address, _ in requests], dtype=kind).reshape(-1, WARP)
             lanes = np.concatenate([active.lanes for _, active in requests]).reshape(-1, WARP)
-            warps = np.tile(np.arange(len(self._block_of_warp)), len(requests))
-            self._count(key, counted, addresses, lanes, size, warps, 1)
+            active = np.concatenate([active.warps for _, active in requests])
+            warps = np.tile(self._warps, len(requests))
+            some = active > 0
+            if not some.all():
+                addresses, lanes, active, warps = addresses[some], lanes[some], active[some], warps[some]
+            if len(warps):
+                self._count(key, counted, addresses, lanes, size, warps, active)
         counted.pending.clear()
         counted.pending_lanes = 0
 
-    def _count_uniform(self, key: Key, counted: _Counted) -> None:
-        for (address, size, active), times in counted.uniform.items():
-            addresses = np.full((len(self._block_of_warp), WARP), address, np.int64)
-            warps = np.arange(len(self._block_of_warp))
-            self._count(key, counted, addresses, active.lanes.reshape(-1, WARP), size, warps, times)
-        counted.uniform.clear()
-
     def _count(
         self, key: Key, counted: _Counted, addresses: Numbers, lanes: Flags, size: int, warps: Numbers,
-        times: int,
+        active: Numbers,
     ) -> None:  # fmt: skip
-        """Count rows of addresses, each of one warp, `times` times."""
-        active = lanes.sum(1)
-        some = active > 0
-        if not some.all():
-            addresses, lanes, warps, active = addresses[some], lanes[some], warps[some], active[some]
-        if not len(warps):
-            return
-        inside = addresses[lanes]
-        if inside.min() < 0 or inside.max() + size > counted.array_bytes:
-            raise IndexError(f"a {key.kind} of {key.array} past its {counted.array_bytes:,} bytes")
-
-        def note(name: str, of_rows: NDArray[np.generic] | None = None) -> None:
-            found = np.bincount(warps, of_rows, minlength=len(self._block_of_warp))
-            counted.numbers[name] += times * found.astype(np.int64)
-
-        note("requests")
-        note("bytes", active * size)
+        """Count requests of one warp each, of which `active` threads take part."""
+        first = np.min(addresses, where=lanes, initial=0)
+        last = np.max(addresses, where=lanes, initial=0)
+        self._check_inside(key, counted, int(first), int(last) + size)
+        found: dict[str, Any] = {"requests": None, "bytes": active * size}
         if key.memory == "global":
             lines = sectors_of(addresses, lanes, size)
-            note("sectors", lines.sectors)
-            note("transactions", lines.transactions)
-            all_sectors = -(-counted.array_bytes // SECTOR_BYTES)
-            of_blocks = self._block_of_warp[warps[lines.owners]] * all_sectors + lines.numbers
-            counted.block_sectors.append(np.unique(of_blocks))
+            found |= {"sectors": lines.sectors, "transactions": lines.transactions}
+            blocks = self._block_of_warp[warps[lines.owners]]
+            counted.block_sectors.append(np.unique(blocks * counted.all_sectors + lines.numbers))
         elif key.memory == "shared":
-            note("wavefronts", wavefronts_of(addresses, lanes, size))
+            found["wavefronts"] = wavefronts_of(addresses, lanes, size)
         else:
-            note("wavefronts", words_of(addresses, lanes, size))
+            found["wavefronts"] = words_of(addresses, lanes)
+        for name, of_requests in found.items():
+            of_warps = np.bincount(warps, of_requests, minlength=len(self._warps))
+            counted.numbers[name] += of_warps.astype(np.int64)
+
+    def _count_uniform(self, key: Key, counted: _Counted) -> None:
+        """Count requests of whole warps to one address."""
+        together: dict[tuple[int, Active], list[tuple[int, int]]] = defaultdict(list)
+        for (address, size, active), times in counted.uniform.items():
+            self._check_inside(key, counted, address, address + size)
+            together[size, active].append((address, times))
+        for (size, active), requests in together.items():
+            addresses, times = np.array(requests).T
+            takes_part = active.warps > 0
+            numbers = counted.numbers
+            numbers["requests"] += times.sum() * takes_part
+            numbers["bytes"] += times.sum() * size * active.warps
+            if key.memory == "global":
+                for name, unit in (("sectors", SECTOR_BYTES), ("transactions", LINE_BYTES)):
+                    touched = (addresses + size - 1) // unit - addresses // unit + 1
+                    numbers[name] += (times * touched).sum() * takes_part
+                ends = np.concatenate([addresses, addresses + size - 1])
+                blocks = np.unique(self._block_of_warp[takes_part])[:, None] * counted.all_sectors
+                counted.block_sectors.append((blocks + np.unique(ends // SECTOR_BYTES)).ravel())
+            elif key.memory == "shared":
+                # 8 and 16 bytes each: halves and quarters of a warp, one after the other.
+                parts = max(1, size // WORD_BYTES)
+                groups = active.lanes.reshape(-1, parts, WARP // parts).any(2).sum(1)
+                numbers["wavefronts"] += times.sum() * groups
+            else:
+                numbers["wavefronts"] += times.sum() * takes_part
+        counted.uniform.clear()
+
+    def _check_inside(self, key: Key, counted: _Counted, first: int, end: int) -> None:
+        if first < 0 or end > counted.array_bytes:
+            raise IndexError(f"{key.kind} of {key.array} outside its {counted.array_bytes:,} bytes")
 
     def finish(self) -> None:
         """Count what is still pending."""
@@ -163,17 +183,14 @@ class RequestLog:
         made = []
         for key, counted in self._counted.items():
             numbers = {
-                name: round(float(weights @ self.of_blocks(found)))
-                for name, found in counted.numbers.items()
+                name: round(float(weights @ self.of_blocks(found))) for name, found in counted.numbers.items()
             }
-            all_sectors = -(-counted.array_bytes // SECTOR_BYTES)
+            launch_sectors = 0
             if counted.block_sectors:
                 sectors = np.unique(np.concatenate(counted.block_sectors))
-                of_blocks = np.bincount(sectors // all_sectors, minlength=len(weights))
+                of_blocks = np.bincount(sectors // counted.all_sectors, minlength=len(weights))
                 numbers["block_sectors"] = round(float(weights @ of_blocks))
-                launch_sectors = min(all_sectors, numbers["block_sectors"])
-            else:
-                launch_sectors = 0
+                launch_sectors = min(counted.all_sectors, numbers["block_sectors"])
             made.append(ArrayAccesses(*key, Requests(**numbers), launch_sectors))
         return tuple(made)
 

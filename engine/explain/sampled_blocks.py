@@ -27,29 +27,41 @@ class Sample(NamedTuple):
 
     block: Index3
     weight: float
-    place: tuple[int | None, int | None, int | None]
+    place: tuple[int | None, ...]
 
 
 def places(count: int, axis: Axis) -> list[tuple[int, float]]:
-    """Return places along an axis of `count` blocks, and how many places each stands for."""
+    """Return places along an axis of `count` blocks, and how many places each stands for.
+
+    One in the middle stands for those that lie a multiple of `middle` further: offsets repeat.
+    """
     first, middle, last = axis
-    others = count - first - last
-    if others <= middle:
+    end = count - last
+    if end - first <= middle:
         return [(place, 1.0) for place in range(count)]
-    begin = first + (others - middle) // 2
-    ends = (*range(first), *range(count - last, count))
-    between = range(begin, begin + middle)
-    return sorted([*((place, 1.0) for place in ends), *((place, others / middle) for place in between)])
+    begin = first + (end - first - middle) // 2
+    alike = [
+        len(range(first + (place - first) % middle, end, middle)) for place in range(begin, begin + middle)
+    ]
+    ends = (*range(first), *range(end, count))
+    return sorted(
+        [
+            *((place, 1.0) for place in ends),
+            *zip(range(begin, begin + middle), map(float, alike), strict=True),
+        ]
+    )
 
 
-def sampled(grid: Index3, axes: tuple[Axis, Axis, Axis]) -> list[Sample]:
+def sampled(grid: Index3, axes: tuple[Axis, ...]) -> list[Sample]:
     """Return the blocks of a grid that are counted."""
     along = [places(count, axis) for count, axis in zip(grid, axes, strict=True)]
     return [
         Sample(
             (x, y, z),
             of_x * of_y * of_z,
-            (x if of_x == 1.0 else None, y if of_y == 1.0 else None, z if of_z == 1.0 else None),
+            tuple(
+                place if of_place == 1.0 else None for place, of_place in ((x, of_x), (y, of_y), (z, of_z))
+            ),
         )
         for (z, of_z), (y, of_y), (x, of_x) in product(*reversed(along))
     ]
