@@ -33,10 +33,10 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
 
 MOST_KEPT = 64
-# Threads times what each asks of memory that are counted for one launch: about 1 s.
-MOST_COUNTED = 4e7
+# Threads times accesses of each that are counted for one launch: about 1 s.
+MOST_COUNTED = 3e7
 # So many are counted whole: every block of the grid.
-FEW_COUNTED = 1e7
+FEW_COUNTED = 3e6
 # Blocks in the middle along x and y, best first: 8 neighbours have every offset in a line of 128 bytes.
 MIDDLES = ((8, 2), (4, 2), (2, 1), (1, 1))
 # The same for a grid of few rows, whose blocks along x take one row of a picture, or one drawing, after
@@ -59,15 +59,8 @@ def counted_run(job: AnyJob, checkpoint: Checkpoint = lambda step: None) -> Coun
     passes = variant.passes(job.problem, job.task.constant(job.operands), block)
     arrays = launch_arrays(job)
     picture, radius = _picture_of(job.problem), _radius_of(job.problem)
-    work = variant.work(job.problem, block)
-    threads = sum(step.launch.blocks * math.prod(step.launch.block) for step in passes)
-    each = 1.0
-    if work is not None:
-        each = max(1.0, (work.global_loads + work.shared_loads + work.constant_loads) / threads)
     try:
-        return CountedRun(
-            tuple(_kept(_Launch(step, arrays, picture, radius, each, checkpoint)) for step in passes)
-        )
+        return CountedRun(tuple(_kept(_Launch(step, arrays, picture, radius, checkpoint)) for step in passes))
     except NotCounted as error:
         return CountedRun(not_counted=error.reason)
 
@@ -92,7 +85,6 @@ class _Launch:
     arrays: LaunchArrays = field(compare=False)
     picture: tuple[int, int] | None
     radius: tuple[int, int]
-    accesses_each: float
     checkpoint: Checkpoint = field(compare=False)
     key: Hashable = field(init=False)
 
@@ -113,16 +105,12 @@ class _Launch:
 
 @lru_cache(maxsize=MOST_KEPT)
 def _kept(launch: _Launch) -> CountedAccesses:
-    step, checkpoint = launch.step, launch.checkpoint
-    samples = sampled(step.launch.grid, _axes(launch))
-
-    def between() -> None:
-        checkpoint(Progress("counting memory accesses", 0.5, 3.0))
-
-    run = Lockstep([one.block for one in samples], step.launch.block, between)
-    between()
-    kernel_in_lockstep(step, launch.arrays, run)
-    run.log.finish()
+    step, grid = launch.step, launch.step.launch.grid
+    # One block tells how many accesses threads make one after the other.
+    across, down, deep = grid
+    one_block = _counted(launch, [(across // 2, down // 2, deep // 2)])
+    samples = sampled(grid, _axes(launch, one_block.log.records))
+    run = _counted(launch, [one.block for one in samples])
     weights = np.array([one.weight for one in samples])
     return CountedAccesses(
         step.name,
@@ -132,6 +120,19 @@ def _kept(launch: _Launch) -> CountedAccesses:
         run.log.accesses(weights),
         round(float(weights @ run.log.of_blocks(run.log.barriers))),
     )
+
+
+def _counted(launch: _Launch, blocks: list[Index3]) -> Lockstep:
+    """Return the run of some blocks of a launch."""
+
+    def between() -> None:
+        launch.checkpoint(Progress("counting memory accesses", 0.5, 3.0))
+
+    run = Lockstep(blocks, launch.step.launch.block, between)
+    between()
+    kernel_in_lockstep(launch.step, launch.arrays, run)
+    run.log.finish()
+    return run
 
 
 def kernel_in_lockstep(
@@ -170,12 +171,12 @@ def kernel_in_lockstep(
         kernel(*arguments)
 
 
-def _axes(launch: _Launch) -> tuple[Axis, ...]:
-    """Return how the axes of a launch's grid are sampled: finer where that takes no longer."""
+def _axes(launch: _Launch, accesses: int) -> tuple[Axis, ...]:
+    """Return how the axes of a launch's grid are sampled, finer where each thread makes few accesses."""
     shape = launch.step.launch
     across, down, _ = shape.grid
     threads = math.prod(shape.block)
-    if shape.blocks * threads * launch.accesses_each <= FEW_COUNTED:
+    if shape.blocks * threads * accesses <= FEW_COUNTED:
         return tuple(Axis(0, count, 0) for count in shape.grid)
     if launch.picture is not None:
         height, width = launch.picture
@@ -195,7 +196,7 @@ def _axes(launch: _Launch) -> tuple[Axis, ...]:
         (first_x, last_x), (first_y, last_y) = ends(across), ends(down)
         axes = Axis(first_x, middle[0], last_x), Axis(first_y, middle[1], last_y), Axis(1, 1, 1)
         blocks = math.prod(min(count, sum(axis)) for count, axis in zip(shape.grid, axes, strict=True))
-        if blocks * threads * launch.accesses_each <= MOST_COUNTED:
+        if blocks * threads * accesses <= MOST_COUNTED:
             break
     return axes
 

@@ -1,7 +1,7 @@
 """Arrays and `cuda` as kernels know them, for threads in lockstep: each access is a request.
 
-No Numba in here. Arrays in global memory begin at address 0, as those of a driver begin at a multiple of 256. Without values
-whatever is loaded is unknown.
+Arrays in global memory begin at address 0, as those of a driver begin at a multiple of 256. Without values
+whatever is loaded is unknown. No Numba in here.
 """
 
 import math

@@ -74,12 +74,13 @@ class RequestLog:
         self._warps = np.arange(len(block_of_warp))
         self._counted: dict[Key, _Counted] = {}
         self.barriers = np.zeros(len(block_of_warp), np.int64)
-        self._records = 0
+        # Accesses that threads have made, one after another: each is a request of some warps.
+        self.records = 0
 
     def record(self, key: Key, address: Numbers | int, size: int, active: Active, array_bytes: int) -> None:
         """Take a request of each warp with active threads, for `size` bytes at an address of each thread."""
-        self._records += 1
-        if self._records % BETWEEN_CHECKPOINTS == 0:
+        self.records += 1
+        if self.records % BETWEEN_CHECKPOINTS == 0:
             self._checkpoint()
         counted = self._counted.get(key)
         if counted is None:
@@ -102,7 +103,8 @@ class RequestLog:
         for size, requests in counted.pending.items():
             # 4 bytes are enough for addresses in all but huge arrays, and faster.
             kind = np.int32 if counted.array_bytes < 1 << 30 else np.int64
-            addresses = np.concatenate([address for address, _ in requests], dtype=kind).reshape(-1, WARP)
+            addresses: Numbers = np.concatenate([address for address, _ in requests], dtype=kind)
+            addresses = addresses.reshape(-1, WARP)
             lanes = np.concatenate([active.lanes for _, active in requests]).reshape(-1, WARP)
             active = np.concatenate([active.warps for _, active in requests])
             warps = np.tile(self._warps, len(requests))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.explain.accesses import BANKS, LINE_BYTES, SECTOR_BYTES, WARP, WORD_BYTES
 
-Numbers = NDArray[np.integer[Any]]
+Numbers = NDArray[np.signedinteger[Any]]
 Flags = NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
 
