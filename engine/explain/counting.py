@@ -37,6 +37,8 @@ MOST_KEPT = 64
 MOST_COUNTED = 3e7
 # So many are counted whole: every block of the grid.
 FEW_COUNTED = 3e6
+# Threads that run at once then: 2 MB for each value that differs between them.
+MOST_THREADS = 1 << 18
 # Blocks in the middle along x and y, best first: 8 neighbours have every offset in a line of 128 bytes.
 MIDDLES = ((8, 2), (4, 2), (2, 1), (1, 1))
 # The same for a grid of few rows, whose blocks along x take one row of a picture, or one drawing, after
@@ -176,7 +178,7 @@ def _axes(launch: _Launch, accesses: int) -> tuple[Axis, ...]:
     shape = launch.step.launch
     across, down, _ = shape.grid
     threads = math.prod(shape.block)
-    if shape.blocks * threads * accesses <= FEW_COUNTED:
+    if shape.blocks * threads <= min(MOST_THREADS, FEW_COUNTED / max(1, accesses)):
         return tuple(Axis(0, count, 0) for count in shape.grid)
     if launch.picture is not None:
         height, width = launch.picture

@@ -158,6 +158,12 @@ def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
 # Whole launches.
 
 
+def count_every_block(monkeypatch):
+    """Let every block of a launch be counted."""
+    for name in ("FEW_COUNTED", "MOST_THREADS"):
+        monkeypatch.setattr(counting, name, 1e12)
+
+
 def says_what_its_emitter_uses(run):
     """Return whether a run is not counted because its emitter works on words, or on fragments of matrices."""
     return run.not_counted.code == "not-counted" and "Its emitter uses" in str(run.not_counted)
@@ -185,7 +191,7 @@ def whole_job(chosen, dtype="float32", channels=1):
     ids=lambda one: getattr(one, "key", str(one)),
 )
 def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, channels, monkeypatch):
-    monkeypatch.setattr(counting, "FEW_COUNTED", 1e9)
+    count_every_block(monkeypatch)
     job = whole_job(chosen, dtype, channels)
     run, work = counted_run(job), chosen.work(job.problem, job.block)
     if run.not_counted is not None:
@@ -277,7 +283,7 @@ def test_that_some_blocks_stand_for_all_others(key, mask_shape, monkeypatch):
     job = filtering(key, (16, 16), mask_shape, side=300, width=420)
     monkeypatch.setattr(counting, "FEW_COUNTED", 0)
     some = counted_run(job)
-    monkeypatch.setattr(counting, "FEW_COUNTED", 1e12)
+    count_every_block(monkeypatch)
     counting._kept.cache_clear()
     every = counted_run(job)
     for one, whole in zip(some.passes, every.passes, strict=True):
