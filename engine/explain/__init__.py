@@ -1,1 +1,1 @@
-"""What a run does on a device, found without running it: from the kernel's source and from its launch."""
+"""Why a run takes its time: the code of kernels, what a launch occupies, what a kernel asks of memory."""
