@@ -27,10 +27,12 @@ from engine.explain.lockstep_arrays import LockstepArray
 from engine.explain.lockstep_source import in_lockstep
 from engine.explain.sampled_blocks import Axis, Sample, sampled
 from engine.explain.unknown import UNKNOWN, NotCounted
+from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant, C, P
 
 MOST_KEPT = 64
 # Threads times accesses of each that are counted for one launch: about 1 s.
@@ -49,18 +51,33 @@ FEW_ROWS = 4
 MOST_IN_ROW = 64
 
 
-def counted_run(job: AnyJob, checkpoint: Checkpoint = lambda step: None) -> CountedRun:
+def _go_on(step: Progress) -> None:
+    """Do not stop."""
+
+
+def counted_run(job: AnyJob, checkpoint: Checkpoint = _go_on) -> CountedRun:
     """Return what a job's launches ask of memory, counted once and kept; or why they are not counted.
 
     `checkpoint` is called again and again; what it raises ends the counting.
     """
-    variant, block = job.variant, job.block
+    constant = job.task.constant(job.operands)
+    return counted_launches(job.variant, job.problem, constant, job.block, launch_arrays(job), checkpoint)
+
+
+def counted_launches(
+    variant: AnyVariant[P, C],
+    problem: P,
+    constant: C,
+    block: Block,
+    arrays: LaunchArrays,
+    checkpoint: Checkpoint = _go_on,
+) -> CountedRun:
+    """Return the same of a variant with its problem, the arrays of its launches and its constant."""
     if not variant.has_kernels:
         library = f"{variant.library}'s kernels are not counted" if variant.library else "It runs on the CPU"
         return CountedRun(not_counted=Reason("no-kernels", library))
-    passes = variant.passes(job.problem, job.task.constant(job.operands), block)
-    arrays = launch_arrays(job)
-    picture, radius = _picture_of(job.problem), _radius_of(job.problem)
+    passes = variant.passes(problem, constant, block)
+    picture, radius = _picture_of(problem), _radius_of(problem)
     try:
         return CountedRun(tuple(_kept(_Launch(step, arrays, picture, radius, checkpoint)) for step in passes))
     except NotCounted as error:

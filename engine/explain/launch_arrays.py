@@ -12,6 +12,7 @@ from engine.device.backend import Backend, Buffers
 from engine.device.launches import Between, Operand, Placeholder
 from engine.geometry.layout import Layout
 from engine.run.task import AnyJob
+from engine.tasks.picture_problem import PictureProblem
 
 
 class Memory(NamedTuple):
@@ -75,6 +76,18 @@ class _ShapesOnly:
 
     def _made(self, operands: tuple[Memory, ...], out: Memory) -> Buffers:
         return Buffers(operands, out, np.empty(0))
+
+
+def picture_arrays(problem: PictureProblem, layout: Layout = Layout.PITCHED) -> LaunchArrays:
+    """Return the arrays of a problem with a picture, of which nothing else is known."""
+    shape = problem.height, problem.width, problem.channels
+
+    def array_of(wanted: tuple[int, ...], dtype: str) -> np.ndarray:
+        return np.broadcast_to(np.zeros((), dtype), wanted)
+
+    result = array_of(getattr(problem, "result_shape", shape), problem.result_dtype)
+    made: Any = _ShapesOnly().allocate(array_of(shape, problem.dtype), result, layout)
+    return LaunchArrays(made.image, made.out)
 
 
 def launch_arrays(job: AnyJob) -> LaunchArrays:
