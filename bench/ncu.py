@@ -152,9 +152,9 @@ def launch(key: str, side: int) -> None:
 
 def profiled(key: str, side: int, metrics: list[str], ncu: str) -> list[dict[str, float]]:
     """Return what `ncu` counts of each launch of a kernel, in order; `metrics` lose what it does not know."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log.csv")
-        while True:
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "log.csv")
             command = [
                 ncu, "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw",
                 "--print-units", "base", "--log-file", str(log), "--metrics", ",".join(metrics),
@@ -162,15 +162,21 @@ def profiled(key: str, side: int, metrics: list[str], ncu: str) -> list[dict[str
             ]  # fmt: skip
             ended = subprocess.run(command, capture_output=True, text=True)
             text = log.read_text(encoding="utf-8") if log.exists() else ""
-            unknown = [one for one in metrics if re.search(rf"(?i)find metric.*{re.escape(one)}\b", text)]
-            if not unknown:
-                break
-            for one in unknown:
-                print(f"ncu does not know {one}", flush=True)
-                metrics.remove(one)
-    if ended.returncode:
-        raise SystemExit(f"ncu of {key} ended with {ended.returncode}:\n{text[-2000:]}{ended.stderr[-2000:]}")
-    return list(read_rows(text))
+        rows, unknown = list(read_rows(text)), not_known(text, metrics)
+        if rows and not ended.returncode:
+            return rows
+        if not unknown:
+            said = f"{text[-2000:]}{ended.stdout[-1000:]}{ended.stderr[-2000:]}"
+            raise SystemExit(f"ncu of {key} has {len(rows)} launches, status {ended.returncode}:\n{said}")
+        for one in unknown:
+            print(f"ncu does not know {one}", flush=True)
+            metrics.remove(one)
+
+
+def not_known(text: str, metrics: list[str]) -> list[str]:
+    """Return the metrics that `ncu` complains of."""
+    said = "\n".join(line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING==")))
+    return [one for one in metrics if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.]*\w)", said)]
 
 
 def read_rows(text: str) -> Iterator[dict[str, float]]:

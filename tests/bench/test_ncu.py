@@ -25,6 +25,11 @@ def test_that_rows_are_read_past_the_units_without_what_is_not_there():
     assert second["gpu__time_duration.sum"] == 1.5
 
 
+def test_that_a_metric_that_is_not_known_is_left_out():
+    text = "==ERROR== Failed to find metric sm__x.sum.\n==PROF== sm__y.sum"
+    assert ncu.not_known(text, ["sm__x.sum", "sm__x", "sm__y.sum"]) == ["sm__x.sum"]
+
+
 def test_that_every_teaching_kernel_has_nine_cells_that_it_takes():
     samples = zeros(256, 256, 1)
     for key in ncu.TEACHING:
