@@ -70,11 +70,11 @@ class LockstepArray:
             raise depends_on_samples("An address")
         return element
 
-    def request(self, kind: str, element: Value, count: int = 1) -> None:
-        """Take a request for `count` neighbours from an element on."""
+    def request(self, kind: str, element: Value, count: int = 1, itemsize: int = 0) -> None:
+        """Take a request for `count` neighbours from an element on; `itemsize`: of other elements."""
         run = self.run
         run.known("Whether a thread asks for memory")
-        size = self.itemsize
+        size = itemsize or self.itemsize
         address = element * size
         for first in range(0, count * size, MOST_BYTES):
             at_once = min(MOST_BYTES, count * size - first)

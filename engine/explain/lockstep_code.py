@@ -9,40 +9,60 @@ from typing import Any
 
 import numpy as np
 
-from engine.explain.accesses import WARP
+from engine.explain.accesses import WARP, WORD_BYTES
 from engine.explain.lockstep import Lockstep, Value
 from engine.explain.lockstep_arrays import LockstepArray
-from engine.explain.unknown import UNKNOWN, NotCounted
+from engine.explain.unknown import UNKNOWN, WORD, NotCounted
 from engine.reason import Reason
 
 VECTOR = 4
 
 
 class LockstepPointer:
-    """An element of an array, for each thread."""
+    """An element of an array, for each thread; `unit` has its bytes, where they are not the array's own."""
 
-    __slots__ = ("array", "at")
+    __slots__ = ("array", "at", "unit")
 
-    def __init__(self, array: LockstepArray, at: Value = 0) -> None:
-        self.array, self.at = array, at
+    def __init__(self, array: LockstepArray, at: Value = 0, unit: int = 0) -> None:
+        self.array, self.at, self.unit = array, at, unit
 
     def __add__(self, elements: Value) -> "LockstepPointer":
-        return LockstepPointer(self.array, self.at + elements)
+        return LockstepPointer(self.array, self.at + elements, self.unit)
+
+    def pointing_to(self, kind: Any) -> "LockstepPointer":
+        """Return it as a pointer to numbers of another type of LLVM's."""
+        unit = getattr(kind, "width", 32) // 8
+        return LockstepPointer(self.array, self.at * (self.unit or self.array.itemsize) // unit, unit)
 
     def load(self, count: int | None = None) -> Any:
         """Load the element, or a list of `count` neighbours at once."""
-        loaded = self.array.load(self.at, count or 1)
-        return loaded[0] if count is None else loaded
+        if not self.unit:
+            loaded = self.array.load(self.at, count or 1)
+            return loaded[0] if count is None else loaded
+        self._in_other_units("loads", self.at, count or 1, self.unit)
+        return UNKNOWN if count is None else [UNKNOWN] * count
 
     def store(self, values: Value | Sequence[Value]) -> None:
         """Store a value, or a list of neighbours at once."""
-        self.array.store(self.at, values if isinstance(values, list | tuple) else [values])
+        values = values if isinstance(values, list | tuple) else [values]
+        if values[0] is WORD and not self.unit:
+            at = self.at * self.array.itemsize // WORD_BYTES
+            self._in_other_units("stores", at, len(values), WORD_BYTES)
+        elif self.unit:
+            self._in_other_units("stores", self.at, len(values), self.unit)
+        else:
+            self.array.store(self.at, values)
+
+    def _in_other_units(self, kind: str, at: Value, count: int, unit: int) -> None:
+        if self.array.values is not None:
+            raise not_emitted("words of several numbers")
+        self.array.request(kind, at, count, unit)
 
     def merged_with(self, old: "LockstepPointer", lanes: np.ndarray) -> "LockstepPointer":
         """Return this pointer for some threads, an older one for the others."""
-        if old.array is not self.array:
+        if old.array is not self.array or old.unit != self.unit:
             raise not_emitted("a choice between two arrays")
-        return LockstepPointer(self.array, np.where(lanes, self.at, old.at))
+        return LockstepPointer(self.array, np.where(lanes, self.at, old.at), self.unit)
 
 
 class _Slot:
@@ -89,17 +109,22 @@ class LockstepCode:
         The kernel's array in constant memory.
     rule_of : callable
         Makes a plain function run for threads in lockstep.
+    has_values : bool
+        Whether arrays hold values.
     """
 
-    has_words, has_warp = False, True
+    has_warp = true = True
 
     def __init__(
         self,
         run: Lockstep,
         constant: LockstepArray | None,
         rule_of: Callable[[Callable[..., int]], Callable[..., Value]],
+        has_values: bool,
     ) -> None:
         self._run, self._constant, self._rule_of = run, constant, rule_of
+        # With values each sample is a number of its own.
+        self.has_words = not has_values
 
     def __getattr__(self, name: str) -> Any:
         raise not_emitted(f"`{name}`")
@@ -173,6 +198,11 @@ class LockstepCode:
 
     def is_below(self, value: Value, end: Value) -> Value:
         return (value >= 0) & (value < end)
+
+    def compared(self, value: Value, sign: str, other: Value) -> Value:
+        if value is UNKNOWN or other is UNKNOWN:
+            return UNKNOWN
+        raise not_emitted(f"unsigned {sign}")
 
     def odd_sign(self, value: Value) -> Value:
         return -(value & 1)
@@ -252,10 +282,26 @@ class LockstepCode:
     def wait_for_groups(self, pending: int) -> None:
         pass
 
-    def statement(self, text: str, constraints: str, arguments: list[Value], result: Any = None) -> None:
-        # Barriers of a warp.
-        if not text.startswith("bar.warp.sync"):
+    def statement(self, text: str, constraints: str, arguments: list[Value], result: Any = None) -> Value:
+        # A barrier of a warp, or what is computed from words.
+        if not text.startswith(("bar.warp.sync", "prmt.b32")):
             raise not_emitted(f"`{text}`")
+        return None if result is None else UNKNOWN
+
+    def assembly(self, text: str, constraints: str, arguments: list[Value], result: Any) -> Value:
+        # Of no emitter an address depends on what it computes like this.
+        if hasattr(result, "elements"):
+            return [UNKNOWN] * len(result.elements)
+        return WORD if any(one is WORD for one in arguments) else UNKNOWN
+
+    def parts(self, values: list[Value]) -> list[Value]:
+        return values
+
+    def packed_word(self, values: list[Value]) -> Value:
+        return WORD
+
+    def low_byte(self, word: Value) -> Value:
+        return UNKNOWN
 
     def quantised(self, value: Value, itemsize: int) -> Value:
         if value is UNKNOWN:

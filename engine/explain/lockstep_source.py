@@ -34,15 +34,17 @@ def in_lockstep(
     """
     definition = _definition(kernel)
     cuda = cuda_of(run, _shared_names(definition), has_values)
-    return _Functions(run, constant, {"cuda": cuda, **_numbers()}).made(kernel)
+    return _Functions(run, constant, {"cuda": cuda, **_numbers()}, has_values).made(kernel)
 
 
 class _Functions:
     """Makes a kernel and what it calls run for threads in lockstep."""
 
-    def __init__(self, run: Lockstep, constant: LockstepArray | None, words: dict[str, Any]) -> None:
+    def __init__(
+        self, run: Lockstep, constant: LockstepArray | None, words: dict[str, Any], has_values: bool
+    ) -> None:
         self._words = words | {_RUN: run}
-        self._code = LockstepCode(run, constant, self.made)
+        self._code = LockstepCode(run, constant, self.made, has_values)
         self._kept: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def made(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ def depends_on_samples(what: str) -> NotCounted:
 
 
 class Unknown:
-    """The one unknown number, `UNKNOWN`."""
+    """An unknown number: `UNKNOWN`, or `WORD`, which is one of 4 bytes whatever array it is stored in."""
 
     __slots__ = ()
     # NumPy's arrays leave an operation with it to it.
@@ -37,7 +37,7 @@ class Unknown:
     __hash__ = None  # type: ignore[assignment]
 
     def _unknown(self, *others: Any) -> "Unknown":
-        return self
+        return UNKNOWN
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _unknown
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __and__ = __rand__ = __or__ = __ror__ = _unknown
@@ -46,6 +46,9 @@ class Unknown:
     __lt__ = __le__ = __gt__ = __ge__ = _unknown
     __eq__ = __ne__ = _unknown  # type: ignore[assignment]
 
+    # Of the words that emitters compute with.
+    bits_as = trunc = zext = _unknown
+
     def __bool__(self) -> NoReturn:
         raise depends_on_samples("What a thread does")
 
@@ -53,7 +56,7 @@ class Unknown:
         raise depends_on_samples("An address")
 
     def __repr__(self) -> str:
-        return "UNKNOWN"
+        return "WORD" if self is WORD else "UNKNOWN"
 
 
-UNKNOWN = Unknown()
+UNKNOWN, WORD = Unknown(), Unknown()
