@@ -19,6 +19,7 @@ from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.registry import TASKS
 
 PROGRAM = "haloscope"
 
@@ -27,6 +28,7 @@ _KNOWN: dict[str, Callable[[str], Sequence[str]]] = {
     "mask": lambda command: preset_names(),
     "masks": lambda command: preset_names(),
     "operation": lambda command: list(OPERATIONS),
+    "diff": lambda command: _variants(command),
     "device": lambda command: ["auto", "cpu", "cuda", "simulator"],
     "paper": lambda command: [paper.key for paper in PAPERS],
     "variant": lambda command: _variants(command),
@@ -102,6 +104,8 @@ def _variants(command: str) -> list[str]:
         return [variant.key for variant in MATMUL_VARIANTS]
     if command == "network":
         return [variant.key for variant in NETWORK_VARIANTS]
+    if command == "code":
+        return [variant.key for task in TASKS.values() for variant in task.variants]
     return [variant.key for variant in VARIANTS]
 
 

@@ -1,12 +1,20 @@
 """The code of a kernel for people: PTX and machine code that name the lines of the source.
 
 A kernel that is launched is compiled without lines. What is explained is compiled once more, with them and
-with the same options: the instructions are the same (tests/engine/explain). No device is needed. The texts are
-kept as machine code is (`kernel_code.py`).
+with the same options: the instructions are the same (tests/engine/explain). No device is needed. The texts
+are kept as machine code is (`kernel_code.py`).
+
+With lines Numba also describes variables, which changes the code a little, and of which NVVM refuses some
+("Symbol name with unsupported characters": numba-cuda 0.30.4). Nobody needs them here: they are left out.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.debuginfo import CUDADIBuilder
 
 from engine.compiled.code_store import code_store
 from engine.device.kernel_code import COMPILED_WITH, architecture_of, compiled, key_of
@@ -32,15 +40,16 @@ def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, i
     options = with_lines(kernel).targetoptions
 
     def compile_now() -> bytes:
-        ptx, _ = cuda.compile(
-            kernel.py_func,
-            signature,
-            device=False,
-            abi="numba",
-            cc=architecture_of(capability),
-            output="ptx",
-            **{name: options[name] for name in COMPILED_WITH},
-        )
+        with _without_variables():
+            ptx, _ = cuda.compile(
+                kernel.py_func,
+                signature,
+                device=False,
+                abi="numba",
+                cc=architecture_of(capability),
+                output="ptx",
+                **{name: options[name] for name in COMPILED_WITH},
+            )
         return ptx.encode()
 
     return _kept("ptx", kernel, signature, capability, compile_now).decode()
@@ -48,12 +57,39 @@ def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, i
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code for an architecture, with the lines of the source."""
-    return _kept(
-        "cubin", kernel, signature, capability, lambda: compiled(with_lines(kernel), signature, capability)
-    )
+
+    def compile_now() -> bytes:
+        with _without_variables():
+            return compiled(with_lines(kernel), signature, capability)
+
+    return _kept("cubin", kernel, signature, capability, compile_now)
 
 
-def _kept(kind: str, kernel: Kernel, signature: Signature, capability: tuple[int, int], compile_now) -> bytes:
+@contextmanager
+def _without_variables() -> Iterator[None]:
+    """Let Numba describe no variables within; other threads compile before or after.
+
+    Code without lines is made by another builder, so nothing else would change.
+    """
+    names = "mark_variable", "update_variable"
+    with global_compiler_lock:
+        own = {name: vars(CUDADIBuilder)[name] for name in names}
+        try:
+            for name in names:
+                setattr(CUDADIBuilder, name, lambda *arguments, **named: None)
+            yield
+        finally:
+            for name, method in own.items():
+                setattr(CUDADIBuilder, name, method)
+
+
+def _kept(
+    kind: str,
+    kernel: Kernel,
+    signature: Signature,
+    capability: tuple[int, int],
+    compile_now: Callable[[], bytes],
+) -> bytes:
     key = key_of(kernel, signature, capability)
     if key is None:
         return compile_now()

@@ -1,7 +1,7 @@
 """What a kernel is compiled for where only its variant is named: a problem, a constant and a block.
 
-A kernel depends on the border, types, mask and block; what a person does not give has a value that the variant
-takes. The size of the picture hardly matters.
+A kernel depends on the border, types, mask and block; what a person does not give has a value that the
+variant takes. The size of the picture hardly matters.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,7 @@ class Example:
     constant: Any
     block: Block
     facts: dict[str, str]
+    depends_on: tuple[str, ...] = ()  # the fields of `Asked` that change the kernel
     is_block_given: bool = False
 
     def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
@@ -70,7 +71,7 @@ class Example:
 
         A block that was not chosen gives way to the nearest legal one.
         """
-        block, limits = self.block, Limits(compute_capability=tuple(architecture))
+        block, limits = self.block, Limits(compute_capability=architecture.capability)
         refusal = self.variant.why_not(self.problem, self.constant, block, limits)
         if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
             block = refusal.nearest_block
@@ -82,7 +83,7 @@ class Example:
 
 def variant_named(key: str) -> AnyKernel:
     """Return the variant of that key, whatever its task; an UnknownName names the nearest one."""
-    known = {one.key: one for task in TASKS.values() for one in task.variants}
+    known: dict[str, AnyKernel] = {one.key: one for task in TASKS.values() for one in task.variants}
     if key in known:
         return known[key]
     near = closest(key, known)
@@ -94,7 +95,7 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
     asked = asked or Asked()
     try:
-        make = _EXAMPLES[variant.task]
+        make, depends_on = _EXAMPLES[variant.task]
     except KeyError:
         why = f"there is no example of the task {variant.task}"
         raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.") from None
@@ -102,8 +103,9 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     block = variant.block_for(asked.block)
     if variant.uses_block:
         facts |= {"block": str(block)}
+        depends_on = (*depends_on, "block")
     is_given = asked.block is not None and variant.uses_block
-    return Example(variant, problem, constant, block, facts, is_given)
+    return Example(variant, problem, constant, block, facts, depends_on, is_given)
 
 
 def default_mask(variant: Variant) -> Mask:
@@ -157,9 +159,9 @@ def _picture(dtype: str, channels: int) -> str:
     return f"{dtype}, {channels} channel{'s' * (channels > 1)}"
 
 
-_EXAMPLES: dict[str, Callable[[Any, Asked], tuple[Any, Any, dict[str, str]]]] = {
-    Problem.task: _filtering,
-    OperationProblem.task: _operation,
-    MatrixProduct.task: _product,
-    ForwardPass.task: _network,
+_EXAMPLES: dict[str, tuple[Callable[[Any, Asked], tuple[Any, Any, dict[str, str]]], tuple[str, ...]]] = {
+    Problem.task: (_filtering, ("mask", "border", "dtype", "result_type", "channels")),
+    OperationProblem.task: (_operation, ("dtype", "channels", "set")),
+    MatrixProduct.task: (_product, ()),
+    ForwardPass.task: (_network, ()),
 }

@@ -46,7 +46,12 @@ _PTX = {
     **dict.fromkeys(("mma", "wmma", "wgmma", "tcgen05"), Class.TENSOR),
     **dict.fromkeys(("atom", "red"), Class.ATOMIC),
 }
-_PTX_FLOAT = {"add": Class.FLOAT_ADD, "sub": Class.FLOAT_ADD, "mul": Class.FLOAT_MULTIPLY, "fma": Class.FLOAT_FMA}
+_PTX_FLOAT = {
+    "add": Class.FLOAT_ADD,
+    "sub": Class.FLOAT_ADD,
+    "mul": Class.FLOAT_MULTIPLY,
+    "fma": Class.FLOAT_FMA,
+}
 
 
 def ptx_class(opcode: str) -> Class:
@@ -99,26 +104,24 @@ _SASS = {
     Class.ATOMIC: "ATOM ATOMG ATOMS RED REDG REDUX",
     Class.CONVERSION: "I2F I2FP F2I F2IP F2F F2FP I2I I2IP FRND UF2F UI2F UF2I",
     Class.CONTROL: (
-        "BRA BRX JMP JMX EXIT RET CALL BSSY BSYNC BREAK BMOV WARPSYNC KILL YIELD NANOSLEEP RPCMOV "
-        "ISETP FSETP PSETP PLOP3 CSETP HSETP2 UISETP UPLOP3 UPSETP UFSETP P2R R2P UP2UR VOTE VOTEU R2B"
+        "BRA BRX JMP JMX EXIT ENDCOLLECTIVE RET CALL BSSY BSYNC BREAK BMOV WARPSYNC KILL YIELD NANOSLEEP "
+        "RPCMOV ISETP FSETP PSETP PLOP3 CSETP HSETP2 UISETP UPLOP3 UPSETP UFSETP P2R R2P UP2UR VOTE VOTEU R2B"
     ),
     Class.BARRIER: "BAR DEPBAR MEMBAR LDGDEPBAR ERRBAR SYNCS ARRIVES CCTL FENCE UCGABAR_WAIT ACQBULK",
     Class.MOVE: (
-        "MOV MOV32I UMOV SEL FSEL USEL S2R S2UR CS2R CS2UR PRMT UPRMT SHFL R2UR MOVM LEPC MATCH "
-        "UFSEL"
+        "MOV MOV32I UMOV SEL FSEL USEL S2R S2UR CS2R CS2UR PRMT UPRMT SHFL R2UR MOVM LEPC MATCH UFSEL"
     ),
     Class.FLOAT_ADD: "FADD FADD2 UFADD FADD32I",
     Class.FLOAT_MULTIPLY: "FMUL FMUL2 UFMUL FMUL32I",
     Class.FLOAT_FMA: "FFMA FFMA2 UFFMA FFMA32I",
     Class.FLOAT_OTHER: (
-        "MUFU FMNMX FMNMX3 FCHK FSWZADD UFMNMX HADD2 HADD2_32I HMUL2 HFMA2 HMNMX2 HFMA2_MMA FSET FCMP RRO "
-        "IPA"
+        "MUFU FMNMX FMNMX3 FCHK FSWZADD UFMNMX HADD2 HADD2_32I HMUL2 HFMA2 HMNMX2 HFMA2_MMA FSET FCMP RRO IPA"
     ),
     Class.FLOAT_64: "DADD DMUL DFMA DSETP DMNMX DSET",
     Class.INTEGER_32: (
-        "IADD3 IADD IADD2 IADD32I VIADD UIADD3 IMAD UIMAD LEA ULEA SHF USHF SHL SHR LOP3 ULOP3 LOP LOP32I IABS "
-        "UIABS IMNMX VIMNMX VIMNMX3 UVIMNMX UVIADD IDP IDP4A ISCADD POPC UPOPC FLO UFLO BREV UBREV BMSK UBMSK "
-        "SGXT USGXT VABSDIFF VABSDIFF4 VIADDMNMX XMAD IMUL IMUL32I UIMNMX IDE"
+        "IADD3 IADD IADD2 IADD32I VIADD UIADD3 IMAD UIMAD LEA ULEA SHF USHF SHL SHR LOP3 ULOP3 LOP LOP32I "
+        "IABS UIABS IMNMX VIMNMX VIMNMX3 UVIMNMX UVIADD IDP IDP4A ISCADD POPC UPOPC FLO UFLO BREV UBREV BMSK "
+        "UBMSK SGXT USGXT VABSDIFF VABSDIFF4 VIADDMNMX XMAD IMUL IMUL32I UIMNMX IDE"
     ),
 }
 _SASS_CLASSES = {name: kind for kind, names in _SASS.items() for name in names.split()}
@@ -127,8 +130,8 @@ _SASS_CLASSES = {name: kind for kind, names in _SASS.items() for name in names.s
 def sass_class(opcode: str, operands: str = "") -> Class:
     """Return the class of a SASS instruction, such as "IMAD.WIDE", with its operands.
 
-    SASS has no 64-bit additions: one is an addition with a carry and one that takes it. Instructions that give
-    or take a carry, or whose result has 64 bits, count as 64-bit integer ones.
+    SASS has no 64-bit additions: one is an addition with a carry and one that takes it. Instructions that
+    give or take a carry, or whose result has 64 bits, count as 64-bit integer ones.
     """
     name, *suffixes = opcode.split(".")
     if name in ("LDC", "ULDC", "LDCU"):

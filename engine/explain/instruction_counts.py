@@ -1,8 +1,9 @@
 """How many instructions of each class a kernel has, and how many it spends on a tap. Pure functions.
 
 The counts are static: of instructions that are written, not of those that run. The loop over taps is the
-innermost one with the most float32 multiply-adds; all that is written in it, over these, is what a tap costs. A
-branch that is written in the loop counts as if it were always taken.
+innermost one with the most float32 multiply-adds; all that is written in it, over these, is what a tap costs.
+A branch that is written in the loop counts as if it were always taken. Kernels for tensor cores have no such
+number: one instruction has many taps.
 """
 
 from collections import Counter
@@ -70,6 +71,9 @@ def loops(listing: Listing) -> list[tuple[int, int]]:
 
 
 def _taps(listing: Listing) -> TapCounts | None:
+    if any(line.kind is Class.TENSOR for line in listing.lines):
+        # A product of matrices has many taps in an instruction.
+        return None
     found = loops(listing)
     # A label that several branches lead back to begins one loop.
     ends: dict[int, int] = {}
@@ -78,7 +82,9 @@ def _taps(listing: Listing) -> TapCounts | None:
     inner = [
         (first, last)
         for first, last in ends.items()
-        if not any(first < other and end <= last for other, end in ends.items() if (other, end) != (first, last))
+        if not any(
+            first < other and end <= last for other, end in ends.items() if (other, end) != (first, last)
+        )
     ]
     best = max(inner, key=lambda loop: _multiply_adds(listing.lines[loop[0] : loop[1] + 1]), default=None)
     if best is not None and (taps := _multiply_adds(listing.lines[best[0] : best[1] + 1])):
@@ -90,7 +96,7 @@ def _taps(listing: Listing) -> TapCounts | None:
 
 
 def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:
-    """Return the float32 multiply-adds; where there are none, the multiplications of taps summed otherwise."""
+    """Return the float32 multiply-adds; where there are none, the products, which are summed otherwise."""
     kinds = Counter(line.kind for line in lines)
     return kinds[Class.FLOAT_FMA] or kinds[Class.FLOAT_MULTIPLY]
 

@@ -45,7 +45,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     found = []
     for step in {(id(one.kernel), str(one.signature)): one for one in reversed(steps)}.values():
         name = step.kernel.py_func.__name__
-        code = step.kernel, step.signature, tuple(architecture)
+        code = step.kernel, step.signature, architecture.capability
         if form is Form.PTX:
             listing = ptx_listing(explained_ptx(*code), name, str(architecture))
         else:

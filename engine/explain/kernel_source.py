@@ -2,8 +2,8 @@
 
 A kernel is an inner function of a factory; the factory is shown whole, because what the compiler takes for
 constants stands around the kernel. From there on follows what the kernel calls: the rules of borders and of
-results, and the emitters of what Numba does not make. The emission layer itself (`engine.variants.ir`) is left
-out: docs/emission.md has its words.
+results, and the emitters of what Numba does not make. The emission layer itself (`engine.variants.ir`) is
+left out: docs/emission.md has its words.
 """
 
 import ast
@@ -54,6 +54,11 @@ class SourceFunction:
         """All its lines."""
         return "\n".join(self.lines)
 
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel, or a compiled function of the CPU."""
+        return self.role is Role.KERNEL
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
@@ -66,7 +71,7 @@ class KernelSource:
     @property
     def kernels(self) -> tuple[SourceFunction, ...]:
         """The functions that are kernels, or compiled functions of the CPU."""
-        return tuple(one for one in self.functions if one.role is Role.KERNEL)
+        return tuple(one for one in self.functions if one.is_kernel)
 
 
 def source_of(example: Example, architecture: Architecture = DEFAULT) -> KernelSource:
@@ -82,8 +87,8 @@ def source_of(example: Example, architecture: Architecture = DEFAULT) -> KernelS
     remark = ""
     if not compiled:
         remark = (
-            f"No kernel of ours: the package {variant.library} computes, and its source is not here. The code "
-            "below calls it."
+            f"No kernel of ours: the package {variant.library} computes, and its source is not here. The "
+            "code below calls it."
         )
     elif variant.device is DeviceKind.CPU:
         remark = "Compiled for the CPU by Numba: it has machine code of this processor and no PTX."
@@ -151,7 +156,8 @@ def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType
             continue
         seen.add(id(value))
         value = inspect.unwrap(value) if callable(value) else value
-        if isinstance(value, FunctionType):
+        # In the simulator what an emitter makes is a function too.
+        if isinstance(value, FunctionType) and not hasattr(value, "emit"):
             if not _is_ours(value.__module__):
                 continue
             yield role, value

@@ -1,4 +1,4 @@
-"""A listing of instructions, PTX or SASS: lines with what they are and the line of the source they come from."""
+"""A listing of instructions, PTX or SASS: what each line is, and which line of the source it comes from."""
 
 from dataclasses import dataclass
 from enum import StrEnum

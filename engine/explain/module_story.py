@@ -1,4 +1,4 @@
-"""The story that a module of a variant tells in its docstring: what it is, its idea, who loads what, its limit."""
+"""The story that a variant's module tells in its docstring: its idea, who loads what, its limit."""
 
 import re
 import sys

@@ -17,8 +17,8 @@ _MANGLED = re.compile(r"_ZN\w+?(?=_param_\d+|\W|$)")
 def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     """Return the PTX of one kernel, compiled with lines, as a listing.
 
-    Numba's names, which are long and counted from the start of a process, become short: the kernel's name, and
-    `shared`, `shared_2`, ... for its arrays.
+    Numba's names, which are long and counted from the start of a process, become short: the kernel's name,
+    and `shared`, `shared_2`, ... for its arrays.
     """
     files = {int(number): short_path(path) for number, path in _FILE.findall(ptx)}
     lines: list[CodeLine] = []

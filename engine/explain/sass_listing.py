@@ -1,4 +1,4 @@
-"""SASS, the instructions of the machine itself, as a listing; what disassembles them is not part of Haloscope."""
+"""SASS, the instructions of the machine itself, as a listing; what disassembles them is NVIDIA's."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ _LABEL = re.compile(r"(\.L\w+):")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?((?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*?))\s*;")
 _TARGET = re.compile(r"`\((\.L\w+)\)")
 MISSING = (
-    "SASS needs NVIDIA's disassembler nvdisasm, which is not installed",
+    "it needs NVIDIA's disassembler nvdisasm, which is not installed",
     "`pip install nvidia-cuda-nvdisasm` brings it (5 MB; a CUDA toolkit has it too). No GPU is needed.",
 )
 _MOST_SECONDS = 60
@@ -44,13 +44,17 @@ def disassembled(machine_code: bytes) -> str:
     """Return what nvdisasm writes of machine code, with the lines of the source."""
     tool = disassembler()
     if tool is None:
-        raise BadValue("--sass", *MISSING)
+        raise BadValue("SASS", *MISSING)
     with tempfile.TemporaryDirectory(prefix="haloscope-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(machine_code)
         try:
             done = subprocess.run(
-                [tool, "-c", "-g", str(path)], capture_output=True, text=True, timeout=_MOST_SECONDS, check=True
+                [tool, "-c", "-g", str(path)],
+                capture_output=True,
+                text=True,
+                timeout=_MOST_SECONDS,
+                check=True,
             )
         except (OSError, subprocess.SubprocessError) as error:
             why = (getattr(error, "stderr", "") or str(error)).strip().split("\n")[-1]
