@@ -13,6 +13,7 @@ from engine.commands.arguments import Parser, settings_of
 from engine.commands.option_readers import OneOf
 from engine.commands.output import print_answer
 from engine.course.papers import PAPERS
+from engine.explain.architectures import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
 from engine.tasks.filtering.variants import VARIANTS
@@ -24,6 +25,7 @@ from engine.tasks.registry import TASKS
 PROGRAM = "haloscope"
 
 _KNOWN: dict[str, Callable[[str], Sequence[str]]] = {
+    "arch": lambda command: list(map(str, ARCHITECTURES)),
     "border": lambda command: list(Border),
     "mask": lambda command: preset_names(),
     "masks": lambda command: preset_names(),

@@ -9,7 +9,7 @@ from engine.explain.examples import Example
 from engine.explain.instruction_counts import InstructionCounts, counted
 from engine.explain.listing import Form, Listing
 from engine.explain.ptx_listing import ptx_listing
-from engine.explain.sass_listing import disassembled, sass_listing
+from engine.explain.sass_listing import sass_listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     if SIMULATED:
         raise BadValue(what, "the simulator compiles nothing", "Leave NUMBA_ENABLE_CUDASIM unset.")
     # Numba's CUDA target takes half a second to import; the source is shown without it.
-    from engine.device.explained_code import explained_machine_code, explained_ptx
+    from engine.device import disassembler, explained_code
 
     passes: dict[tuple[int, str], list[str]] = {}
     steps = example.passes(architecture)
@@ -47,9 +47,13 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
         name = step.kernel.py_func.__name__
         code = step.kernel, step.signature, architecture.capability
         if form is Form.PTX:
-            listing = ptx_listing(explained_ptx(*code), name, str(architecture))
+            listing = ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
         else:
-            listing = sass_listing(disassembled(explained_machine_code(*code)), name, str(architecture))
+            listing = sass_listing(
+                disassembler.disassembled(explained_code.explained_machine_code(*code)),
+                name,
+                str(architecture),
+            )
         names = tuple(passes[id(step.kernel), str(step.signature)])
         found.append(ListedKernel(names, listing, counted(listing)))
     return tuple(reversed(found))

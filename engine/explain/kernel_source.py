@@ -155,7 +155,7 @@ def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType
         if id(value) in seen:
             continue
         seen.add(id(value))
-        value = inspect.unwrap(value) if callable(value) else value
+        value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
         # In the simulator what an emitter makes is a function too.
         if isinstance(value, FunctionType) and not hasattr(value, "emit"):
             if not _is_ours(value.__module__):

@@ -23,7 +23,7 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     files = {int(number): short_path(path) for number, path in _FILE.findall(ptx)}
     lines: list[CodeLine] = []
     source: SourceLine | None = None
-    for text in _with_short_names(ptx, kernel).split("\n"):
+    for text in _with_short_names(_code(ptx), kernel).split("\n"):
         if location := _LOCATION.match(text):
             line = int(location[2])
             source = SourceLine(files[int(location[1])], line) if line else None
@@ -52,8 +52,13 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     return Listing(Form.PTX, kernel, architecture, tuple(_without_empty_runs(lines)))
 
 
+def _code(ptx: str) -> str:
+    """Leave out the names of functions that were inlined, which stand behind the code for a debugger."""
+    return re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
+
+
 def _is_left_out(text: str) -> bool:
-    return bool(_FILE.match(text)) or text.startswith("//") or "NumbaEnv" in text
+    return bool(_FILE.match(text)) or text.lstrip().startswith("//") or "NumbaEnv" in text
 
 
 def _without_empty_runs(lines: list[CodeLine]) -> list[CodeLine]:

@@ -94,8 +94,8 @@ def _chapter(chapter: Chapter) -> str:
         f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel</th>'
         '<th>compared with</th><th class="number">lines</th>'
         '<th class="number">PTX instructions per multiply-add</th><th class="number">time saved</th></tr>'
-        f'{rows}</table><p class="quiet">Instructions of the loop over taps; <i>slanted</i> of the whole kernel, '
-        "whose taps are written one after another.</p></section>"
+        f'{rows}</table><p class="quiet">Instructions of the loop over taps; <i>slanted</i>, of the whole '
+        "kernel, whose taps are written one after another.</p></section>"
     )
 
 
