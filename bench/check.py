@@ -2,22 +2,26 @@
 
 python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
-Checked are kernels, as `bench.peers` measures them, and whole processes, as `bench.whole` does. Only ratios
-within one run are compared, never times of another day. A ratio that is more than a tenth below
-the recorded one of the same device is measured once more, alone; if it stays there the exit status is 1.
-It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
+Checked are kernels, as `bench.peers` measures them, whole processes, as `bench.whole` does, and on the CPU
+calls, as `bench.calls` does. Only ratios within one run are compared, never times of another day. A ratio
+that is more than a tenth below the recorded one of the same device is measured once more, alone; if it stays
+there the exit status is 1. It is 2 where nothing can be compared: no run of this device is recorded, or none
+of its peers is here.
 """
 
 import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from bench.calls import __main__ as calls
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import check_cells
-from bench.peers.history import Fall, Ratios, compared, falls, last_of, ratios_of
+from bench.peers.history import HISTORY, Fall, Ratios, compared, falls, last_of, ratios_of
 from bench.peers.machine import describe
 from bench.peers.measure import Plan, add_arguments, opened
 from bench.peers.roster import COPY, OURS_AUTO
@@ -61,7 +65,7 @@ def checked(recorded: Ratios, cells: tuple[Cell, ...], measure: Measure) -> Outc
 
 
 def checked_whole(recorded: Ratios, measure: Callable[[set[str]], Ratios]) -> Outcome:
-    """Compare recorded ratios of whole processes with new ones, which `measure` returns for some rows."""
+    """Compare recorded ratios of whole processes or calls with new ones, which `measure` returns for some."""
     return _outcome(recorded, measure(set(recorded)), measure, [])
 
 
@@ -101,7 +105,7 @@ def main() -> int:
     parser = parser_of(__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
-    found = [_kernels(arguments), _processes(arguments)]
+    found = [_kernels(arguments), _processes(arguments), _calls(arguments)]
     compared_ratios = 0
     for outcome, recorded, line in (one for one in found if one is not None):
         print(f"\nBeside the run of {line['date']}, {line['commit'] or 'unknown'}, on {line['device']}:")
@@ -124,9 +128,8 @@ def _kernels(arguments: argparse.Namespace) -> _Checked | None:
     """Check what `bench.peers` measures; None where no run is recorded."""
     with opened(arguments, PLAN) as measurement:
         machine = describe(arguments.device, arguments.threads, measurement.facts)
-        line = last_of(machine["device"], machine["threads"])
+        line = _recorded(machine, HISTORY, "bench.peers")
         if line is None:
-            print(f"No run is recorded on {machine['device']}: python -m bench.peers --history records one.")
             return None
         outcome = checked(line["ratios"], check_cells(arguments.device), measurement.cells)
     return outcome, line["ratios"], line
@@ -136,9 +139,8 @@ def _processes(arguments: argparse.Namespace) -> _Checked | None:
     """Check what `bench.whole` measures; None where no run is recorded."""
     device = "cpu" if arguments.device == "cpu" else "auto"
     machine = whole.about(device)["machine"]
-    line = last_of(machine["device"], machine["threads"], whole.HISTORY)
+    line = _recorded(machine, whole.HISTORY, "bench.whole")
     if line is None:
-        print(f"No run is recorded on {machine['device']}: python -m bench.whole --history records one.")
         return None
 
     def measure(rows: set[str]) -> Ratios:
@@ -146,6 +148,23 @@ def _processes(arguments: argparse.Namespace) -> _Checked | None:
 
     settings = whole.Settings(device=device, peer_python=arguments.peer_python)
     return checked_whole(line["ratios"], measure), line["ratios"], line
+
+
+def _calls(arguments: argparse.Namespace) -> _Checked | None:
+    """Check what `bench.calls` measures on the CPU; None on a GPU, and where no run is recorded."""
+    if arguments.device != "cpu" or find_spec("cv2") is None:
+        return None
+    line = _recorded(whole.about("cpu")["machine"], calls.HISTORY, "bench.calls --quick")
+    if line is None:
+        return None
+    return checked_whole(line["ratios"], calls.quick_ratios), line["ratios"], line
+
+
+def _recorded(machine: dict[str, Any], history: Path, command: str) -> dict[str, Any] | None:
+    line = last_of(machine["device"], machine["threads"], history)
+    if line is None:
+        print(f"No run is recorded on {machine['device']}: python -m {command} --history records one.")
+    return line
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 from bench import answers, figures, window
 from bench.answers import DocumentFigure
+from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
 from bench.peers.__main__ import document_tables as peers
 from bench.whole import tables as whole
@@ -27,6 +28,9 @@ def kept_tables() -> list[DocumentTable]:
         "figures-h200": (figures.tables, lambda data: [answers.variant_answer(data)]),
         "peers-gpu": (peers, lambda run: [answers.library_answer(run)]),
         "peers-cpu": (peers, lambda run: [answers.library_answer(run)]),
+        "calls-cpu": (calls.tables,),
+        "calls-gpu": (calls.tables,),
+        "calls-arrays": (calls.tables,),
     }
     return [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
 
@@ -41,6 +45,8 @@ def kept_figures() -> list[DocumentFigure]:
         answers.library_figure(kept("peers-gpu"), "gaussian"),
         answers.library_figure(kept("peers-cpu")),
         answers.library_figure(kept("peers-cpu"), "gaussian"),
+        calls.figure(kept("calls-cpu")),
+        calls.figure(kept("calls-arrays")),
     ]
 
 

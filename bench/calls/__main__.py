@@ -1,6 +1,6 @@
 """Whole calls beside other libraries: arrays go in, arrays come out, and everything between counts.
 
-python -m bench.calls [--device cpu|gpu|arrays] [--quick] [--json FILE]
+python -m bench.calls [--device cpu|gpu|arrays] [--quick] [--json FILE] [--history]
 python -m bench.calls --device auto [--count N] [--seed N]
 
     cpu     host arrays, our CPU variants beside OpenCV with the same result type
@@ -12,7 +12,7 @@ Every library filters the same arrays in turn, some calls in a row, and each cal
 is the median of a library's calls.
 """
 
-import argparse
+import datetime
 import json
 import statistics
 import sys
@@ -25,17 +25,23 @@ from typing import Any
 import numpy as np
 
 from bench.calls.choices import judged
+from bench.calls.tables import title_of
 from bench.options import parser_of
+from bench.peers.history import Ratios, append
+from bench.peers.machine import describe
+from bench.whole.session import about, line_of_ratios
 
+HISTORY = Path("bench/history-calls.jsonl")
 CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
 SIDES = (16, 64, 128, 256, 512, 1024, 2048, 4096)
 MASKS = (3, 5, 7, 9, 11, 13, 15)
+GPU_MASKS = (3, 5, 9, 15)
 QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
 SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Measure and print; return the exit status."""
     parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "gpu", "arrays", "auto"), default="cpu")
@@ -43,29 +49,51 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a few cells")
     parser.add_argument("--json", type=Path, help="also write the figures to a file")
+    parser.add_argument("--history", action="store_true", help=f"add the ratios on the CPU to {HISTORY}")
     options = parser.parse_args(arguments)
     if options.device == "auto":
         print(judged(options.count, options.seed))
         return 0
     cells = []
-    for side, mask, dtype, channels in cells_of(options):
-        times = measured(side, mask, dtype, channels, options.device)
-        cells.append({"side": side, "mask": mask, "dtype": dtype, "channels": channels, "us": times})
+    for cell in cells_of(options.device, options.quick):
+        cells.append(cell | {"us": measured(*cell.values(), options.device)})
         print(line_of(cells[-1]), flush=True)
+    if options.history and options.device == "cpu":
+        append(line_of_ratios(about("cpu"), ratios_of(cells)), HISTORY)
+    verdict = summary(cells, options.device)
     if options.json:
-        options.json.write_text(json.dumps(cells, indent=1, allow_nan=False), encoding="utf-8")
-    print(summary(cells, options.device))
+        kind = "cpu" if options.device == "cpu" else "gpu"
+        run = {
+            "kind": options.device,
+            "machine": describe(kind, 0, {})["device"],
+            "date": f"{datetime.date.today()}",
+            "cells": cells,
+        }
+        options.json.write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    print(verdict)
     return 0
 
 
-def cells_of(options: argparse.Namespace) -> Iterable[tuple[int, int, str, int]]:
+def cells_of(device: str, is_quick: bool) -> Iterable[dict[str, Any]]:
     """Yield side, mask side, sample type and channels of each cell."""
-    kind = "cpu" if options.device == "cpu" else "gpu"
-    pairs = QUICK[kind] if options.quick else [(side, mask) for side in SIDES for mask in MASKS]
+    kind = "cpu" if device == "cpu" else "gpu"
+    masks = MASKS if kind == "cpu" else GPU_MASKS
+    pairs = QUICK[kind] if is_quick else [(side, mask) for side in SIDES for mask in masks]
     for side, mask in pairs:
         for dtype in ("uint8", "float32"):
             for channels in (1, 3):
-                yield side, mask, dtype, channels
+                yield {"side": side, "mask": mask, "dtype": dtype, "channels": channels}
+
+
+def quick_ratios(keys: set[str]) -> Ratios:
+    """Measure the quick cells of the CPU with these keys; return their ratios."""
+    cells = [cell for cell in cells_of("cpu", True) if title_of(cell) in keys]
+    return ratios_of([cell | {"us": measured(*cell.values(), "cpu")} for cell in cells])
+
+
+def ratios_of(cells: list[dict[str, Any]]) -> Ratios:
+    """Return how many times as long as ours OpenCV took in each cell."""
+    return {title_of(cell): {"opencv": round(cell["us"]["opencv"] / cell["us"]["ours"], 4)} for cell in cells}
 
 
 def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> dict[str, float]:
@@ -97,28 +125,32 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
 def line_of(cell: dict[str, Any]) -> str:
     """Return a cell in words."""
     times = "  ".join(f"{name} {time:9,.1f}" for name, time in cell["us"].items())
-    size = f"{cell['side']} × {cell['side']}" + (" RGB" if cell["channels"] == 3 else "")
-    return f"{size:15} {cell['dtype']:8} {cell['mask']:2} × {cell['mask']:<2}  {times}  us"
+    return f"{title_of(cell):40} {times}  us"
 
 
 def summary(cells: list[dict[str, Any]], device: str) -> str:
     """Return in how many cells our call is within the limits that `docs/performance.md` names."""
-    missed = []
-    for cell in cells:
-        times = cell["us"]
-        if device == "cpu":
-            limit = max(1.2 * times["opencv"], times["opencv"] + 20)
-            if cell["side"] <= 64:
-                limit = 25.0
-            elif cell["side"] >= 1024:
-                is_copy = cell["dtype"] == "float32" and cell["mask"] == 3
-                limit = 1.2 * times["copy"] if is_copy else times["opencv"]
-        else:
-            limit = min(times["cupy"], times["torch"])
-        if times["ours"] > limit:
-            missed.append(f"{line_of(cell)}, limit {limit:,.1f}")
+    limits = [limit_us(cell, device) for cell in cells]
+    missed = [
+        f"{line_of(cell)}, limit {limit:,.1f}"
+        for cell, limit in zip(cells, limits, strict=True)
+        if cell["us"]["ours"] > limit
+    ]
     return "\n".join([f"{len(cells) - len(missed)} of {len(cells)} cells within their limits", *missed])
 
 
+def limit_us(cell: dict[str, Any], device: str) -> float:
+    """Return what our call may take in a cell, us."""
+    times = cell["us"]
+    if device != "cpu":
+        return min(times["cupy"], times["torch"])
+    if cell["side"] <= 64:
+        return 25.0
+    if cell["side"] < 1024:
+        return max(1.2 * times["opencv"], times["opencv"] + 20)
+    is_copy = cell["dtype"] == "float32" and cell["mask"] == 3
+    return 1.2 * times["copy"] if is_copy else times["opencv"]
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

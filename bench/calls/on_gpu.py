@@ -1,5 +1,6 @@
 """Calls on a GPU, beside CuPy and torch."""
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 import engine
+from bench.peers.libraries.npp import BORDER_REPLICATE, Point, Size, npp_filter_border
 
 Call = Callable[[], object]
 
@@ -50,13 +52,38 @@ def array_calls(image: np.ndarray, weights: np.ndarray) -> dict[str, Call]:
 
     wait_cupy, wait_torch = cupy.cuda.get_current_stream().synchronize, torch.cuda.synchronize
     planned = engine.plan(of_cupy, weights)
-    return {
+    calls = {
         "ours": waited(lambda: engine.correlate(of_cupy, weights), wait_cupy),
         "our plan": waited(lambda: planned(of_cupy), wait_cupy),
         "ours, torch": waited(lambda: engine.correlate(of_torch, weights), wait_torch),
         "cupy": waited(lambda: cupyx.scipy.ndimage.correlate(as_floats, volume, mode="constant"), wait_cupy),
         "torch": waited(lambda: torch_filtered(of_torch, kernel), wait_torch),
     }
+    if image.dtype == np.float32:
+        calls["npp"] = waited(npp_call(of_cupy, volume), wait_cupy)
+    return calls
+
+
+def npp_call(image: cupy.ndarray, weights: cupy.ndarray) -> Call:
+    """Return a call of NPP's `nppiFilterBorder`, which replicates the border: it has no other."""
+    function, context = npp_filter_border(image.shape[2] if image.ndim == 3 else 1)
+    turned = cupy.ascontiguousarray(weights[::-1, ::-1])
+    rows, columns = image.shape[:2]
+    side = weights.shape[0]
+    step = ctypes.c_int(image.strides[0])
+    whole, anchor = Size(columns, rows), Point(side // 2, side // 2)
+
+    def call() -> cupy.ndarray:
+        out = cupy.empty_like(image)
+        status = function(
+            ctypes.c_void_p(image.data.ptr), step, whole, Point(0, 0), ctypes.c_void_p(out.data.ptr), step,
+            whole, ctypes.c_void_p(turned.data.ptr), Size(side, side), anchor, ctypes.c_int(BORDER_REPLICATE),
+            context,
+        )  # fmt: skip
+        assert status == 0, status
+        return out
+
+    return call
 
 
 def torch_filtered(image: Any, kernel: Any) -> Any:

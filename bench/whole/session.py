@@ -93,6 +93,11 @@ def record(run: dict[str, Any]) -> None:
     from bench.peers.history import append
     from bench.whole.tables import ratios_of
 
+    append(line_of_ratios(run, ratios_of(run)), HISTORY)
+
+
+def line_of_ratios(run: dict[str, Any], ratios: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """Return what a history keeps of a run with these ratios; `run` has what `about` returns."""
     line = {key: run[key] for key in ("date", "commit", "versions")}
     machine = {key: run["machine"][key] for key in ("device", "threads")}
-    append(line | machine | {"ratios": ratios_of(run)}, HISTORY)
+    return line | machine | {"ratios": ratios}

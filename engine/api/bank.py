@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_seconds
 from engine.api.calls import as_applied
+from engine.api.host_copy import host_copy
 from engine.api.request import MaskLike, Request
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
@@ -14,6 +16,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
+from engine.results.html_table import html_table
+from engine.results.quantities import MISSING
 from engine.run.executor import outcomes_of
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
@@ -27,13 +31,22 @@ class AppliedBank:
 
     Parameters
     ----------
-    values : ndarray of shape (masks, H, W) or (masks, H, W, C), float32
+    values : array of shape (masks, H, W) or (masks, H, W, C), float32, of the picture's kind
     results : tuple of RunResult
         Per mask: variant, block, device, timing, verification.
     """
 
-    values: np.ndarray
+    values: Any
     results: tuple[RunResult, ...]
+
+    def _repr_html_(self) -> str:
+        summaries = [one.summary for one in self.results]
+        columns = list(dict.fromkeys(name for summary in summaries for name in summary))
+        lines = (
+            (str(number), *(summary.get(name, MISSING) for name in columns))
+            for number, summary in enumerate(summaries, start=1)
+        )
+        return html_table(lines, header=("Mask", *columns))
 
 
 def apply_bank(
@@ -55,7 +68,8 @@ def apply_bank(
     Parameters
     ----------
     image, border, cval, anchor, variant, block, device, layout
-        As for `engine.correlate`; "auto" chooses a variant for each mask.
+        As for `engine.correlate`; "auto" chooses a variant for each mask. An array in a GPU's memory is
+        copied to the host once, for the oracle, and `values` are copied back to an array of its kind.
     masks : iterable of Mask, array of shape (rows, columns), or str
     flip : bool
         Convolution instead of correlation.
@@ -86,10 +100,11 @@ def apply_bank(
             "this call applies several masks",
             "Pass a list of masks, or call engine.apply with one.",
         )
-    array = as_array(image)
+    given = host_copy(image, device)
+    array = as_array(given.array)
     samples = as_samples(array)
     requests = [
-        Request(samples, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout)
+        Request(samples, mask, border, cval, anchor, variant, block, given.device, flip=flip, layout=layout)
         for mask in masks
     ]
     if not requests:
@@ -108,4 +123,5 @@ def apply_bank(
         except VerificationFailed as error:
             why = f"mask {number} of {len(jobs)}: {error.why}"
             raise VerificationFailed(error.what, why, error.remedy) from error
-    return AppliedBank(np.stack([one.values for one in applied]), tuple(one.result for one in applied))
+    values = given.back(np.stack([one.values for one in applied]))
+    return AppliedBank(values, tuple(one.result for one in applied))

@@ -1,6 +1,5 @@
 """Which device a call with arrays of the host takes: whole calls are compared, copies included."""
 
-import math
 from functools import cache
 
 import numpy as np
@@ -8,9 +7,9 @@ import numpy as np
 from engine.device.call_rates import CallRates, kept_rates, measured_rates, median_us
 from engine.device.cuda_presence import has_driver
 from engine.device.device_list import cpu_info, listed_devices
-from engine.device.devices import backend, device_named
+from engine.device.devices import backend, device_named, made_once
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import DeviceUnavailable
+from engine.errors import DeviceUnavailable, EngineError
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.tasks.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
@@ -33,19 +32,20 @@ class ResolvedCall(ResolvedFilter):
         if not has_driver() or cpu_call_us(self.problem, asked.mask, cpu) < LEAST_GPU_CALL_US:
             return cpu
         gpu = _first_gpu()
-        if gpu is None:
+        rates = None if gpu is None else _rates(gpu.key)
+        if gpu is None or rates is None:
             return cpu
-        rates = _rates(gpu.key)
         cpu_us = cpu_call_us(self.problem, asked.mask, cpu, rates.cpu_slowness)
         copies_us = rates.copies_us(self.problem.copied_bytes)
         costs = call_costs(cpu_us, self.problem, asked.mask, gpu, copies_us)
+        device = cpu
+        if costs.gpu_us < costs.cpu_us:
+            try:
+                device = device_named(gpu.key)
+            except DeviceUnavailable:
+                return cpu
         self.device_reason = costs.reason
-        if costs.cpu_us <= costs.gpu_us:
-            return cpu
-        try:
-            return device_named(gpu.key)
-        except DeviceUnavailable:
-            return cpu
+        return device
 
 
 @cache
@@ -54,18 +54,21 @@ def _first_gpu() -> DeviceInfo | None:
     return next((device for device in listed_devices() if device.is_usable_gpu), None)
 
 
-@cache
-def _rates(key: str) -> CallRates:
-    """Return the rates of a GPU; where they are measured first, that starts it, which takes a second."""
+@made_once
+def _rates(key: str) -> CallRates | None:
+    """Return the rates of a GPU; where they are measured first, that starts it, which takes a second.
+
+    None where they cannot be: every call takes the CPU.
+    """
     gpu = next(device for device in listed_devices() if device.key == key)
     kept = kept_rates(gpu)
     if kept is not None:
         return kept
     try:
         return measured_rates(backend(key), _cpu_slowness())
-    except DeviceUnavailable:
-        # A GPU that cannot be used: every call takes the CPU.
-        return CallRates((0.0, 1.0), (math.inf, math.inf), 1.0)
+    except EngineError:
+        # It cannot be started, or has no memory left.
+        return None
 
 
 def _cpu_slowness() -> float:

@@ -12,6 +12,7 @@ from engine.errors import EngineError, VerificationFailed
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
+from engine.results.html_table import html_table
 from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
@@ -29,13 +30,21 @@ class Applied:
 
     Parameters
     ----------
-    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
+    values : array of the picture's shape and kind, float32 or of the picture's type, as requested
     result : Measurement
         Variant, block, device, timing, verification.
     """
 
-    values: np.ndarray
+    values: Any
     result: "Measurement[Any]"
+
+    def _repr_html_(self) -> str:
+        return html_table([("Values", array_text(self.values)), *self.result.summary.items()])
+
+
+def array_text(array: np.ndarray) -> str:
+    """Return what an array is: float32, 512 × 512 × 3."""
+    return f"{array.dtype}, {' × '.join(map(str, array.shape))}"
 
 
 def check_choices(variant: str, device: str) -> None:
@@ -69,7 +78,8 @@ def computed(
     raises.
     """
     if own_process_needed(device):
-        return measured(job, device, shape, plan_for(0.0)).values
+        values: np.ndarray = measured(job, device, shape, plan_for(0.0)).values
+        return values
     return compute(job, backend(device.key), out).reshape(shape)
 
 

@@ -1,96 +1,102 @@
 """Calls with arrays that are in a GPU's memory: they go in where they lie, and nothing waits for a result."""
 
-from contextlib import nullcontext
-from typing import Any, NamedTuple
+import threading
+import weakref
+from collections import deque
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from engine.api.arguments import Options, other_shape
 from engine.device.array_libraries import library_of
-from engine.device.cuda_events import Context, Handle, is_captured, order_after
-from engine.device.cuda_faults import translated
-from engine.device.device_arrays import Found, Library, as_view, stream_handle
+from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.contexts import Context, context_of
+from engine.device.cuda_events import is_captured, order_after
+from engine.device.cuda_faults import cuda_errors_in_words, translated
+from engine.device.cuda_graph import check
+from engine.device.cuda_kernels import PreparedPasses
+from engine.device.device_arrays import Found, Given, as_view, given
 from engine.device.device_view import DeviceView
-from engine.device.launches import Prepared
+from engine.device.gpu_copies import on_device, on_host
+from engine.device.launches import Handle, Prepared
+from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import refuse_non_finite
 from engine.tasks.pictures import DTYPES
 
+__all__ = [
+    "DeviceCalls", "context_of", "device_for", "enqueue", "given", "on_device", "on_host",
+    "options_on", "refuse_capture", "tight_copy", "tight_view",
+]  # fmt: skip
+
 # Of a type's name NumPy makes a new text each time, which takes 2 us.
 _TYPES = frozenset(map(np.dtype, DTYPES))
+# What plans that are gone have prepared: their launches may be under way, and read and write its memory.
+_dropped: deque[tuple[Context, Prepared]] = deque()
+_dropping = threading.Lock()
 
 
-class Given(NamedTuple):
-    """A picture in a GPU's memory, as a call gets it, with the streams that are current and asked for."""
-
-    library: Library
-    array: Any
-    found: Found
-    current: int
-    stream: int
-
-
-def given(library: Library, array: Any, stream: Any) -> Given:
-    """Return what a picture in a GPU's memory is; a BadValue says why it cannot be filtered."""
-    found = library.read(array)
-    current = library.stream(array, found.device)
-    return Given(library, array, found, current, current if stream is None else stream_handle(stream))
+def _free_dropped() -> None:
+    """Free what dropped plans have prepared when the device is done with it: preparing waits anyway."""
+    with _dropping, suppress(IndexError):
+        for _ in range(len(_dropped)):
+            context, prepared = _dropped.popleft()
+            with CAPTURE_LOCK, context.selected():
+                check(driver.cuCtxSynchronize())
+            del prepared
 
 
 class DeviceCalls:
     """A prepared variant that is called with pictures of one shape and type in its device's memory."""
 
-    def __init__(self, resolved: ResolvedFilter, prepared: Prepared | None, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, resolved: ResolvedFilter, prepared: Prepared | None, shape: tuple[int, ...], picture: Given
+    ) -> None:
         if prepared is None or not resolved.device.key.startswith("cuda:"):
             raise BadValue(
                 "A picture in a GPU's memory",
                 f"this filter runs on {resolved.device.title}",
                 "Copy the picture to the host first, or choose the GPU.",
             )
-        self._context = Context()
+        refuse_capture(picture, "The first call of a plan")
         self._device = int(resolved.device.key.partition(":")[2])
+        self._context = context_of(self._device)
         self._resolved, self._prepared, self._shape = resolved, prepared, shape
         self._as_kernels_see = resolved.samples.shape
         self._dtype = resolved.samples.dtype
         self._result_dtype = np.dtype(resolved.problem.result_dtype)
-        self._reads_samples = resolved.choice.variant.finite_only and self._dtype.kind == "f"
+        variant = resolved.choice.variant
+        self._reads_samples = variant.finite_only and self._dtype.kind == "f"
+        # What reads samples on the host, or allocates with each launch, cannot be replayed.
+        self._is_captured_never = self._reads_samples or not isinstance(prepared, PreparedPasses)
+        with cuda_errors_in_words("preparing the filter"), self._context.selected():
+            _free_dropped()
+            if isinstance(prepared, PreparedPasses):
+                dtypes = self._dtype, self._result_dtype
+                prepared.bind(*(DeviceView(0, self._as_kernels_see, dtype) for dtype in dtypes))
+        weakref.finalize(self, _dropped.append, (self._context, prepared)).atexit = False
 
     def __call__(self, picture: Given, out: Any) -> Any:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
-        library, image, found, current, stream = picture
+        library, found = picture.library, picture.found
         self._refuse("a picture", found, self._dtype)
-        view = as_view(found, self._as_kernels_see)
-        if view is None:
-            if stream != current:
-                raise BadValue(
-                    "A picture whose samples do not lie one after another, with a stream",
-                    "it would have to be copied first, on another stream",
-                    "Pass a contiguous copy of it, or leave the stream out.",
-                )
-            image = library.tight(image)
-            view = DeviceView(library.address(image), self._as_kernels_see, self._dtype)
+        if self._is_captured_never:
+            refuse_capture(picture, f"Filtering with '{self._resolved.choice.variant.key}'")
         if self._reads_samples:
-            refuse_non_finite(self._resolved.choice.variant, library.on_host(image).reshape(view.shape))
-        is_new = out is None
-        if is_new:
-            out = library.empty(self._shape, self._result_dtype, image)
+            refuse_non_finite(self._resolved.choice.variant, on_host(picture).reshape(self._as_kernels_see))
+        view, _held = tight_view(picture, self._as_kernels_see)
+        if out is None:
+            out = library.empty(self._shape, self._result_dtype, picture)
             target = DeviceView(library.address(out), self._as_kernels_see, self._result_dtype)
         else:
-            target = self._checked(out, found)
-        try:
-            # Asking takes 1 us, making it current 5.
-            with nullcontext() if self._context.is_current else self._context.current():
-                if is_new and stream != current:
-                    # The new array may be memory that work on the current stream still uses.
-                    order_after(stream, current)
-                self._prepared.launch(view, target, Handle(stream))
-        except Exception as error:
-            raise translated(error, "filtering on the device") from error
+            target = self._checked(out, picture)
+        enqueue(self._context, self._prepared, view, target, picture)
         return out
 
-    def _checked(self, out: Any, image: Found) -> DeviceView:
+    def _checked(self, out: Any, picture: Given) -> DeviceView:
         """Return a result's array as kernels take it; a BadValue says why it cannot be used."""
         library = library_of(out)
         if library is None:
@@ -99,18 +105,21 @@ class DeviceCalls:
                 "the picture is in a GPU's memory, and its result stays there",
                 "Pass an array of that GPU, or none.",
             )
-        found = library.read(out)
+        found = library.read(out, picture.stream)
         self._refuse("an array out", found, self._result_dtype)
         view = as_view(found, self._as_kernels_see)
-        if found.is_read_only or view is None:
-            why = (
-                "it is read-only" if found.is_read_only else "its rows do not begin at multiples of 16 bytes"
-            )
-            if found.strides is None and found.address % 16 == 0 and not found.is_read_only:
-                why = "its samples do not lie one after another"
+        why = ""
+        if found.is_read_only:
+            why = "it is read-only"
+        elif found.strides is not None:
+            # Kernels write whole vectors: beside its rows there may be others' samples.
+            why = "its samples do not lie one after another"
+        elif view is None:
+            why = "it does not begin at a multiple of 16 bytes"
+        if why or view is None:
             raise BadValue("This array out", why, "Pass a new, C-contiguous array.")
-        end, image_end = found.address + _bytes_of(found), image.address + _bytes_of(image)
-        if found.address < image_end and image.address < end:
+        image, end = picture.found, found.address + _bytes_of(found)
+        if found.address < image.address + _bytes_of(image) and image.address < end:
             why = "it shares memory with the picture, which is read after results are written"
             raise BadValue("This array out", why, "Pass an array of its own.")
         return view
@@ -129,12 +138,72 @@ class DeviceCalls:
             )
 
 
+def tight_view(picture: Given, shape: Any) -> tuple[DeviceView, Any]:
+    """Return a picture as kernels take it, and what holds its memory: a copy, where it is not laid out so."""
+    view = as_view(picture.found, shape)
+    if view is not None:
+        return view, picture.array
+    return tight_copy(picture, shape)
+
+
+def tight_copy(picture: Given, shape: tuple[int, ...]) -> tuple[DeviceView, Any]:
+    """Return a dense copy of an array as kernels take it, and what holds its memory."""
+    refuse_capture(picture, "An array that has to be copied first")
+    copy = picture.library.tight(picture)
+    return DeviceView(picture.library.address(copy), shape, picture.found.dtype), copy
+
+
+def enqueue(
+    context: Context, prepared: Any, image: Any, out: DeviceView, picture: Given, *others: Given
+) -> None:
+    """Enqueue a launch on a picture's stream, after what is current for the others."""
+    stream = picture.stream
+    # Of CuPy and torch it is the caller's choice; other arrays say which stream writes them.
+    waits_for = (picture, *others) if picture.library.has_own_streams else others
+    try:
+        with context.selected():
+            for array in waits_for:
+                if array.current != stream:
+                    order_after(stream, array.current)
+            prepared.launch(image, out, Handle(stream))
+    except Exception as error:
+        raise translated(error, "filtering on the device") from error
+
+
+def refuse_capture(picture: Given, what: str) -> None:
+    """Raise a BadValue where the picture's stream is being captured."""
+    try:
+        with context_of(picture.found.device).selected():
+            is_refused = is_captured(picture.stream)
+    except Exception as error:
+        raise translated(error, "asking for a stream") from error
+    if is_refused:
+        raise BadValue(
+            f"{what} while a graph is captured",
+            "what it needs cannot be captured, and a replay needs it as long as the graph lives",
+            "Make a plan of such an array before (engine.plan), call it in the capture, and keep it as long "
+            "as the graph.",
+        )
+
+
 def _bytes_of(found: Found) -> int:
     """Return the bytes from an array's first sample to its last."""
     if found.strides is None:
         return int(np.prod(found.shape)) * found.dtype.itemsize
     steps = zip(found.shape, found.strides, strict=True)
     return sum((length - 1) * step for length, step in steps) + found.dtype.itemsize
+
+
+def device_for(picture: Given, device: Any) -> str:
+    """Return the key of the device that a picture lies on; a BadValue where another one is asked for."""
+    own = f"cuda:{picture.found.device}"
+    if device is not None and device not in (AUTO, "cuda", own):
+        raise BadValue(
+            f"device {device!r} for a picture in the memory of {own}",
+            "it is filtered where it lies",
+            f"Leave the device out, or copy the picture from {own} first.",
+        )
+    return own
 
 
 def options_on(picture: Given, options: Options) -> Options:
@@ -149,17 +218,7 @@ def options_on(picture: Given, options: Options) -> Options:
             f"there {', '.join(DTYPES)} are filtered as they are, and nothing is converted",
             "Convert the picture to float32 first.",
         )
-    own, (border, cval, anchor, variant, block, device, *rest) = f"cuda:{found.device}", options
-    if device not in (None, AUTO, "cuda", own):
-        raise BadValue(
-            f"device {device!r} for a picture in the memory of {own}",
-            "it is filtered where it lies",
-            f"Leave the device out, or copy the picture from {own} first.",
-        )
-    if is_captured(picture.stream):
-        raise BadValue(
-            "Filtering while a graph is captured",
-            "preparing a filter cannot be captured, and a replay needs it as long as the graph lives",
-            "Make a plan before (engine.plan), call it in the capture, and keep it as long as the graph.",
-        )
+    border, cval, anchor, variant, block, device, *rest = options
+    own = device_for(picture, device)
+    refuse_capture(picture, "Filtering")
     return border, cval, anchor, variant, block, own, *rest

@@ -4,6 +4,7 @@ from typing import Any
 
 from engine.api.arguments import BlockLike, Image
 from engine.api.calls import Applied, plan_for
+from engine.api.host_copy import host_copy
 from engine.api.plan import filtered
 from engine.api.request import MaskLike, Request
 from engine.device.devices import devices as known_devices
@@ -34,7 +35,8 @@ def correlate(
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
         1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
-        The alpha of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
+        Any byte order and layout; whatever NumPy or DLPack reads in the host's memory is an array. The alpha
+        of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
         `__cuda_array_interface__` or DLPack) is filtered where it lies.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
@@ -45,11 +47,13 @@ def correlate(
         (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
         (rows // 2, columns // 2).
     variant : str
-        A key of `list_variants()`, or "auto".
+        A key of `list_variants()`, or "auto". One that takes finite samples alone (`low-rank-2`, `fft`) waits
+        for float32 in a GPU's memory, which are looked at on the host.
     block : (int, int), Block or str, optional
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional
-        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": for a picture in the host's memory the CPU or the
+        first GPU, whichever has the result there sooner, copies included.
     layout : {"pitched", "packed"}
         Layout of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends.
         The result is the same. Rows on the CPU are always packed.
@@ -60,7 +64,7 @@ def correlate(
         Where the result goes: C-contiguous, writeable, apart from the picture, where the picture is. None: a
         new array.
     stream : stream of CuPy, torch or Numba, or its handle, optional
-        For an array in a GPU's memory. None: its library's current stream.
+        For an array in a GPU's memory, which is ready there. None: its library's current stream.
 
     Returns
     -------
@@ -129,7 +133,9 @@ def apply(
     Parameters
     ----------
     image, mask, border, cval, anchor, variant, block, device, layout, result
-        As for `correlate`.
+        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies. An array in
+        a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and `values` are
+        copied back to an array of its kind.
     flip : bool
         Convolution instead of correlation.
     budget_s : float
@@ -142,11 +148,13 @@ def apply(
     EngineError
         Anything else.
     """
+    given = host_copy(image, device)
     request = Request(
-        image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
-    )
+        given.array, mask, border, cval, anchor, variant, block, given.device,
+        flip=flip, layout=layout, result=result,
+    )  # fmt: skip
     applied = request.measure(plan_for(budget_s))
-    return Applied(applied.values.reshape(request.shape), applied.result)
+    return Applied(given.back(applied.values.reshape(request.shape)), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:

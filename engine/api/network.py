@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.api.arguments import as_device
 from engine.api.calls import check_choices, computed
+from engine.api.host_copy import host_copy
 from engine.device_info import AUTO
 from engine.tasks.network.drawings import as_drawings, probabilities
 from engine.tasks.network.stages import chosen_stage, feature_maps
@@ -53,7 +54,8 @@ def network(
     Parameters
     ----------
     drawings : array of shape (28, 28) or (batch, 28, 28)
-        0 is paper; whole numbers up to 255, others up to 1.
+        0 is paper; whole numbers up to 255, others up to 1. Those in a GPU's memory are copied to the host
+        first, and the results are on the host.
     stage : str
         A key such as "network-serial", or "auto": the fastest one of the device.
     device : str, optional
@@ -81,9 +83,10 @@ def network(
     >>> engine.network(one, device="cpu").digits
     array([1])
     """
-    batch = as_drawings(drawings)
+    given = host_copy(drawings, device)
+    batch = as_drawings(given.array)
     used = trained_weights() if weights is None else read_weights(Path(weights))
-    wanted = as_device(device)
+    wanted = as_device(given.device)
     chosen, machine = chosen_stage(stage, wanted)
     check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)

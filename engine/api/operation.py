@@ -1,14 +1,16 @@
 """The Python call: `engine.operate(picture, "median", size=5)`."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device
-from engine.api.calls import Call, check_block, check_choices, plan_for
+from engine.api.calls import Call, array_text, check_block, check_choices, plan_for
+from engine.api.host_copy import host_copy
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
+from engine.results.html_table import html_table
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.resolve import ResolvedOperation
@@ -25,10 +27,10 @@ class Operated:
 
     Parameters
     ----------
-    values : ndarray
+    values : array of the picture's kind
         What the variant wrote: the picture; the counts (channels, bins, 1) of a histogram; the scores of a
         patch at each position; quantised coefficients above the samples they are transformed back to.
-    picture : ndarray of the picture's shape and type, optional
+    picture : array of the picture's shape, type and kind, optional
         The result as a picture; None for a histogram. Of `find-patch` the picture as it was.
     numbers : dict of str to float
         Such as psnr_db and estimated_bytes; empty for most.
@@ -40,12 +42,20 @@ class Operated:
         Variant, block, device, timing, verification.
     """
 
-    values: np.ndarray
-    picture: np.ndarray | None
+    values: Any
+    picture: Any
     numbers: dict[str, float]
     counts: np.ndarray | None
     mark: Mark | None
     result: "Measurement[OperationProblem]"
+
+    def _repr_html_(self) -> str:
+        lines = [("Values", array_text(self.values))]
+        lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
+        if self.mark is not None:
+            row, column, height, width = astuple(self.mark)
+            lines.append(("Best match", f"row {row}, column {column}, {height} × {width}"))
+        return html_table([*lines, *self.result.summary.items()])
 
 
 def operate(
@@ -65,7 +75,8 @@ def operate(
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
-        As for `correlate`; the alpha of a `Picture` is left out.
+        As for `correlate`; the alpha of a `Picture` is left out. An array in a GPU's memory is copied to the
+        host once, for the oracle, and `values` and `picture` are copied back to arrays of its kind.
     operation : str
         "negative", "desaturate", "hue-shift", "histogram", "equalise", "median", "find-patch" or
         "compress".
@@ -94,14 +105,16 @@ def operate(
     >>> int(engine.operate(spots, "median", size=3, device="cpu").picture.max())
     0
     """
+    given = host_copy(image, device)
     call = OperationCall(
-        image, operation, parameters, patch=patch, key=variant, block=block, device=device, layout=layout
-    )
+        given.array, operation, parameters,
+        patch=host_copy(patch).array, key=variant, block=block, device=given.device, layout=layout,
+    )  # fmt: skip
     applied = call.measure(plan_for(budget_s))
     answer = call.answer(applied.values)
     return Operated(
-        applied.values,
-        None if answer.picture is None else answer.picture.reshape(call.shape),
+        given.back(applied.values),
+        None if answer.picture is None else given.back(answer.picture.reshape(call.shape)),
         {quantity.key: quantity.value for quantity in answer.quantities},
         answer.counts,
         answer.mark,

@@ -1,16 +1,18 @@
 """`Plan`: a filter prepared once for pictures of one shape and type, and called as often as wanted."""
 
+import math
+import operator
 from collections.abc import Callable
 from functools import lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, Options, as_array, other_shape
+from engine.api.arguments import BlockLike, Image, Options, as_array, as_block, as_number, other_shape
 from engine.api.call_device import ResolvedCall
 from engine.api.calls import check_block, check_choices, computed
-from engine.api.request import MaskLike, request_of
+from engine.api.host_copy import device_calls
+from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of
 from engine.device.devices import backend, own_process_needed
@@ -22,13 +24,14 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from engine.results.html_table import html_table
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
 if TYPE_CHECKING:
-    from engine.api.device_calls import DeviceCalls, Given
-    from engine.device.device_arrays import Found
+    from engine.api.device_calls import DeviceCalls
+    from engine.device.device_arrays import Found, Given
 
 MOST_PLANS = 64
 OnHost = Callable[[np.ndarray, np.ndarray], None]
@@ -60,22 +63,21 @@ class Plan:
         self._on_host: OnHost | None = None
         self._on_device: DeviceCalls | None = None
         self._prepared: Prepared | None = None
-        # The simulator's own process prepares for itself.
-        if not own_process_needed(device):
-            machine = backend(device.key)
-            machine.activate()
-            self._prepared = FILTERING.prepare(resolved.job())
+        if own_process_needed(device):
+            # Which prepares for itself.
+            self._on_host = self._simulate
+        else:
+            with backend(device.key).selected():
+                self._prepared = FILTERING.prepare(resolved.job())
 
     def _host_call(self) -> OnHost:
-        """Return what filters arrays of the host, made by the first call with some."""
-        if self._on_host is None:
-            resolved, prepared = self._resolved, self._prepared
-            if prepared is None:
-                self._on_host = self._simulate
-            else:
-                machine, layout = backend(self.device.key), resolved.asked.layout
-                self._on_host = machine.caller(prepared, resolved.samples, self.result_dtype, layout)
-        return self._on_host
+        """Return what filters arrays of the host, for the first call with some."""
+        prepared = self._prepared
+        if prepared is None:
+            raise _freed()
+        machine, layout = backend(self.device.key), self._resolved.asked.layout
+        self._on_host = call = machine.caller(prepared, self._resolved.samples, self.result_dtype, layout)
+        return call
 
     def _simulate(self, samples: np.ndarray, out: np.ndarray) -> None:
         asked, choice, problem = self._resolved.asked, self._resolved.choice, self._resolved.problem
@@ -108,6 +110,19 @@ class Plan:
     def __repr__(self) -> str:
         return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
 
+    def _repr_html_(self) -> str:
+        sides, reason = " × ".join(map(str, self.shape)), self.reason
+        known = {
+            "Variant": self.variant,
+            "Block": str(self.block) if self._variant.uses_block else "",
+            "Device": self.device.title,
+            "Pictures": f"{self.dtype}, {sides}",
+            "Results": f"{self.result_dtype}, {sides}",
+            "Verification": "none: engine.apply verifies and times",
+            "Reason": "" if reason is None else reason.clauses,
+        }
+        return html_table((name, text) for name, text in known.items() if text)
+
     def __call__(self, image: Image, out: Any = None, *, stream: Any = None) -> Any:
         """Filter a picture of the plan's shape and type.
 
@@ -119,7 +134,7 @@ class Plan:
             Where the result goes: C-contiguous, writeable, in the same memory, apart from the picture. None:
             a new array of the picture's kind.
         stream : stream of CuPy, torch or Numba, or its handle, optional
-            For a picture in a GPU's memory. None: its library's current stream.
+            For a picture in a GPU's memory, which is ready there. None: its library's current stream.
 
         Raises
         ------
@@ -127,12 +142,12 @@ class Plan:
             The picture is of another shape or type, or `out` is no such array.
         """
         if self._is_closed:
-            raise BadValue("This plan", "its memory was freed", "Make another one with engine.plan.")
+            raise _freed()
         shape = self.shape
         if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
             library = library_of(image)
             if library is not None:
-                return self.filter_on_device(_device_calls().given(library, image, stream), out)
+                return self.filter_on_device(device_calls().given(library, image, stream), out)
             image = self._as_samples(image)
         elif not image.flags.aligned:
             image = self._as_samples(image)
@@ -155,9 +170,17 @@ class Plan:
 
     def filter_on_device(self, picture: "Given", out: Any) -> Any:
         """Filter a picture in the memory of the plan's GPU, as a call does."""
-        if self._on_device is None:
-            self._on_device = _device_calls().DeviceCalls(self._resolved, self._prepared, self.shape)
-        return self._on_device(picture, out)
+        return self.device_calls_for(picture)(picture, out)
+
+    def device_calls_for(self, picture: "Given") -> "DeviceCalls":
+        """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
+        calls, prepared = self._on_device, self._prepared
+        if calls is None:
+            if self._is_closed:
+                raise _freed()
+            calls = device_calls().DeviceCalls(self._resolved, prepared, self.shape, picture)
+            self._on_device = calls
+        return calls
 
     def _as_samples(self, image: Image) -> np.ndarray:
         array = as_array(image)
@@ -179,15 +202,26 @@ class Plan:
         if out.dtype != self.result_dtype:
             remedy = f"Pass an array of {self.result_dtype}, or choose another result type."
             raise BadValue(f"an array out of {out.dtype}", f"the result is {self.result_dtype}", remedy)
-        if not out.flags.carray:
-            why = "it is read-only" if not out.flags.writeable else "its samples do not lie one after another"
+        # As in `as_array`.
+        if hasattr(out, "filled"):
+            raise BadValue("A masked array out", "its mask would hide results", "Pass its values: out.data.")
+        flags = out.flags
+        if not flags.carray:
+            why = "its samples do not begin at multiples of their size"
+            if not flags.c_contiguous:
+                why = "its samples do not lie one after another"
+            if not flags.writeable:
+                why = "it is read-only"
             raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
         if np.may_share_memory(out, image):
             why = "it shares memory with the picture, which is read after results are written"
             raise BadValue("This array out", why, "Pass an array of its own.")
 
     def close(self) -> None:
-        """Free what the plan holds; it cannot be called any more."""
+        """Free what the plan holds; it cannot be called any more.
+
+        What launches on a GPU may still use is freed with the next plan for an array there.
+        """
         self._is_closed = True
         self._on_host = self._on_device = self._prepared = None
 
@@ -196,6 +230,10 @@ class Plan:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _freed() -> BadValue:
+    return BadValue("This plan", "its memory was freed", "Make another one with engine.plan.")
 
 
 def plan(
@@ -220,7 +258,8 @@ def plan(
     Parameters
     ----------
     image : array or Picture
-        A picture of the shape and type to prepare for; its samples are not read.
+        A picture of the shape and type to prepare for; its samples are not read. With one in a GPU's memory
+        all is made ready there: calls may be captured in a graph of CuPy or torch, as long as the plan lives.
     mask, border, cval, anchor, variant, block, device, layout, result
         As for `engine.correlate`.
     flip : bool
@@ -244,74 +283,78 @@ def plan(
     options = (border, cval, anchor, variant, block, device, flip, layout, result)
     library = library_of(image)
     if library is None:
-        array = as_array(image)
+        array = _as_picture(image)
         return Plan(request_of(mask, *options), array.shape, array.dtype)
-    picture = _device_calls().given(library, image, None)
-    options = _device_calls().options_on(picture, options)
-    return Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+    picture = device_calls().given(library, image)
+    options = device_calls().options_on(picture, options)
+    made = Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+    # Its first call may be captured.
+    made.device_calls_for(picture)
+    return made
 
 
 def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:
-        calls = _device_calls()
+        calls = device_calls()
         picture = calls.given(library, image, stream)
         options = calls.options_on(picture, options)
         return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
-    array = as_array(image)
-    if array.ndim not in (2, 3):
-        as_samples(array)
+    array = _as_picture(image)
     return _plan_for(array, mask, options)(array, out, stream=stream)
 
 
-def _device_calls() -> ModuleType:
-    # It needs the driver, which the CPU does without.
-    from engine.api import device_calls
-
-    return device_calls
+def _as_picture(image: Image) -> np.ndarray:
+    """Return a picture as an array; a `BadValue` says of a text or a single value that it is none."""
+    array = as_array(image)
+    if array.ndim not in (2, 3):
+        as_samples(array)
+    return array
 
 
 def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> Plan:
-    mask_key = _key_of(mask)
-    if mask_key is not None and _is_key(options):
-        return _kept_plan(image.shape, image.dtype, mask_key, options, str(options[1]))
-    return Plan(request_of(mask, *options), image.shape, image.dtype)
+    key = _as_key(options)
+    if key is None:
+        return Plan(request_of(mask, *options), image.shape, image.dtype)
+    return _kept_plan(image.shape, image.dtype, _key_of(mask), key, math.copysign(1.0, key[1]))
 
 
-def _key_of(mask: MaskLike) -> tuple[Any, ...] | None:
-    """Return a mask as something that is equal for equal masks, and that it can be made from.
+def _key_of(mask: MaskLike) -> tuple[Any, ...]:
+    """Return a mask as something that is equal for equal masks, and that it can be made from."""
+    if not isinstance(mask, Mask):
+        try:
+            weights = np.array(mask) if isinstance(mask, list | tuple) else mask
+        except (ValueError, TypeError, RuntimeError):
+            weights = mask
+        # Twice as fast as a Mask is made.
+        if type(weights) is np.ndarray and weights.ndim == 2 and weights.dtype.kind in "biuf":
+            return weights.tobytes(), weights.dtype, weights.shape, None, 0.0
+        # A text may name a file, whose contents change: it is read each time.
+        mask = as_mask(mask, None)
+    return mask.weights.tobytes(), mask.weights.dtype, mask.shape, mask.anchor, mask.offset
 
-    None where it cannot: a text may name a file, whose contents change; and what is no mask.
+
+def _as_key(options: Options) -> Options | None:
+    """Return options of which equal ones mean the same: (1, 1.0) is no anchor, but equals one.
+
+    None where one has no such form; there a BadValue follows.
     """
-    if type(mask) is Mask:
-        return mask.weights.tobytes(), mask.weights.dtype, mask.shape, mask.anchor, mask.offset
+    border, cval, anchor, variant, block, *rest = options
     try:
-        weights = np.array(mask) if isinstance(mask, list | tuple) else mask
-    except ValueError:
+        if anchor is not None:
+            anchor = tuple(map(operator.index, anchor))
+        key = border, as_number(cval), anchor, variant, as_block(block), *rest
+        hash(key)
+    except TypeError:
         return None
-    if type(weights) is not np.ndarray or weights.ndim != 2 or weights.dtype.kind not in "biuf":
-        return None
-    return weights.tobytes(), weights.dtype, weights.shape, None, 0.0
+    return key
 
 
-def _is_key(options: Options) -> bool:
-    """Return whether equal options mean the same: (1, 1.0) is no anchor, but equals one."""
-    _, cval, anchor, _, block, *_ = options
-    if type(cval) is not float and type(cval) is not int:
-        return False
-    if anchor is None and block is None:
-        return True
-    return all(
-        pair is None or (type(pair) is tuple and all(type(side) is int for side in pair))
-        for pair in (anchor, block)
-    )
-
-
-# The sign of a zero is in the text of cval.
+# Zeros of either sign are equal: `sign` is that of cval.
 @lru_cache(maxsize=MOST_PLANS)
 def _kept_plan(
-    shape: tuple[int, ...], dtype: np.dtype, mask_key: tuple[Any, ...], options: Options, cval: str
+    shape: tuple[int, ...], dtype: np.dtype, mask_key: tuple[Any, ...], options: Options, sign: float
 ) -> Plan:
     sample_type(shape, dtype)
     contents, kind, sides, anchor, offset = mask_key

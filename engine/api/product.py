@@ -1,38 +1,49 @@
 """The Python call: `engine.matmul(a, b)`."""
 
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import as_device
 from engine.api.calls import check_choices, computed
-from engine.device.devices import device_named
+from engine.api.host_copy import device_calls
+from engine.device.array_libraries import library_of
+from engine.device.device_view import DeviceView
+from engine.device.devices import backend, device_named
+from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
+from engine.errors import BadValue
+from engine.geometry.block import Block
 from engine.run.device_choice import device_for
+from engine.run.task import Job
 from engine.tasks.product.job import product_job
-from engine.tasks.product.operands import as_matrix
+from engine.tasks.product.operands import as_matrix, product_of, refuse_shape
+from engine.tasks.product.task import PRODUCT, ProductJob
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import matmul_variant
 
 
 def matmul(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ArrayLike | Any,
+    b: ArrayLike | Any,
     *,
     variant: str = AUTO,
     tile: SupportsIndex | None = None,
     device: str | None = None,
-) -> np.ndarray:
+) -> Any:
     """Multiply two matrices in float32.
 
     Parameters
     ----------
     a : array of shape (rows, inner)
     b : array of shape (inner, columns)
-        Real numbers of any type; they become float32.
+        Real numbers of any type; they become float32. Two float32 arrays in one GPU's memory (of CuPy, torch,
+        Numba, or with `__cuda_array_interface__` or DLPack) are multiplied where they lie, on the current
+        stream of A's library.
     variant : str
-        "matmul-naive", "matmul-tiled", "numpy", or "auto": tiled on a CUDA device, else NumPy.
+        "matmul-naive", "matmul-tiled", "numpy", or "auto": tiled on a CUDA device, else NumPy. For arrays in
+        a GPU's memory not "numpy".
     tile : int, optional
         Side of the block of threads, 2 to 32. None: the variant's default, 16.
     device : str, optional
@@ -40,7 +51,8 @@ def matmul(
 
     Returns
     -------
-    ndarray of shape (rows, columns), float32
+    array of shape (rows, columns), float32, of A's kind
+        In a GPU's memory it is there when the stream is: nothing waits for it.
 
     Raises
     ------
@@ -54,8 +66,10 @@ def matmul(
     array([[21.],
            [43.]], dtype=float32)
     """
-    left, right = as_matrix("A", a), as_matrix("B", b)
     side = None if tile is None else as_tile(tile)
+    if library_of(a) is not None or library_of(b) is not None:
+        return _on_device(a, b, variant, side, device)
+    left, right = as_matrix("A", a), as_matrix("B", b)
     wanted = as_device(device)
     if variant == AUTO:
         chosen = matmul_variant("matmul-tiled" if device_named(wanted).kind == "cuda" else "numpy")
@@ -65,3 +79,68 @@ def matmul(
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
     return computed(job, machine, (len(left), right.shape[1]))
+
+
+def _on_device(a: Any, b: Any, variant: str, tile: int | None, device: str | None) -> Any:
+    """Enqueue a product of two matrices in a GPU's memory; return the result, an array of A's library."""
+    calls = device_calls()
+    left = _given("A", a)
+    right = _given("B", b, left.stream)
+    own = calls.device_for(left, device)
+    if right.found.device != left.found.device:
+        raise BadValue(
+            f"matrix A on {own} and B on cuda:{right.found.device}",
+            "they are multiplied where they lie",
+            "Copy one to the other's GPU.",
+        )
+    chosen = matmul_variant("matmul-tiled" if variant == AUTO else variant)
+    if chosen.device is DeviceKind.CPU:
+        raise BadValue(
+            f"variant '{chosen.key}' with matrices in a GPU's memory",
+            "it multiplies on the CPU",
+            "Copy them to the host first, or choose matmul-tiled.",
+        )
+    calls.refuse_capture(left, "Multiplying")
+    machine = device_for(chosen, own)
+    product = product_of(left.found.shape, right.found.shape)
+    block = chosen.default_block if tile is None else Block(tile, tile)
+    # No operands: only a proof reads them.
+    job: ProductJob = Job(PRODUCT, chosen, block, product, None)  # type: ignore[arg-type]
+    job.refuse(machine)
+    with backend(own).selected():
+        prepared = PRODUCT.prepare(job)
+    shape = product.rows, product.columns
+    out = left.library.empty(shape, np.dtype(np.float32), left)
+    target = DeviceView(left.library.address(out), shape, np.dtype(np.float32))
+    (first, _held), (second, _held_too) = map(_view, (left, right))
+    calls.enqueue(calls.context_of(left.found.device), prepared, (first, second), target, left, right)
+    return out
+
+
+def _given(name: str, matrix: Any, stream: int | None = None) -> Any:
+    """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
+    library = library_of(matrix)
+    if library is None:
+        raise BadValue(
+            f"matrix {name} in the host's memory",
+            "the other one is in a GPU's, and nothing is copied",
+            "Copy one of them to where the other is.",
+        )
+    found = device_calls().given(library, matrix, stream)
+    refuse_shape(name, found.found.shape)
+    if found.found.dtype != np.float32:
+        raise BadValue(
+            f"matrix {name} of type {found.found.dtype} in a GPU's memory",
+            "there float32 is multiplied as it is, and nothing is converted",
+            "Convert it to float32 first.",
+        )
+    return found
+
+
+def _view(matrix: Any) -> tuple[DeviceView, Any]:
+    """Return a matrix as kernels take it, and what holds its memory."""
+    found = matrix.found
+    if found.strides is None and found.address % found.dtype.itemsize == 0:
+        return DeviceView(found.address, found.shape, found.dtype), matrix.array
+    copied: tuple[DeviceView, Any] = device_calls().tight_copy(matrix, found.shape)
+    return copied

@@ -1,6 +1,7 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,6 +51,9 @@ class Backend(Protocol):
 
     def activate(self) -> None:
         """Make this device the one that the calling thread compiles for and uploads to."""
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Make it that for the while; afterwards the thread has the device that it had."""
 
     def allocate(
         self,

@@ -1,6 +1,7 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,10 @@ class CpuBackend:
 
     def activate(self) -> None:
         """Do nothing: there is one CPU."""
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
 
     def allocate(
         self,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.contexts import context_of
 from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
@@ -72,13 +74,18 @@ class CudaBackend:
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         with cuda_errors_in_words(f"starting to use {info.title}"):
-            self.activate()
-            self._stream: Any = cuda.stream()
+            self._context = None if SIMULATED else context_of(_number(info))
+            with self.selected():
+                self._stream: Any = cuda.stream()
 
     def activate(self) -> None:
         """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""
-        if not SIMULATED:
-            cuda.select_device(_number(self.info))
+        if self._context is not None:
+            self._context.select()
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Select the device for the while."""
+        return nullcontext() if self._context is None else self._context.selected()
 
     def allocate(
         self,
@@ -159,10 +166,9 @@ class CudaBackend:
         self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
     ) -> Callable[[np.ndarray, np.ndarray], None]:
         """Return what copies a picture in, filters it and copies the result out."""
-        if SIMULATED:
+        if self._context is None:
             return lambda samples, out: self._simulate(prepared, samples, out, layout)
-        self.activate()
-        return HostCalls(prepared, like, np.dtype(result_dtype), layout)
+        return HostCalls(self._context, prepared, like, np.dtype(result_dtype), layout)
 
     def _simulate(self, prepared: Prepared, samples: np.ndarray, out: np.ndarray, layout: Layout) -> None:
         buffers = self.allocate(samples, out, layout)

@@ -1,18 +1,10 @@
 """Work on one stream that waits for work on another."""
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
-
-
-class Handle(NamedTuple):
-    """A stream by its handle: another library's, or one that lasts as long as what holds it."""
-
-    handle: int
 
 
 class Event:
@@ -36,13 +28,17 @@ class NewestLaunch:
 
     def __init__(self) -> None:
         self._event: Event | None = None
-        self._stream = 0
 
     def wait(self, stream: int) -> None:
         """Have what is enqueued on a stream from now on wait for it."""
-        # On the same stream it does so anyway.
-        if self._event is not None and stream != self._stream and not is_captured(stream):
+        # Also on a stream of the same handle: that may be a new one, made when the other was destroyed.
+        if self._event is not None and not is_captured(stream):
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
+
+    def hold(self, stream: Any) -> None:
+        """Do the same in a finalizer, for a stream that is never captured, whatever the driver answers."""
+        if self._event is not None and stream is not None:
+            driver.cuStreamWaitEvent(stream, self._event.handle, 0)
 
     def record(self, stream: int) -> None:
         """Say that the newest launch is the last work on a stream so far."""
@@ -51,12 +47,15 @@ class NewestLaunch:
             return
         self._event = self._event or Event()
         self._event.record(stream)
-        self._stream = stream
 
 
 def is_captured(stream: int) -> bool:
-    """Return whether launches on a stream go into a graph."""
-    return bool(check(driver.cuStreamIsCapturing(stream)))
+    """Return whether launches on a stream go into a graph, or would spoil one that is being captured."""
+    status, *answer = driver.cuStreamIsCapturing(stream)
+    if status == driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+        # The default stream, while a stream that waits for it is captured.
+        return True
+    return bool(check((status, *answer)))
 
 
 def order_after(stream: int, other: int) -> None:
@@ -64,25 +63,3 @@ def order_after(stream: int, other: int) -> None:
     newest = NewestLaunch()
     newest.record(other)
     newest.wait(stream)
-
-
-class Context:
-    """The context of the device that was selected when this was made."""
-
-    def __init__(self) -> None:
-        self._own = check(driver.cuCtxGetCurrent())
-        self._address = int(self._own)
-
-    @contextmanager
-    def current(self) -> Iterator[None]:
-        """Make it the calling thread's for the while."""
-        check(driver.cuCtxPushCurrent(self._own))
-        try:
-            yield
-        finally:
-            check(driver.cuCtxPopCurrent())
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it is the calling thread's already."""
-        return int(check(driver.cuCtxGetCurrent())) == self._address

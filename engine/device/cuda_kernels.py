@@ -2,6 +2,7 @@
 
 import math
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,10 +13,12 @@ from engine.device.cuda_events import NewestLaunch
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
-from engine.device.device_memory import device_array, uploaded
+from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
 
+# Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
+MOST_BOUND = 64
 _Step = tuple[Launchable, Launch, tuple[Any, ...]]
 
 
@@ -39,21 +42,36 @@ class PreparedPasses:
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
         self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
         self._between: dict[Any, Any] | None = None
+        # By the shape of the result: what only passes use, for pictures however far apart their rows are.
+        self._memories: dict[Any, dict[Any, Any]] = {}
+        self._newest = NewestLaunch()
         self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
         self._launching = threading.RLock()
+        if self._wanted or self._needs_scratch:
+            # The last launches may still be under way when this is dropped.
+            weakref.finalize(self, self._newest.hold, freeing_stream()).atexit = False
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""
         with self._launching:
-            shapes = image.shape, out.shape
-            bound = self._bound.get(shapes)
-            if bound is None:
-                memory = self._memory(out.shape)
-                if SIMULATED:
-                    self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **memory}, stream)
-                    return
-                bound = self._bound[shapes] = _BoundPasses(self._steps, memory, view_of(image), view_of(out))
+            if SIMULATED:
+                self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **self._memory(out.shape)}, stream)
+                return
+            bound = self._bound.get((image.shape, out.shape)) or self.bind(image, out)
             bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
+
+    def bind(self, image: Any, out: Any) -> "_BoundPasses":
+        """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
+        with self._launching:
+            if out.shape not in self._memories:
+                self._memories[out.shape] = self._memory(out.shape)
+            if len(self._bound) == MOST_BOUND:
+                self._bound.clear()
+            memory = self._memories[out.shape]
+            newest = self._newest if memory else None
+            bound = _BoundPasses(self._steps, memory, newest, view_of(image), view_of(out))
+            self._bound[image.shape, out.shape] = bound
+            return bound
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""
@@ -91,12 +109,17 @@ class PreparedPasses:
 class _BoundPasses:
     """The launches of all passes for a picture and a result of given shapes.
 
-    `memory` has the values between passes; where there are some, a launch waits for the one before, which may
-    be on another stream.
+    `memory` has the values between passes; where there are some, a launch waits for the `newest` one before,
+    which may be on another stream.
     """
 
     def __init__(
-        self, steps: Sequence[_Step], memory: dict[Any, Any], image: DeviceView, out: DeviceView
+        self,
+        steps: Sequence[_Step],
+        memory: dict[Any, Any],
+        newest: NewestLaunch | None,
+        image: DeviceView,
+        out: DeviceView,
     ) -> None:
         self._launches = []
         arrays = {Operand.IMAGE: image, Operand.OUT: out, **memory}
@@ -110,16 +133,16 @@ class _BoundPasses:
                 if argument is Operand.IMAGE or argument is Operand.OUT
             ]
             self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
-        self._done = NewestLaunch() if memory else None
+        self._newest = newest
 
     def enqueue(self, image: int, out: int, stream: int) -> None:
         """Enqueue all passes for a picture and a result at these addresses."""
-        if self._done is not None:
-            self._done.wait(stream)
+        if self._newest is not None:
+            self._newest.wait(stream)
         for bound, changing in self._launches:
             bound.enqueue(stream, [(number, out if is_out else image) for number, is_out in changing])
-        if self._done is not None:
-            self._done.record(stream)
+        if self._newest is not None:
+            self._newest.record(stream)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

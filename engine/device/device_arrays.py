@@ -33,33 +33,59 @@ class Found(NamedTuple):
 class Library(ABC):
     """How one library's arrays are read and made."""
 
+    has_own_streams = False
+    """Whether an array says itself which stream writes it, and other streams have to wait for that one."""
+
     @abstractmethod
-    def read(self, array: Any) -> Found:
-        """Return what an array is; a BadValue says why it cannot be used."""
+    def read(self, array: Any, stream: int) -> Found:
+        """Return what an array is, for work on that stream; a BadValue says why it cannot be used."""
 
     @abstractmethod
     def address(self, array: Any) -> int:
         """Return where one of the library's own arrays begins."""
 
     @abstractmethod
-    def stream(self, array: Any, device: int) -> int:
+    def stream(self, array: Any) -> int:
         """Return the handle of the stream that the library uses at the moment on the array's device."""
 
     @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
-        """Return a new array of the library, on the device of another one."""
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: "Given") -> Any:
+        """Return a new array of the library: on the device of a picture, for work on its stream."""
 
-    @abstractmethod
-    def on_host(self, array: Any) -> np.ndarray:
-        """Return a copy on the host, after all work on the array."""
-
-    def tight(self, array: Any) -> Any:
-        """Return a copy whose samples lie one after another, from an aligned address on."""
+    def tight(self, picture: "Given") -> Any:
+        """Return a copy, made on the picture's stream, whose samples lie one after another."""
         raise BadValue(
             "This array on the GPU",
             "its samples do not lie one after another from a multiple of 16 bytes on",
             "Pass a contiguous copy of it.",
         )
+
+
+class Given(NamedTuple):
+    """An array in a GPU's memory, as a call gets it, with the streams that are current and asked for."""
+
+    library: Library
+    array: Any
+    found: Found
+    current: int
+    stream: int
+
+
+def given(library: Library, array: Any, stream: Any = None) -> Given:
+    """Return what an array in a GPU's memory is; a BadValue says why it cannot be used."""
+    current = library.stream(array)
+    used = current if stream is None else stream_handle(stream)
+    return Given(library, array, library.read(array, used), current, used)
+
+
+def strides_unless_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Sequence[int] | None:
+    """Return strides in bytes; None where samples lie one after another. Those of one sample mean nothing."""
+    dense = itemsize
+    for length, step in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and step != dense:
+            return strides
+        dense *= length
+    return None
 
 
 def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:

@@ -57,6 +57,13 @@ def _allocated(size: int) -> Any:
     return memory
 
 
+def freeing_stream() -> Any:
+    """Return the stream on which memory of the selected device is freed; None where it has no pool."""
+    if SIMULATED or not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
+        return None
+    return _pool(cuda.get_current_device().id)[1]
+
+
 def _free(address: Any, stream: Any) -> None:
     """Give memory back to its pool; a capture of launches that is under way on this thread goes on."""
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

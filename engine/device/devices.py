@@ -1,5 +1,6 @@
 """Which devices there are, which can be used, and why another cannot."""
 
+import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import cache, wraps
@@ -18,6 +19,11 @@ Made = TypeVar("Made")
 
 # Reentrant: making a backend asks for its device.
 _MAKING = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child has none of the other threads: what one of them had begun, it would wait for, for ever.
+    os.register_at_fork(
+        before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release
+    )
 
 
 def made_once(make: Callable[..., Made]) -> Callable[..., Made]:

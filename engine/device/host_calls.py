@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.cuda_events import Context, Event, Handle
+from engine.device.contexts import Context
+from engine.device.cuda_events import Event
 from engine.device.cuda_faults import translated
 from engine.device.cuda_graph import check
 from engine.device.cuda_rows import copy_rows, fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.device_view import DeviceView, view_of
-from engine.device.launches import Prepared
+from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device.pinned_memory import pinned_array
 from engine.device.threads.parallel_copy import copy_bytes
@@ -59,8 +60,10 @@ class HostCalls:
         Has shape and type of the pictures.
     """
 
-    def __init__(self, prepared: Prepared, like: np.ndarray, result_dtype: np.dtype, layout: Layout) -> None:
-        self._context, self._prepared, self._like = Context(), prepared, like
+    def __init__(
+        self, context: Context, prepared: Prepared, like: np.ndarray, result_dtype: np.dtype, layout: Layout
+    ) -> None:
+        self._context, self._prepared, self._like = context, prepared, like
         self._result_dtype, self._layout = result_dtype, layout
         self._is_kept = like.size * (like.itemsize + result_dtype.itemsize) <= KEPT_BYTES
         row_bytes = like[0].size * max(like.itemsize, result_dtype.itemsize)
@@ -71,7 +74,7 @@ class HostCalls:
 
     def __call__(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Filter a picture of the host into an array of the host; return when it is there."""
-        with self._context.current():
+        with self._context.selected():
             try:
                 try:
                     arrays = self._free.pop()

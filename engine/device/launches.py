@@ -9,7 +9,7 @@ import numpy as np
 DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
-"""A CUDA stream of Numba's."""
+"""A CUDA stream of Numba's, or a `Handle`."""
 Signature = tuple[Any, ...]
 """The Numba types of a kernel's arguments."""
 WEIGHTS = "haloscope_weights"
@@ -24,6 +24,16 @@ REGISTERS = 65_536
 def registers_for(threads: int) -> int | None:
     """Return the most registers per thread for blocks of `threads` threads; None: no limit."""
     return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
+
+
+class Handle(NamedTuple):
+    """A stream by its handle: another library's, or one that lasts as long as what holds it."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the protocol's version and the handle, as libraries lend streams to each other."""
+        return 0, self.handle
 
 
 class DeviceKind(StrEnum):

@@ -5,32 +5,53 @@ from typing import Any
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
-from engine.device.device_arrays import Found, Library
+from engine.device.contexts import context_of
+from engine.device.device_arrays import Found, Given, Library, strides_unless_dense
 from engine.device.numba_cuda import cuda
+from engine.errors import BadValue
+
+# CUDA's default stream has the handle 0 and, where 0 would mean "none", this one.
+_DEFAULT_STREAM = 1
+# Of `StridedMemoryView`: no stream waits.
+_UNORDERED = -1
 
 
 class _ByProtocol(Library):
-    def read(self, array: Any) -> Found:
-        # -1: no stream waits; the order is that of the stream that `stream` returns.
-        view = StridedMemoryView.from_any_interface(array, stream_ptr=-1)
-        dtype = np.dtype(view.dtype)
-        strides = None if view.strides is None else [step * dtype.itemsize for step in view.strides]
-        return Found(view.ptr, tuple(view.shape), dtype, strides, view.device_id, bool(view.readonly))
+    has_own_streams = True
+
+    def read(self, array: Any, stream: int) -> Found:
+        try:
+            if hasattr(array, "__dlpack__"):
+                # The other library has this stream wait for the array.
+                view = StridedMemoryView.from_dlpack(array, stream_ptr=stream or _DEFAULT_STREAM)
+            else:
+                # Of this protocol the array's own stream is known, and `given` looks at it.
+                view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_UNORDERED)
+            dtype = np.dtype(view.dtype)
+        except (AttributeError, BufferError, NotImplementedError, TypeError, ValueError) as error:
+            raise BadValue(
+                f"This {type(array).__name__} in a GPU's memory",
+                f"its library does not lend it: {error}",
+                "Pass an array of CuPy, torch or Numba.",
+            ) from error
+        shape, strides = tuple(view.shape), None
+        if view.strides is not None:
+            steps = [step * dtype.itemsize for step in view.strides]
+            strides = strides_unless_dense(shape, steps, dtype.itemsize)
+        return Found(view.ptr, shape, dtype, strides, view.device_id, bool(view.readonly))
 
     def address(self, array: Any) -> int:
         return int(array.device_ctypes_pointer.value)
 
-    def stream(self, array: Any, device: int) -> int:
-        shown = getattr(array, "__cuda_array_interface__", {})
+    def stream(self, array: Any) -> int:
+        shown = getattr(array, "__cuda_array_interface__", None) or {}
         return int(shown.get("stream") or 0)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, like: Any) -> Any:
-        with cuda.gpus[self.read(like).device]:
-            return cuda.device_array(shape, dtype)
-
-    def on_host(self, array: Any) -> np.ndarray:
-        values: np.ndarray = cuda.as_cuda_array(array).copy_to_host()
-        return values
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> Any:
+        with context_of(picture.found.device).selected():
+            # Who reads the array next sees the stream that it is written on.
+            stream = cuda.external_stream(picture.stream) if picture.stream else 0
+            return cuda.device_array(shape, dtype, stream=stream)
 
 
 BY_PROTOCOL = _ByProtocol()

@@ -4,6 +4,7 @@
 - `open`: `open_image`, and one file for each decoder behind it (`png`, `tiff`, `pillow`)
 - `save`: `save_image`
 - `convert`: how a float result becomes 8 or 16 bit
+- `array_input`: what people pass as an array, read as NumPy's; `notebook`: the PNG that a notebook shows
 - `samples`: the pictures that come with the program
 
 Importing any of these costs little: the libraries that decode are imported when a file needs them.

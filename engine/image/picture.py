@@ -1,11 +1,15 @@
 """A picture: an image (array) with what belongs to it."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
+from engine.image.array_input import as_array, refuse_masked
 
 DEPTH_TEXTS = {
     np.dtype(np.uint8): "8 bit",
@@ -21,10 +25,15 @@ _CHANNEL_LAYOUTS = {1: (1, False), 2: (1, True), 3: (3, False), 4: (3, True)}
 class Picture:
     """An image with its alpha, colour profile and origin.
 
+    NumPy takes it for its pixels: `numpy.asarray(picture)` has their memory, as has what reads DLPack, such
+    as `numpy.from_dlpack(picture)`, and from Python 3.12 on `memoryview(picture)`; before,
+    `memoryview(picture.samples)` has. A notebook shows the picture.
+
     Parameters
     ----------
     pixels : ndarray of shape (H, W) or (H, W, 3), uint8, uint16 or float32
-        Grey or RGB, row by row from the top left, as a person sees the picture. Always C contiguous.
+        Grey or RGB, row by row from the top left, as a person sees the picture. Always C contiguous, aligned
+        and in the machine's byte order; of an array that is so already, the same memory.
     alpha : ndarray of shape (H, W), dtype of `pixels`, optional
         Straight (not premultiplied) opacity: 0 is clear; 255, 65535 or 1.0 is opaque. Carried, not filtered.
     icc_profile : bytes, optional
@@ -65,17 +74,17 @@ class Picture:
         ----------
         array : ndarray of shape (H, W) or (H, W, C), C from 1 to 4
             Grey, grey and alpha, RGB, or RGB and alpha. uint8, uint16 and float32 are kept, float64 becomes
-            float32, bool becomes 0 and 255.
+            float32, bool becomes 0 and 255. Any byte order and layout.
 
         Raises
         ------
         BadValue
             Another shape or dtype.
         """
-        array = np.asarray(array)
+        array = as_array(array)
         if array.dtype == np.bool_:
             array = array.astype(np.uint8) * np.uint8(255)
-        elif array.dtype == np.float64:
+        elif _native(array.dtype) == np.float64:
             # Values beyond the range of float32 become infinite, which is what the type can say of them.
             with np.errstate(over="ignore"):
                 array = array.astype(np.float32)
@@ -86,6 +95,11 @@ class Picture:
         colours, has_alpha = _CHANNEL_LAYOUTS[array.shape[2]]
         pixels = array[..., 0] if colours == 1 else array[..., :3]
         return cls(pixels, array[..., -1] if has_alpha else None)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The pixels as rows × columns × channels, of grey too: the same memory, without the alpha."""
+        return self.pixels.reshape(self.height, self.width, self.channels)
 
     @property
     def height(self) -> int:
@@ -118,11 +132,33 @@ class Picture:
         name = (self.source.name,) if self.source is not None else ()
         return "  ".join((*name, f"{self.width} × {self.height}", colour, self.depth_text))
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.pixels, dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.pixels.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.pixels.__dlpack_device__()
+
+    # Python asks for it from then on.
+    if sys.version_info >= (3, 12):
+
+        def __buffer__(self, flags: int) -> memoryview:
+            return self.pixels.__buffer__(flags)
+
+    def _repr_png_(self) -> bytes:
+        # It encodes, which few pictures need.
+        from engine.image.notebook import png_to_show
+
+        return png_to_show(self.pixels, self.alpha)
+
 
 def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
     if not isinstance(pixels, np.ndarray):
         raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")
-    dtype = pixels.dtype.newbyteorder("=")
+    refuse_masked(pixels)
+    dtype = _native(pixels.dtype)
     if dtype not in DEPTH_TEXTS:
         raise BadValue(
             "This array is not a picture",
@@ -133,18 +169,24 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
         raise _bad_shape(pixels.shape)
     if pixels.size == 0:
         raise BadValue("This is not a picture", f"an array of shape {pixels.shape} has no pixel")
-    return np.ascontiguousarray(pixels, dtype=dtype)
+    return np.require(np.asarray(pixels), dtype, ["C", "A"])
 
 
 def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    if alpha.shape != pixels.shape[:2] or alpha.dtype.newbyteorder("=") != pixels.dtype:
+    refuse_masked(alpha)
+    if alpha.shape != pixels.shape[:2] or _native(alpha.dtype) != pixels.dtype:
         raise BadValue(
             "The alpha does not fit the picture",
             f"it is {alpha.dtype} of shape {alpha.shape}, "
             f"the pixels are {pixels.dtype} of shape {pixels.shape}",
             "Give one alpha value of the same type for each pixel.",
         )
-    return np.ascontiguousarray(alpha, dtype=pixels.dtype)
+    return np.require(np.asarray(alpha), pixels.dtype, ["C", "A"])
+
+
+def _native(dtype: np.dtype) -> np.dtype:
+    """Return a type of numbers in the machine's byte order; NumPy's texts of any length have none."""
+    return dtype.newbyteorder("=") if dtype.kind in "buifc" else dtype
 
 
 def _bad_shape(shape: tuple[int, ...]) -> BadValue:

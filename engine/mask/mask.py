@@ -257,6 +257,10 @@ def _table(weights: npt.ArrayLike) -> Weights:
     except ValueError as error:
         remedy = "Give every row the same number of cells."
         raise MaskError(what, "its rows differ in length", remedy) from error
+    # What CuPy and torch raise for memory that NumPy does not read.
+    except (TypeError, RuntimeError) as error:
+        remedy = "Copy them to the host first, if they are on a GPU: weights.get() of CuPy, .cpu() of torch."
+        raise MaskError(what, f"NumPy cannot read them ({error})", remedy) from error
     if given.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:

@@ -11,7 +11,9 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
+from engine.results.html_table import html_table
 from engine.results.problem import P_co, TaskProblem
+from engine.results.quantities import ms_text
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -163,6 +165,27 @@ class Measurement(Generic[P_co]):
         if not self.verification.passed:
             return "not verified"
         return "simulated" if self.device == SIMULATOR else "not timed"
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What it ran as, whether it is right and how fast, in words; only what is known.
+
+        A single run has no speed-up: that is against another one.
+        """
+        found = {
+            "Variant": self.variant,
+            "Block": "" if self.block is None else str(self.block),
+            "Device": self.device,
+            "Verification": self.status,
+        }
+        if self.timing is not None and self.kernel_ms is not None:
+            found["Kernel"] = ms_text(self.kernel_ms)
+            found["End to end"] = ms_text(self.timing.end_to_end.median_ms)
+        found["Reason"] = self.chosen_because
+        return {name: text for name, text in found.items() if text}
+
+    def _repr_html_(self) -> str:
+        return html_table(self.summary.items())
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""

@@ -10,9 +10,9 @@ def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -
     """Compute, unverified and untimed: a preview, or an answer, into `host_out` where that is given."""
     task, operands = job.task, job.operands
     job.refuse(backend.info)
-    backend.activate()
-    prepared = task.prepare(job)
-    buffers = task.allocate(backend, job, host_out)
-    task.upload(backend, operands, buffers)
-    backend.run(prepared, buffers)
-    return backend.download(buffers)
+    with backend.selected():
+        prepared = task.prepare(job)
+        buffers = task.allocate(backend, job, host_out)
+        task.upload(backend, operands, buffers)
+        backend.run(prepared, buffers)
+        return backend.download(buffers)

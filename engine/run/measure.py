@@ -87,7 +87,8 @@ def measure(
     if plan.is_recorded:
         result = replace(result, environment=backend.environment())
     try:
-        return _measured(job, backend, plan, checkpoint, host_out, on_values, filled, result)
+        with backend.selected():
+            return _measured(job, backend, plan, checkpoint, host_out, on_values, filled, result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
@@ -105,14 +106,14 @@ def measure_each(
     Raises what `measure` raises, and OutOfDeviceMemory.
     """
     first, outcomes = jobs[0], []
-    backend.activate()
-    buffers = first.task.allocate(backend, first)
-    first.task.upload(backend, first.operands, buffers)
-    for job in jobs:
-        outcome = measure(job, backend, plan, checkpoint=checkpoint, filled=buffers)
-        # The next one writes into the same memory.
-        values = None if outcome.values is None else outcome.values.copy()
-        outcomes.append(outcome._replace(values=values))
+    with backend.selected():
+        buffers = first.task.allocate(backend, first)
+        first.task.upload(backend, first.operands, buffers)
+        for job in jobs:
+            outcome = measure(job, backend, plan, checkpoint=checkpoint, filled=buffers)
+            # The next one writes into the same memory.
+            values = None if outcome.values is None else outcome.values.copy()
+            outcomes.append(outcome._replace(values=values))
     return outcomes
 
 
@@ -128,7 +129,6 @@ def _measured(
 ) -> Outcome[P]:
     task, operands = job.task, job.operands
     job.refuse(backend.info)
-    backend.activate()
     checkpoint(Progress("compiling", 0.0, 2.0))
     prepared, compile_ms = timed(lambda: task.prepare(job))
     buffers, allocate_ms = timed(lambda: filled or task.allocate(backend, job, host_out))

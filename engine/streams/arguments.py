@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.api.arguments import Image
+from engine.api.arguments import Image, as_array
+from engine.device.array_libraries import library_of
 from engine.errors import BadValue
 from engine.image.picture import Picture
 from engine.tasks.pictures import MAX_CHANNELS
@@ -14,6 +15,7 @@ MOST_RING = 16
 
 def refuse_pictures(pictures: object) -> None:
     """Refuse values that are neither a picture nor a batch, and a stack of pictures in one array."""
+    refuse_on_gpu(pictures)
     if isinstance(pictures, np.ndarray):
         if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
             raise BadValue(
@@ -29,15 +31,24 @@ def refuse_pictures(pictures: object) -> None:
         )
 
 
+def refuse_on_gpu(picture: object) -> None:
+    """Refuse an array in a GPU's memory: chunks are what is copied to it."""
+    if library_of(picture) is not None:
+        raise BadValue(
+            f"a picture of type {type(picture).__name__} in a GPU's memory",
+            "a stream copies pictures of the host to the device, and this one is there",
+            "Call engine.correlate, which filters it where it lies.",
+        )
+
+
 def refuse_part(image: Image, pictures: object) -> None:
     """Refuse an element of a batch that is not an array, or that is a row or a number of one picture."""
+    refuse_on_gpu(image)
     if image is None or isinstance(image, str | Picture):
         return  # `Request` refuses these
-    try:
-        axes = np.ndim(image)
-    except ValueError:  # rows that differ in length: `Request` refuses them
-        return
-    if axes == 0 and np.asarray(image).dtype == object:
+    array = as_array(image)
+    axes = array.ndim
+    if axes == 0 and array.dtype == object:
         raise BadValue(in_words(image), "a picture is an array", "Leave out what is none.")
     if axes < 2:
         raise BadValue(

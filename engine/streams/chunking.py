@@ -92,7 +92,6 @@ class Stream:
         else:
             # A simulator in a process of its own is called by `_InSimulator`, with arrays of the host.
             machine = CpuBackend() if own_process_needed(device) else backend(device.key)
-            machine.activate()
             spans, clock, ring = run_in_order(jobs, machine, layout, self._finished), "host clock", 1
             self._end_s = time.perf_counter()
         return Timeline(
@@ -109,9 +108,9 @@ class Stream:
         # Numba's CUDA target and what drives it: the CPU needs neither.
         from engine.streams import cuda_queues, pipeline
 
-        with cuda_errors_in_words("filtering in chunks"):
-            self._activate = backend(request.device.key).activate
-            self._activate()
+        machine = backend(request.device.key)
+        with cuda_errors_in_words("filtering in chunks"), machine.selected():
+            self._activate = machine.activate
             queues = cuda_queues.CudaQueues(request.asked.layout)
             try:
                 running = pipeline.Pipeline(queues, self.ring, time.perf_counter())

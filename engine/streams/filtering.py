@@ -66,7 +66,7 @@ def filter_stream(
     pictures : array, Picture, or iterable of such
         An array or a `Picture` is one picture; anything else, a list as well as a generator, is a batch,
         whose pictures are taken one by one as there is room. Copies from memory of `engine.pinned_array` are
-        the fastest.
+        the fastest. Arrays in a GPU's memory are refused: `engine.correlate` filters them where they lie.
     mask, border, cval, anchor, variant, block, device, flip, layout, result
         As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied
         back in a quarter or half of the bytes.
@@ -155,8 +155,7 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
     except DeviceUnavailable as error:
         raise DeviceUnavailable("Page-locked memory", error.why, "Use numpy.empty instead.") from error
     try:
-        with cuda_errors_in_words("locking memory of the host"):
-            backend(device.key).activate()
+        with cuda_errors_in_words("locking memory of the host"), backend(device.key).selected():
             array: np.ndarray = cuda.pinned_array(shape, dtype)
             return array
     except OutOfDeviceMemory as error:

@@ -7,6 +7,13 @@ from engine.errors import BadValue
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
 
+# By the kind of NumPy's type, where "Convert the picture to float32." does not help or does not say how.
+_REMEDIES = {
+    "c": "Filter its parts one by one, image.real and image.imag.",
+    "V": "Take one field of its records, or convert the picture to float32.",
+    "O": "Look for what is no number in it, and convert it, such as with image.astype(numpy.float32).",
+} | dict.fromkeys("MmSUT", "Convert the picture to numbers first, such as with image.astype(numpy.float32).")
+
 
 def as_samples(image: np.ndarray) -> np.ndarray:
     """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
@@ -14,6 +21,12 @@ def as_samples(image: np.ndarray) -> np.ndarray:
     Raises BadValue as `sample_type`.
     """
     array = np.asarray(image)
+    if array.ndim == 0 and array.dtype == object:
+        raise BadValue(
+            f"a value of type {type(array.item()).__name__}",
+            "a picture is an array",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        )
     if array.ndim == 0 and array.dtype.kind in "US":
         raise BadValue(
             f"the text {str(image)[:40]!r}",
@@ -51,11 +64,8 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
             "Filter the channels in groups of at most 4.",
         )
     if given.kind not in "buif":
-        raise BadValue(
-            f"samples of type {given}",
-            "only real numbers can be filtered",
-            "Convert the picture to float32.",
-        )
+        remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
+        raise BadValue(f"samples of type {given}", "only real numbers can be filtered", remedy)
     dtype = np.dtype(np.uint8) if given.kind == "b" else given.newbyteorder("=")
     return dtype if dtype.name in DTYPES else np.dtype(np.float32)
 

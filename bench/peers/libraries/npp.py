@@ -180,4 +180,10 @@ def _loaded() -> tuple[Any, Any]:
     raise Refused("not installed (libnppif)")
 
 
+def npp_filter_border(channels: int) -> tuple[Any, Context]:
+    """Return `nppiFilterBorder` for float32 and a context of the default stream."""
+    _, filters = _loaded()
+    return getattr(filters, f"nppiFilterBorder_32f_C{channels}R_Ctx"), _context(0)
+
+
 open_library = NPP

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
+from engine.image.array_input import host_array
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import DIGITS_FILE, read_arrays
 
@@ -47,7 +48,7 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     Raises BadValue: another shape, not real numbers, not finite, out of range, or a drawing without ink.
     """
     try:
-        array = np.asarray(values)
+        array = host_array(values)
     except ValueError as error:
         raise BadValue("the drawings are not an array", "their rows differ in length", _SHAPES) from error
     if array.ndim == 2:

@@ -14,7 +14,7 @@ from engine.tasks.product.variants import MatmulVariant
 
 def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
     """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
-    return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)
+    return Job(PRODUCT, variant, Block(tile, tile), product_of(a.shape, b.shape), (a, b), seed=seed)
 
 
 def product_jobs(

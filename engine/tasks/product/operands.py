@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
+from engine.image.array_input import host_array
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.product.problem import MatrixProduct
 
@@ -19,21 +20,12 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
     Raises BadValue: not two axes, an empty axis, rows that differ in length, or not real numbers.
     """
     try:
-        array = np.asarray(values)
+        array = host_array(values)
     except ValueError as error:
         raise BadValue(
             f"matrix {name} is not an array", "its rows differ in length", "Make them equally long."
         ) from error
-    if array.ndim != 2:
-        raise BadValue(
-            f"matrix {name} has {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
-            "a matrix has rows and columns",
-            "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
-        )
-    if 0 in array.shape:
-        raise BadValue(
-            f"matrix {name} of {_shape(array)}", "it has no elements", "Pass at least one element."
-        )
+    refuse_shape(name, array.shape)
     if array.dtype.kind not in "buif":
         raise BadValue(
             f"matrix {name} of type {array.dtype}",
@@ -45,16 +37,30 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
         return np.require(array, np.float32, ["C", "A"])
 
 
-def product_of(a: np.ndarray, b: np.ndarray) -> MatrixProduct:
-    """Return the product that two matrices have; a `BadValue` says that the inner sizes differ."""
-    if a.shape[1] != b.shape[0]:
-        transposed = " B transposed (b.T) would fit." if a.shape[1] == b.shape[1] else ""
+def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse, with a `BadValue`, an array that is no matrix."""
+    if len(shape) != 2:
+        raise BadValue(
+            f"matrix {name} has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
+            "a matrix has rows and columns",
+            "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
+        )
+    if 0 in shape:
+        raise BadValue(
+            f"matrix {name} of {_shape(shape)}", "it has no elements", "Pass at least one element."
+        )
+
+
+def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> MatrixProduct:
+    """Return the product that matrices of two shapes have; a `BadValue` says that the inner sizes differ."""
+    if a[1] != b[0]:
+        transposed = " B transposed (b.T) would fit." if a[1] == b[1] else ""
         raise BadValue(
             f"A of {_shape(a)} times B of {_shape(b)}",
-            f"A has {a.shape[1]} columns and B has {b.shape[0]} rows, and these two must be equal",
-            f"Pass a B of {a.shape[1]} rows.{transposed}",
+            f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal",
+            f"Pass a B of {a[1]} rows.{transposed}",
         )
-    return MatrixProduct(a.shape[0], a.shape[1], b.shape[1])
+    return MatrixProduct(a[0], a[1], b[1])
 
 
 def refuse_too_large(product: MatrixProduct) -> None:
@@ -80,5 +86,5 @@ def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
     return matrix(product.rows, product.inner), matrix(product.inner, product.columns)
 
 
-def _shape(array: np.ndarray) -> str:
-    return " × ".join(str(side) for side in array.shape)
+def _shape(sides: tuple[int, ...]) -> str:
+    return " × ".join(map(str, sides))

@@ -17,10 +17,11 @@ Source: as `cpu-fft`; NVIDIA cuFFT.
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 
+from engine.device.array_libraries import cupy_stream
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray, DeviceKind
@@ -65,24 +66,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return None
 
 
-class _NumbasStream:
-    """A stream of Numba's in the protocol by which libraries lend streams to each other."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._handle
-
-
-def _stream_of(cupy: ModuleType, handle: int) -> AbstractContextManager[object]:
-    """Return a stream as CuPy's; where `from_external` exists, `ExternalStream` is deprecated."""
-    from_external = getattr(cupy.cuda.Stream, "from_external", None)
-    if from_external is None:
-        return cupy.cuda.ExternalStream(handle)
-    return from_external(_NumbasStream(handle))
-
-
 @contextmanager
 def _cupy_on(stream: object) -> Iterator[ModuleType]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
@@ -95,7 +78,7 @@ def _cupy_on(stream: object) -> Iterator[ModuleType]:
     with cuda_faults.cuda_errors_in_words("transforming the picture"):
         device = numba_cuda.cuda.get_current_device().id
         try:
-            with cupy.cuda.Device(device), _stream_of(cupy, handle):
+            with cupy.cuda.Device(device), cupy_stream(handle):
                 yield cupy
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise OutOfDeviceMemory(

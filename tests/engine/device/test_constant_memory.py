@@ -4,12 +4,14 @@ import ctypes
 import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from engine.device import constant_memory, device_memory
+from engine.device import cuda as cuda_backend
 from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
@@ -292,9 +294,9 @@ def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witne
 
 def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
     stream = SimpleNamespace(synchronize=witness.of("synchronize"))
-    monkeypatch.setattr(CudaBackend, "activate", lambda self: None)
+    monkeypatch.setattr(cuda_backend, "context_of", lambda number: SimpleNamespace(selected=nullcontext))
     monkeypatch.setattr(cuda, "stream", lambda: stream)
-    device = CudaBackend(simulator_info())
+    device = CudaBackend(replace(simulator_info(), key="cuda:0"))
     copy, image = witness.of("copy"), np.ones((2, 2, 1), np.float32)
     array = SimpleNamespace(shape=(2, 2, 1), copy_to_device=copy, copy_to_host=copy)
     buffers = Buffers(array, array, image)

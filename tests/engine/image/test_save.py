@@ -139,7 +139,7 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
 
 
 def test_that_a_png_may_have_its_pixels_in_several_chunks(monkeypatch, opened):
-    monkeypatch.setattr("engine.image.encode._MOST_CHUNK_BYTES", 100)
+    monkeypatch.setattr("engine.image.png_encode._MOST_CHUNK_BYTES", 100)
     noise = np.random.default_rng(1).integers(0, 256, (30, 20, 3), np.uint8)
     data = encode_png(Picture(noise), 95)
     assert data.count(b"IDAT") > 3

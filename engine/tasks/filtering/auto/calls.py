@@ -45,6 +45,7 @@ class CallCosts(NamedTuple):
     def reason(self) -> Reason:
         """Why the faster device was chosen."""
         cpu, gpu, copies = map(milliseconds, self)
+        copies = copies.removesuffix(" ms")
         if self.cpu_us <= self.gpu_us:
             short = f"CPU: {cpu}; the GPU would need {gpu}, {copies} of them for copies"
         else:

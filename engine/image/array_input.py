@@ -1,0 +1,85 @@
+"""What people pass as an array: arrays of other libraries and of Python, read as NumPy's."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue
+
+# The memory that NumPy reads: kDLCPU, and what CUDA and ROCm lock of the host's.
+_DLPACK_HOSTS = (1, 3, 11)
+_PASS_AN_ARRAY = "Pass an array of shape (H, W) or (H, W, C)."
+
+
+def as_array(image: Any) -> np.ndarray:
+    """Return a picture as a NumPy array, as `host_array` does; a `BadValue` says why it is none."""
+    if image is None:
+        raise BadValue(
+            "None",
+            "a picture is an array",
+            "Look where it comes from: some libraries return None for a file that they cannot open.",
+        )
+    try:
+        return host_array(image)
+    except ValueError as error:
+        raise BadValue("The picture is not an array", "its rows differ in length", _PASS_AN_ARRAY) from error
+
+
+def host_array(values: Any) -> np.ndarray:
+    """Return values as a NumPy array, of the same memory where that can be.
+
+    They are in a sequence, or in what has NumPy's protocols (a `Picture`), a buffer or DLPack in the host's
+    memory. Raises ValueError for a list whose rows differ in length, BadValue for what cannot be read.
+    """
+    refuse_masked(values)
+    try:
+        array = np.from_dlpack(values) if _is_read_by_dlpack(values) else np.asarray(values)
+    # What CuPy, torch and DLPack raise for memory or types that NumPy does not know.
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        if isinstance(error, ValueError) and isinstance(values, list | tuple):
+            raise
+        raise _unreadable(values, error) from error
+    # To NumPy everything is at least one object.
+    if array.dtype == object and array.ndim == 0 and _is_elsewhere(values):
+        raise _unreadable(values)
+    return array
+
+
+def refuse_masked(values: Any) -> None:
+    """Refuse a masked array, of which NumPy would take the hidden values too."""
+    # Known by its method: numpy.ma takes 15 ms to import.
+    if hasattr(values, "filled"):
+        raise BadValue(
+            "A masked array",
+            "which of its values are hidden would be lost",
+            "Fill them first, such as with image.filled(0).",
+        )
+
+
+def _is_read_by_dlpack(values: Any) -> bool:
+    kind = type(values)
+    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
+        return False
+    return hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS
+
+
+def _is_elsewhere(values: Any) -> bool:
+    """Return whether it is an array in memory that only a device reads."""
+    if hasattr(values, "__cuda_array_interface__"):
+        return True
+    return hasattr(values, "__dlpack__") and _dlpack_device(values) not in _DLPACK_HOSTS
+
+
+def _dlpack_device(values: Any) -> int | None:
+    return int(values.__dlpack_device__()[0]) if hasattr(values, "__dlpack_device__") else None
+
+
+def _unreadable(values: Any, error: Exception | None = None) -> BadValue:
+    what = f"An array of type {type(values).__name__}"
+    if _is_elsewhere(values):
+        return BadValue(
+            what,
+            "it is in a device's memory, and this call computes from the host's",
+            "Copy it to the host first: image.get() of CuPy, image.cpu() of torch.",
+        )
+    return BadValue(what, f"NumPy cannot read it ({error})", "Pass a NumPy array of its values.")

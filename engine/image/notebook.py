@@ -1,0 +1,57 @@
+"""The PNG of a picture that a notebook shows: what the window shows, at most `MOST_SIDE` pixels on a side."""
+
+import numpy as np
+
+from engine.image.convert import change_alpha_depth, change_depth, to_depth
+from engine.image.png_encode import png_bytes
+
+MOST_SIDE = 1024
+# Rows of the shown picture that are made at once: of a large picture no second one is made.
+_BAND_ROWS = 32
+
+
+def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
+    """Return a PNG of 8 bits, halved until it is small enough; 1.0 is white, and values outside are clipped.
+
+    The halves are those of the window (`engine.host.display_levels`), in which clear pixels do not count.
+    """
+    halvings = ((max(pixels.shape[:2]) - 1) // MOST_SIDE).bit_length()
+    step = _BAND_ROWS << halvings
+    shown = []
+    for top in range(0, len(pixels), step):
+        rows = slice(top, top + step)
+        shown.append(_shown(pixels[rows], None if alpha is None else alpha[rows], halvings))
+    return png_bytes(np.concatenate(shown))
+
+
+def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.ndarray:
+    colours = _as_bytes(pixels)
+    if alpha is None:
+        return _halved(colours, halvings)
+    opacity = change_alpha_depth(alpha, np.uint8)[..., np.newaxis]
+    if halvings:
+        # Weighted by the opacity, while they are halved.
+        colours = _halved(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
+        opacity = _halved(opacity, halvings)
+        straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
+        colours = np.minimum(straight, 255).astype(np.uint8)
+    return np.concatenate([colours, opacity], axis=2)
+
+
+def _as_bytes(pixels: np.ndarray) -> np.ndarray:
+    """Return the colours as 8 bit with three axes."""
+    samples = pixels.reshape(*pixels.shape[:2], -1)
+    if samples.dtype != np.float32:
+        return change_depth(samples, np.uint8)
+    with np.errstate(over="ignore"):  # of values that are clipped
+        return to_depth(samples, np.uint8, scale=255.0)
+
+
+def _halved(samples: np.ndarray, times: int) -> np.ndarray:
+    """Return a level of half the size, so many times: means of two by two, rounded."""
+    for _ in range(times):
+        height, width = samples.shape[:2]
+        even = np.pad(samples, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge").astype(np.uint16)
+        total = even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]
+        samples = ((total + 2) >> 2).astype(np.uint8)
+    return samples

@@ -1,0 +1,162 @@
+"""Which device a call takes by itself, with made-up devices and rates."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from engine.api import call_device
+from engine.api.call_device import ResolvedCall
+from engine.compiled.code_store import CodeStore
+from engine.device import call_rates
+from engine.device.call_rates import CallRates
+from engine.device.devices import made_once
+from engine.device_info import DeviceInfo
+from engine.errors import DeviceUnavailable
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from engine.tasks.filtering.request import FilterRequest
+
+CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores", facts={"model": "a CPU", "cores": "2"})
+FACTS = {"multiprocessors": "132", "clock": "1980 MHz", "driver API": "13.0"}
+GPU = DeviceInfo("cuda:0", "cuda", "a GPU", facts=FACTS, bandwidth_gb_s=3350.0)
+RANDOM = np.random.default_rng(2)
+SMALL, LARGE = Mask(RANDOM.normal(size=(3, 3))), Mask(RANDOM.normal(size=(31, 31)))
+# 64 MB each way in 21 ms, or in 5.
+SLOW_BUS, FAST_BUS = (CallRates((0.0, 2.0**27), (0.0, time_us), 1.0) for time_us in (21_000.0, 5_000.0))
+
+
+def resolved(mask=SMALL, side=4096, **options):
+    """Return a call with a square float32 picture."""
+    samples = np.broadcast_to(np.zeros((), np.float32), (side, side, 1))
+    return ResolvedCall(FilterRequest(mask=mask, **options), samples)
+
+
+@pytest.fixture
+def with_gpu(monkeypatch):
+    """Return what makes a machine with 2 cores and a GPU of given rates; it is not started."""
+    for name, found in (("has_driver", True), ("cpu_info", CPU), ("_first_gpu", GPU)):
+        monkeypatch.setattr(call_device, name, lambda found=found: found)
+    monkeypatch.setattr(call_device, "listed_devices", lambda: (CPU, GPU))
+    monkeypatch.setattr(call_device, "device_named", {"cuda:0": GPU}.get)
+    measure = call_device._rates.__wrapped__
+    monkeypatch.setattr(call_device, "_rates", made_once(measure))
+    return lambda rates: monkeypatch.setattr(call_device, "_rates", lambda key: rates)
+
+
+def refuse(key):
+    raise DeviceUnavailable(f"device '{key}'", "the driver is too old", "Update it.")
+
+
+def test_that_the_cpu_is_taken_where_copies_cost_more(with_gpu):
+    with_gpu(SLOW_BUS)
+    call = resolved()
+    assert call.device is CPU
+    assert call.device_reason.short.startswith("CPU: ")
+    assert call.device_reason.short.endswith("; the GPU would need 21 ms, 21 of them for copies")
+
+
+def test_that_the_gpu_is_taken_where_it_pays(with_gpu):
+    with_gpu(FAST_BUS)
+    call = resolved(LARGE)
+    assert call.device is GPU
+    assert call.device_reason.short.startswith("GPU: ")
+    assert ", 5 of them for copies; the CPU would need " in call.device_reason.short
+
+
+def test_that_slow_cores_count(with_gpu):
+    with_gpu(SLOW_BUS._replace(cpu_slowness=100.0))
+    assert resolved().device is GPU
+
+
+def test_that_no_gpu_is_looked_for_for_a_small_call(with_gpu, monkeypatch):
+    monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
+    call = resolved(side=64)
+    assert (call.device, call.device_reason) == (CPU, None)
+
+
+def test_that_no_gpu_is_looked_for_without_a_driver(with_gpu, monkeypatch):
+    monkeypatch.setattr(call_device, "has_driver", lambda: False)
+    monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
+    assert resolved(LARGE).device is CPU
+
+
+def test_that_the_cpu_is_taken_where_the_driver_lists_no_gpu(with_gpu, monkeypatch):
+    monkeypatch.setattr(call_device, "_first_gpu", lambda: None)
+    call = resolved(LARGE)
+    assert (call.device, call.device_reason) == (CPU, None)
+
+
+def test_that_a_named_device_is_taken(with_gpu):
+    with_gpu(None)
+    assert resolved(LARGE, device="cpu").device.key == "cpu"
+
+
+def test_that_a_named_variant_decides_the_device(with_gpu):
+    with_gpu(None)
+    assert resolved(LARGE, variant="cpu-serial", block=Block(1, 1)).device.key == "cpu"
+
+
+def test_that_the_cpu_is_taken_where_the_gpu_cannot_be_started(with_gpu, monkeypatch):
+    with_gpu(FAST_BUS)
+    monkeypatch.setattr(call_device, "device_named", refuse)
+    call = resolved(LARGE)
+    assert (call.device, call.device_reason) == (CPU, None)
+
+
+class Machine:
+    """A GPU whose calls do nothing; it counts how often its rates are measured."""
+
+    info = GPU
+
+    def __init__(self):
+        self.measured = 0
+
+    def caller(self, prepared, like, result_dtype, layout):
+        self.measured += like.shape[0] == call_rates.SIDES[0]
+        return lambda image, out: None
+
+
+@pytest.fixture
+def measured(with_gpu, monkeypatch, tmp_path):
+    """Return the machine whose rates are measured, and kept in a folder of the test."""
+    machine = Machine()
+    store = CodeStore(tmp_path / "kept")
+    monkeypatch.setattr(call_rates, "code_store", lambda: store)
+    monkeypatch.setattr(call_rates, "SIDES", (8, 16, 32))
+    monkeypatch.setattr(call_device, "backend", lambda key: machine)
+    monkeypatch.setattr(call_device, "_cpu_slowness", lambda: 1.5)
+    return machine
+
+
+def test_that_rates_are_measured_once(measured):
+    for _ in range(3):
+        assert resolved(LARGE).device is GPU
+    assert measured.measured == 1
+
+
+def test_that_threads_measure_rates_once(measured):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: resolved(LARGE), range(8)))
+    assert measured.measured == 1
+
+
+def test_that_another_process_reads_the_rates(measured, monkeypatch):
+    first = call_device._rates("cuda:0")
+    monkeypatch.setattr(call_device, "_rates", made_once(call_device._rates.__wrapped__))
+    monkeypatch.setattr(call_device, "backend", lambda key: pytest.fail("it was started"))
+    assert call_device._rates("cuda:0") == first
+    assert first.cpu_slowness == 1.5
+
+
+def test_that_the_cpu_is_taken_where_rates_cannot_be_measured(measured, monkeypatch):
+    monkeypatch.setattr(call_device, "backend", refuse)
+    call = resolved(LARGE)
+    assert (call.device, call.device_reason) == (CPU, None)
+
+
+def test_that_the_slowness_of_this_cpu_is_a_share_of_the_estimate(monkeypatch):
+    monkeypatch.setattr(call_device, "median_us", lambda call: call() or 1000.0)
+    once = call_device._cpu_slowness()
+    monkeypatch.setattr(call_device, "median_us", lambda call: 3000.0)
+    assert call_device._cpu_slowness() == pytest.approx(3 * once)

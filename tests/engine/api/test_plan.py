@@ -1,0 +1,497 @@
+"""Plans: what they compute, whose memory results are in, and what a plan refuses."""
+
+import ctypes
+import doctest
+import gc
+import os
+import threading
+import tracemalloc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import engine
+from engine.api import plan as plan_module
+from engine.api.plan import MOST_PLANS
+from engine.api.request import Request
+from engine.device import anti_aliasing
+from engine.device.anti_aliasing import REUSED_FROM_BYTES
+from engine.errors import BadValue, EngineError, MaskError, UnknownName
+from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
+from tests.fresh_python import fresh_python
+
+RANDOM = np.random.default_rng(5)
+IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
+MASK = RANDOM.normal(size=(3, 3))
+# Its float32 results take more than REUSED_FROM_BYTES.
+LARGE = (600, 601)
+LARGE_BYTES = 4 * LARGE[0] * LARGE[1]
+assert LARGE_BYTES > REUSED_FROM_BYTES
+
+OPTIONS = {"border": "zero", "cval": 0.0, "anchor": None, "block": None, "device": "cpu", "flip": False}
+
+
+def alone(image, mask, **options):
+    """Return the result of a filter that is prepared for this call and not kept."""
+    request = Request(image, mask, key=options.pop("variant", "auto"), **OPTIONS | options)
+    return request.filter().reshape(request.shape)
+
+
+def assert_same_bits(values, wanted):
+    assert (values.shape, values.dtype) == (wanted.shape, wanted.dtype)
+    assert values.tobytes() == wanted.tobytes()
+
+
+def at_once(count, call):
+    """Call in so many threads that begin together; return what each call returned."""
+    barrier = threading.Barrier(count)
+
+    def begin(number):
+        barrier.wait(20)
+        return call(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begin, range(count)))
+
+
+@pytest.fixture
+def no_plans():
+    """Forget the plans of calls, before and afterwards."""
+    plan_module._kept_plan.cache_clear()
+    yield plan_module._kept_plan
+    plan_module._kept_plan.cache_clear()
+
+
+@pytest.fixture
+def no_spares():
+    """Forget memory of earlier results."""
+    gc.collect()
+    anti_aliasing._reused.trim(0)
+
+
+def random_mask(random):
+    rows, columns = (int(side) for side in random.integers(1, 8, 2))
+    weights = random.normal(size=(rows, columns))
+    form = random.integers(7)
+    if form == 0:
+        weights = np.full((rows, columns), 0.125)
+    elif form == 1:
+        weights = np.outer(random.normal(size=rows), random.normal(size=columns))
+    elif form == 2:
+        return random.integers(-9, 10, (rows, columns)).tolist()
+    elif form == 3:
+        return "; ".join(" ".join(f"{weight:.3f}" for weight in row) for row in weights)
+    elif form == 4:
+        anchor = int(random.integers(rows)), int(random.integers(columns))
+        return engine.Mask(weights, anchor, float(random.normal()))
+    return weights.astype(random.choice(["f4", "f8", ">f4"]))
+
+
+def random_call(random):
+    """Return a picture, a mask and options."""
+    shape = tuple(int(side) for side in random.integers(1, 33, 2))
+    if random.random() < 0.6:
+        shape += (int(random.integers(1, 5)),)
+    dtype = random.choice(["u1", "u2", ">u2", "f4", "f8", "i2", "?"])
+    image = (random.random(shape) * 300).astype(dtype)
+    if random.random() < 0.2:
+        image = image[::-1, ::-1]
+    mask = random_mask(random)
+    options = {"border": random.choice(list(Border)), "flip": bool(random.integers(2))}
+    if random.random() < 0.3:
+        options["cval"] = random.choice([-0.0, 0.0, 2.5, -7.0])
+    if random.random() < 0.2 and not isinstance(mask, str):
+        rows, columns = engine.Mask(mask).shape if not isinstance(mask, engine.Mask) else mask.shape
+        options["anchor"] = int(random.integers(rows)), int(random.integers(columns))
+    if random.random() < 0.3:
+        options["variant"] = random.choice(["cpu-serial", "cpu-parallel"])
+    if dtype in ("u1", "u2", ">u2", "f4") and random.random() < 0.5:
+        options["result"] = "same"
+    return image, mask, options
+
+
+@pytest.mark.slow
+def test_that_kept_plans_give_what_filters_made_for_one_call_give(no_plans):
+    random = np.random.default_rng(8)
+    # More than are kept: plans go and are made again.
+    calls = [random_call(random) for _ in range(2 * MOST_PLANS)]
+    wanted = [alone(image, mask, **options) for image, mask, options in calls]
+
+    def check(number):
+        image, mask, options = calls[number]
+        options = dict(options)
+        filtered = engine.convolve if options.pop("flip") else engine.correlate
+        out = np.empty(wanted[number].shape, wanted[number].dtype) if number % 3 == 0 else None
+        values = filtered(image, mask, device="cpu", out=out, **options)
+        assert out is None or values is out
+        assert_same_bits(values, wanted[number])
+
+    order = random.integers(len(calls), size=2000)
+    with ThreadPoolExecutor(4) as pool:
+        assert len(list(pool.map(check, order.tolist()))) == 2000
+    assert no_plans.cache_info().hits > 200
+    assert no_plans.cache_info().misses > len(calls)
+
+
+NUMBERS = np.array([[1, 2]], ">i2")
+PAIRS = {
+    "byte order of the picture": [(IMAGE.astype(">f4"), MASK, {}), (IMAGE.astype("<f4"), MASK, {})],
+    "bytes of a picture and truths": [
+        (np.eye(4, dtype=np.uint8) * 2, MASK, {"result": "same"}),
+        (np.eye(4, dtype=np.uint8) > 0, MASK, {}),
+    ],
+    "type of the mask": [(IMAGE, NUMBERS.view(kind), {}) for kind in (">i2", "<i2", ">u2", ">f2")],
+    "form of the mask": [
+        (IMAGE, np.arange(1.0, 5).reshape(shape), {}) for shape in ((1, 4), (2, 2), (4, 1))
+    ],
+    "anchor of the mask": [(IMAGE, engine.Mask([[1, 2, 3]], (0, column)), {}) for column in range(3)],
+    "offset of the mask": [(IMAGE, engine.Mask([[1, 2, 3]], None, offset), {}) for offset in (0.0, 1.5)],
+    "anchor": [(IMAGE, MASK, {"anchor": anchor}) for anchor in (None, (0, 0), (1, 1), (0, 1), [2, 2])],
+    "sign of zero": [
+        (np.full((4, 4), -1.0, np.float32), [[1, -1]], {"border": "constant", "cval": cval})
+        for cval in (0.0, -0.0, 0)
+    ],
+    "axes": [(image, MASK, {}) for image in (IMAGE[:3, :4], IMAGE[:3, :4, None], IMAGE[None, :3, :4])],
+    "flip": [(IMAGE, MASK, {"flip": flip}) for flip in (False, True)],
+    "results": [
+        (np.eye(4, dtype=np.uint8), [[-1, 0.5]], {"result": result}) for result in ("float32", "same")
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("calls", [*PAIRS.values(), *(calls[::-1] for calls in PAIRS.values())])
+def test_that_arguments_that_look_alike_have_plans_of_their_own(no_plans, calls):
+    for image, mask, options in calls:
+        rest = {key: value for key, value in options.items() if key != "flip"}
+        filtered = engine.convolve if options.get("flip") else engine.correlate
+        values = filtered(image, mask, device="cpu", **rest)
+        assert_same_bits(values, alone(image, mask, **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cval": np.float64(2.5), "border": "constant"},
+        {"cval": "2.5", "border": "constant"},
+        {"anchor": [1, 1]},
+        {"anchor": (np.int64(1), True)},
+        {"block": engine.Block(16, 8)},
+        {"block": "16x8"},
+        {"block": np.array([16, 8])},
+        {"border": Border.WRAP, "layout": "packed"},
+    ],
+    ids=str,
+)
+def test_that_options_in_every_form_have_a_kept_plan(no_plans, options):
+    for _ in range(3):
+        engine.correlate(IMAGE, MASK, device="cpu", **options)
+    assert no_plans.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(
+    "mask", ["box:3", MASK.tolist(), engine.Mask(MASK), MASK.view(np.matrix), ((1, 2), (3, 4))]
+)
+def test_that_masks_in_every_form_have_a_kept_plan(no_plans, mask):
+    for _ in range(3):
+        assert_same_bits(engine.correlate(IMAGE, mask, device="cpu"), alone(IMAGE, mask))
+    assert no_plans.cache_info().currsize == 1
+
+
+def test_that_a_mask_file_is_read_at_each_call(tmp_path):
+    file = tmp_path / "mask.txt"
+    for weights in ("1 2 1", "0 3 0"):
+        file.write_text(weights)
+        assert_same_bits(engine.correlate(IMAGE, str(file), device="cpu"), alone(IMAGE, weights))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"anchor": (1, 1.0)}, MaskError, "an anchor is two whole numbers"),
+        ({"border": ["zero"]}, UnknownName, "Choose one of zero"),
+        ({"variant": {}}, UnknownName, "no variant is called that"),
+        ({"device": ["cpu"]}, BadValue, "a device is called by its key"),
+        ({"result": []}, UnknownName, "Choose one of float32, same"),
+        ({"layout": {}}, UnknownName, "Choose one of pitched, packed"),
+    ],
+    ids=str,
+)
+def test_that_a_call_that_looks_like_a_kept_one_is_refused_in_words(options, error, says):
+    engine.correlate(IMAGE, MASK, anchor=(1, 1), device="cpu")
+    with pytest.raises(error, match=says):
+        engine.correlate(IMAGE, MASK, **{"device": "cpu"} | options)
+
+
+def test_that_the_last_plans_are_kept_and_no_more(no_plans):
+    first = weakref.ref(plan_module._plan_for(IMAGE, [[0.5]], plan_options()))
+    assert first() is not None
+    for number in range(MOST_PLANS):
+        engine.correlate(IMAGE, [[1.0 + number]], device="cpu")
+    gc.collect()
+    assert first() is None
+    assert no_plans.cache_info().currsize == MOST_PLANS
+
+
+def plan_options():
+    """Return the options of a plain call, as `correlate` passes them on."""
+    return ("zero", 0.0, None, "auto", None, "cpu", False, "pitched", "float32")
+
+
+def test_that_a_plan_that_is_no_longer_kept_goes_on(no_plans):
+    kept = plan_module._plan_for(IMAGE, MASK, plan_options())
+    no_plans.cache_clear()
+    assert_same_bits(kept(IMAGE), alone(IMAGE, MASK))
+
+
+REFERENCES = {
+    "the array": lambda values: values,
+    "a part": lambda values: values[5:9, ::2],
+    "a view of another type": lambda values: values.view(np.int32)[::3],
+    "a memoryview": memoryview,
+    "part of a memoryview": lambda values: memoryview(values)[7:9],
+    "DLPack": np.from_dlpack,
+    "the buffer": lambda values: np.frombuffer(values, np.uint8),
+    "an iterator": lambda values: values.flat,
+    "ctypes": lambda values: (ctypes.c_char * values.nbytes).from_buffer(values),
+    "a subclass": lambda values: values.view(np.recarray),
+}
+
+
+@pytest.mark.parametrize("refer", REFERENCES.values(), ids=REFERENCES)
+def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares, refer):
+    images = [np.full(LARGE, value, np.uint8) for value in range(1, 5)]
+    filtered = engine.plan(images[0], [[1]], device="cpu")
+    values = filtered(images[0])
+    first, last = values.ctypes.data, values.ctypes.data + values.nbytes
+    held = refer(values)
+    del values
+    gc.collect()
+    others = [filtered(image) for image in images[1:]]
+    for other in others:
+        assert other.ctypes.data >= last or other.ctypes.data + other.nbytes <= first
+    assert set(np.array(held).view(np.uint8).tobytes()) == {0, 0x80, 0x3F}  # Each sample is 1.0.
+
+
+def test_that_memory_that_nothing_refers_to_is_used_again(no_spares):
+    image = np.ones(LARGE, np.uint8)
+    for filtered in (
+        engine.plan(image, [[1]], device="cpu"),
+        lambda one: engine.correlate(one, [[2]], device="cpu"),
+    ):
+        addresses = set()
+        for _ in range(5):
+            values = filtered(image)
+            addresses.add(values.ctypes.data)
+            del values
+        assert len(addresses) == 1
+
+
+def test_that_threads_never_share_the_memory_of_results_that_are_alive(no_spares):
+    filtered = engine.plan(np.empty(LARGE, np.uint8), [[1]], device="cpu")
+
+    def call(number):
+        image = np.full(LARGE, number, np.uint8)
+        kept = []
+        for step in range(6):
+            kept.append(filtered(image))
+            if step % 3 == 2:
+                del kept[0]
+        return kept
+
+    for number, results in enumerate(at_once(4, call)):
+        assert all((values == number).all() for values in results)
+
+
+def test_that_threads_share_one_plan():
+    filtered = engine.plan(np.empty((150, 170), np.float32), MASK, border="wrap", device="cpu")
+    images = [RANDOM.normal(size=(150, 170)).astype(np.float32) for _ in range(8)]
+    wanted = [alone(image, MASK, border="wrap") for image in images]
+    found = at_once(8, lambda number: [filtered(images[number]) for _ in range(20)])
+    for values, right in zip(found, wanted, strict=True):
+        assert {one.tobytes() for one in values} == {right.tobytes()}
+
+
+def test_that_threads_that_ask_for_one_plan_at_once_get_right_results(no_plans):
+    wanted = alone(IMAGE, MASK)
+    for _ in range(5):
+        no_plans.cache_clear()
+        for values in at_once(8, lambda number: engine.correlate(IMAGE, MASK, device="cpu")):
+            assert_same_bits(values, wanted)
+    assert no_plans.cache_info().currsize == 1
+
+
+FORKED = """
+import os, signal, threading
+import numpy as np
+import engine
+
+picture = np.arange(1100 * 1100, dtype=np.uint32).astype(np.uint8).reshape(1100, 1100)
+mask = engine.parse_mask("1 2 1; 0 0 0; -1 -2 -1")
+plan = engine.plan(picture, mask, device="cpu")
+# What is imported while a process is forked its child waits for.
+answer, over = engine.correlate(picture, mask, device="cpu"), threading.Event()
+
+def call():
+    while not over.is_set():
+        plan(picture)
+        engine.correlate(picture, mask, device="cpu")
+
+callers = [threading.Thread(target=call) for _ in range(2)]
+for caller in callers:
+    caller.start()
+found = []
+for _ in range(8):
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        both = plan(picture), engine.correlate(picture, mask, device="cpu")
+        os._exit(not all(np.array_equal(one, answer) for one in both))
+    found.append(os.waitpid(child, 0)[1])
+over.set()
+for caller in callers:
+    caller.join()
+print(found)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_that_a_child_that_was_forked_during_calls_can_call_its_parents_plan():
+    assert fresh_python("-W", "ignore", "-c", FORKED) == f"{[0] * 8}\n"
+
+
+@pytest.mark.slow
+def test_that_calls_leave_nothing_in_memory():
+    image = np.ones((16, 16), np.uint8)
+    filtered = engine.plan(image, MASK, device="cpu")
+
+    def calls(count):
+        for _ in range(count):
+            filtered(image)
+            engine.correlate(image, MASK, device="cpu")
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = calls(500)
+        # A byte a call would be 20,000.
+        assert calls(10_000) - before < 10_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_that_a_plan_says_what_runs():
+    like = np.empty((30, 20, 3), np.uint8)
+    filtered = engine.plan(like, MASK, device="cpu", result="same", variant="cpu-parallel")
+    assert (filtered.variant, filtered.device.key, filtered.reason) == ("cpu-parallel", "cpu", None)
+    assert repr(filtered) == "Plan(cpu-parallel on cpu, uint8 (30, 20, 3) to uint8)"
+    reason = engine.plan(like, MASK, device="cpu").reason
+    assert "estimated" in reason.short
+
+
+def test_that_the_example_of_plan_is_true():
+    (example,) = doctest.DocTestFinder(recurse=False).find(engine.plan, "plan")
+    assert doctest.DocTestRunner().run(example) == (0, 3)
+
+
+def test_that_a_plan_converts_the_types_that_it_was_made_for():
+    filtered = engine.plan(IMAGE, MASK, device="cpu")
+    pictures = (
+        IMAGE.astype(np.float64),
+        IMAGE.astype(">f4"),
+        IMAGE.tolist(),
+        IMAGE.view(np.matrix),
+        IMAGE[::-1][::-1],
+    )
+    for picture in pictures:
+        assert_same_bits(filtered(picture), alone(IMAGE, MASK))
+
+
+def test_that_the_alpha_of_a_picture_is_not_filtered():
+    pixels = RANDOM.integers(0, 256, (5, 6), np.uint8)
+    picture = engine.Picture(pixels, alpha=np.full((5, 6), 9, np.uint8))
+    assert_same_bits(engine.plan(picture, MASK, device="cpu")(picture), alone(pixels, MASK))
+
+
+def test_that_a_closed_plan_is_refused_in_words():
+    with engine.plan(IMAGE, MASK, device="cpu") as filtered:
+        prepared = weakref.ref(filtered._prepared)
+        filtered(IMAGE)
+    assert prepared() is None
+    with pytest.raises(BadValue, match=r"its memory was freed\. Make another one with engine\.plan"):
+        filtered(IMAGE)
+
+
+OUT = np.empty(IMAGE.shape, np.float32)
+READ_ONLY = OUT.copy()
+READ_ONLY.flags.writeable = False
+ODD = np.empty(OUT.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(OUT.shape)
+SHARED = np.zeros((14, 11), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("image", "out", "says"),
+    [
+        (
+            IMAGE[:5],
+            None,
+            r"a picture of shape \(5, 11\): the plan is for \(13, 11\)\. Pass one of that shape",
+        ),
+        (IMAGE[..., None], None, r"a picture of shape \(13, 11, 1\): the plan is for"),
+        (IMAGE.astype(np.uint8), None, "a picture of uint8: the plan was made for float32. Make a plan for"),
+        (None, None, "None: a picture is an array"),
+        ("a.png", None, r"engine\.open_image"),
+        (np.ma.masked_less(IMAGE, 0), None, "A masked array"),
+        (IMAGE, OUT[:5], r"an array out of shape \(5, 11\)"),
+        (IMAGE, OUT.astype(np.float64), "an array out of float64: the result is float32. Pass an array of"),
+        (IMAGE, OUT.astype(">f4"), "an array out of >f4: the result is float32"),
+        (IMAGE, np.asfortranarray(OUT), "its samples do not lie one after another. Pass a C-contiguous"),
+        (IMAGE, READ_ONLY, "it is read-only. Pass a C-contiguous array that can be written"),
+        (IMAGE, ODD, "its samples do not begin at multiples of their size"),
+        (IMAGE, np.ma.masked_array(OUT), "A masked array out: its mask would hide results"),
+        (IMAGE, OUT.tolist(), "out of list: a result goes into an array. Pass an ndarray"),
+        (SHARED[:-1], SHARED[1:], "it shares memory with the picture"),
+    ],
+)
+def test_that_what_is_not_as_planned_is_refused_in_words(image, out, says):
+    filtered = engine.plan(IMAGE, MASK, device="cpu")
+    with pytest.raises(EngineError, match=says) as caught:
+        filtered(image, out)
+    assert all((caught.value.what, caught.value.why, caught.value.remedy))
+
+
+def test_that_a_stream_needs_a_picture_on_a_gpu():
+    with pytest.raises(BadValue, match="Leave the stream out"):
+        engine.correlate(IMAGE, MASK, device="cpu", stream=1)
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.recarray, np.memmap])
+def test_that_results_go_into_arrays_of_every_kind(tmp_path, kind):
+    if kind is np.memmap:
+        out = np.memmap(tmp_path / "out", np.float32, "w+", shape=IMAGE.shape)
+    else:
+        out = OUT.copy().view(kind)
+    assert engine.correlate(IMAGE, MASK, device="cpu", out=out) is out
+    assert_same_bits(out, alone(IMAGE, MASK))
+
+
+def test_that_a_picture_in_another_order_may_share_the_memory_of_its_result():
+    """It is copied before anything is written."""
+    memory = RANDOM.normal(size=(11, 11)).astype(np.float32)
+    wanted = alone(memory.T.copy(), MASK)
+    assert_same_bits(engine.correlate(memory.T, MASK, device="cpu", out=memory), wanted)
+
+
+def test_that_a_variant_that_spreads_nan_refuses_it_at_each_call():
+    image = RANDOM.random((40, 40)).astype(np.float32)
+    filtered = engine.plan(image, MASK, device="cpu", variant="cpu-fft")
+    filtered(image)
+    image[3, 4] = np.nan
+    with pytest.raises(UnsupportedVariant, match="cpu-fft"):
+        filtered(image)
+    image[3, 4] = 0
+    filtered(image)

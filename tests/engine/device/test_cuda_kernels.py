@@ -1,0 +1,104 @@
+"""The order of launches that share values between passes, with a driver that writes down what it is asked."""
+
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.device import cuda_events, cuda_kernels
+from engine.device.cuda_events import order_after
+from engine.device.cuda_kernels import PreparedPasses
+from engine.device.device_view import DeviceView
+from engine.device.launches import Between, Handle, Launch, Operand, Pass
+
+FREEING = 99
+CAPTURED = 50
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Return what was asked of the driver and enqueued, in order."""
+    asked = []
+    driver = SimpleNamespace(
+        CUevent_flags=SimpleNamespace(CU_EVENT_DISABLE_TIMING=2),
+        cuEventCreate=lambda flags: 7,
+        cuEventDestroy=lambda event: None,
+        cuEventRecord=lambda event, stream: asked.append(("record", stream)),
+        cuStreamWaitEvent=lambda stream, event, flags: asked.append(("wait", stream)),
+        cuStreamIsCapturing=lambda stream: (0, stream == CAPTURED),
+        CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
+    )
+    monkeypatch.setattr(cuda_events, "driver", driver)
+    monkeypatch.setattr(
+        cuda_events, "check", lambda answer: answer[1] if isinstance(answer, tuple) else answer
+    )
+    kernel = SimpleNamespace(
+        bound=lambda grid, block, values: SimpleNamespace(
+            enqueue=lambda stream, addresses: asked.append(("launch", stream))
+        )
+    )
+    monkeypatch.setattr(cuda_kernels, "_loaded", lambda step: kernel)
+    monkeypatch.setattr(cuda_kernels, "device_array", lambda shape, dtype: np.empty(shape, dtype))
+    monkeypatch.setattr(cuda_kernels, "fill_bytes", lambda array, byte: None)
+    monkeypatch.setattr(cuda_kernels, "freeing_stream", lambda: FREEING)
+    return asked
+
+
+def prepared(*between):
+    launch = Launch((1, 1, 1), (1, 1, 1))
+    return PreparedPasses([Pass("pass", None, (), launch, (Operand.IMAGE, *between, Operand.OUT))])
+
+
+def picture(pitch):
+    return DeviceView(256, (8, pitch, 1), np.dtype(np.float32))
+
+
+def launched(passes, pitch, stream):
+    passes.launch(picture(pitch), picture(pitch), Handle(stream))
+
+
+@pytest.mark.parametrize("between", [Between("sums", (8, 8)), Operand.SCRATCH], ids=["sums", "scratch"])
+def test_that_launches_of_every_pitch_and_stream_wait_for_the_one_before(asked, between):
+    passes = prepared(between)
+    for pitch, stream in ((8, 1), (32, 2), (8, 2)):
+        launched(passes, pitch, stream)
+    of_first = [("launch", 1), ("record", 1)]
+    assert asked == [*of_first, *[("wait", 2), ("launch", 2), ("record", 2)] * 2]
+
+
+def test_that_launches_without_values_between_passes_wait_for_nothing(asked):
+    passes = prepared()
+    for stream in (1, 2):
+        launched(passes, 8, stream)
+    assert asked == [("launch", 1), ("launch", 2)]
+
+
+def test_that_memory_is_freed_after_the_last_launch(asked):
+    passes = prepared(Operand.SCRATCH)
+    launched(passes, 8, 1)
+    gone = weakref.ref(passes)
+    del passes
+    assert gone() is None
+    assert asked[-1] == ("wait", FREEING)
+
+
+def test_that_nothing_is_waited_for_where_nothing_was_launched(asked):
+    passes = prepared(Operand.SCRATCH)
+    del passes
+    assert asked == []
+
+
+def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked):
+    """A replay is ordered by whoever replays it."""
+    passes = prepared(Operand.SCRATCH)
+    for stream in (1, CAPTURED, 2):
+        launched(passes, 8, stream)
+    first, captured, *rest = asked[:2], asked[2], *asked[3:]
+    assert (first, captured) == ([("launch", 1), ("record", 1)], ("launch", CAPTURED))
+    assert rest == [("wait", 2), ("launch", 2), ("record", 2)]
+
+
+def test_that_a_stream_waits_for_what_is_on_another_now(asked):
+    order_after(1, 2)
+    assert asked == [("record", 2), ("wait", 1)]

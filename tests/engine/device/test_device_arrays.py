@@ -1,0 +1,185 @@
+"""Arrays of other libraries, read without a GPU: layouts, streams, and which library an array is of."""
+
+from ctypes import c_void_p
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from engine.device.array_libraries import library_of
+from engine.device.device_arrays import Found, as_view, given, stream_handle, strides_unless_dense
+from engine.device.gpu_copies import on_device, on_host
+from engine.device.launches import Handle
+from engine.errors import BadValue
+from tests.engine.made_up_gpu import Array, aligned, gpu
+
+__all__ = ["gpu"]
+FLOAT = np.dtype(np.float32)
+
+
+def found_as(strides, shape=(5, 8), address=4096, dtype=FLOAT):
+    """Return an array as a library describes it."""
+    return Found(address, shape, dtype, strides, 0)
+
+
+def test_that_a_dense_array_is_taken_as_it_is():
+    assert as_view(found_as(None), (5, 8, 1)).shape == (5, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("strides", "shape", "pitch"),
+    [((64, 4), (5, 8), 16), ((48, 12, 4), (5, 3, 3), 4), ((96, 12, 4), (5, 3, 3), 8), ((32, 4), (5, 1), 8)],
+)
+def test_that_rows_may_be_further_apart_by_whole_pixels_and_vectors(strides, shape, pitch):
+    channels = shape[2] if len(shape) == 3 else 1
+    view = as_view(found_as(strides, shape), (*shape[:2], channels))
+    assert view.shape == (5, pitch, channels)
+
+
+@pytest.mark.parametrize(
+    ("strides", "shape"),
+    [
+        ((36, 4), (5, 8)),  # no whole vectors
+        ((64, 8), (5, 8)),  # every second column
+        ((-64, 4), (5, 8)),
+        ((64, -4), (5, 8)),
+        ((0, 4), (5, 8)),  # one row for all
+        ((4, 20), (5, 8)),  # Fortran's order
+        ((64, 12, 4), (5, 3, 3)),  # no whole pixels
+    ],
+)
+def test_that_other_layouts_have_to_be_copied_first(strides, shape):
+    assert as_view(found_as(strides, shape), (*shape[:2], shape[2] if len(shape) == 3 else 1)) is None
+
+
+def test_that_an_array_that_begins_between_vectors_has_to_be_copied_first():
+    assert as_view(found_as(None, address=4100), (5, 8, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "is_dense"),
+    [
+        ((5, 8), (32, 4), True), ((1, 8), (999, 4), True), ((5, 1), (4, 999), True), ((), (), True),
+        ((5, 8), (64, 4), False), ((5, 8), (4, 20), False),
+    ],
+)  # fmt: skip
+def test_that_strides_are_left_out_where_samples_lie_one_after_another(shape, strides, is_dense):
+    assert (strides_unless_dense(shape, strides, 4) is None) is is_dense
+
+
+class Lender:
+    """A stream with the protocol as a method."""
+
+    def __cuda_stream__(self):
+        return 0, 7
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        7, Lender(), Handle(7), SimpleNamespace(__cuda_stream__=(0, 7)), SimpleNamespace(ptr=7),
+        SimpleNamespace(cuda_stream=7), SimpleNamespace(handle=c_void_p(7)),
+    ],
+)  # fmt: skip
+def test_that_streams_of_every_library_have_a_handle(stream):
+    assert stream_handle(stream) == 7
+
+
+def test_that_numbas_default_stream_is_0():
+    assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
+
+
+@pytest.mark.parametrize("stream", ["main", object(), 1.5])
+def test_that_what_is_no_stream_is_refused_in_words(stream):
+    with pytest.raises(BadValue, match="it has no handle"):
+        stream_handle(stream)
+
+
+class Lent:
+    """An array that says by DLPack where it is."""
+
+    def __init__(self, device_type):
+        self._type = device_type
+
+    def __dlpack_device__(self):
+        if self._type is None:
+            raise BufferError("on several devices")
+        return self._type, 0
+
+
+class Shown:
+    """An array that another protocol shows."""
+
+    __cuda_array_interface__: ClassVar = {}
+
+
+class OnCpu:
+    """An array as JAX's on the CPU: its class has the name, and it has no value."""
+
+    @property
+    def __cuda_array_interface__(self):
+        raise AttributeError("only defined for NVidia GPU buffers")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.ones(3),
+        np.ma.ones(3),
+        np.float32(1),
+        [1, 2],
+        None,
+        "text",
+        Lent(1),
+        Lent(None),
+        OnCpu(),
+        Lent,
+        OnCpu,
+    ],
+    ids=lambda array: type(array).__name__,
+)
+def test_that_what_is_on_the_host_has_no_library(array):
+    assert library_of(array) is None
+
+
+@pytest.mark.parametrize("array", [Lent(2), Lent(13), Shown()])
+def test_that_a_protocol_is_enough(array, gpu):
+    assert library_of(array).has_own_streams
+
+
+def test_that_an_array_of_cupy_is_known_by_its_package():
+    array = Array(np.ones((2, 3), np.float32))
+    found = library_of(array).read(array, 0)
+    assert found == (array.data.ptr, (2, 3), FLOAT, None, 0, False)
+
+
+@pytest.mark.parametrize(
+    "cut", [np.s_[:], np.s_[::-1], np.s_[:, ::-2], np.s_[2:3, 1:], np.s_[:0]], ids=lambda cut: str(cut)
+)
+def test_that_a_copy_on_the_host_has_the_samples_of_any_view(cut, gpu):
+    values = np.arange(35, dtype=np.float32).reshape(5, 7)[cut]
+    array = Array(values)
+    assert np.array_equal(on_host(given(library_of(array), array)), values)
+
+
+def test_that_the_host_waits_for_a_copy_on_the_stream_of_the_array(gpu):
+    array = Array(np.ones((2, 3), np.float32))
+    on_host(given(library_of(array), array, 5))
+    assert gpu.calls == [("copy", 5), ("cuStreamSynchronize", 5)]
+
+
+def test_that_values_of_the_host_come_back_as_the_arrays_kind(gpu):
+    like = Array(np.ones((2, 3), np.float32))
+    values = np.arange(12, dtype=np.uint32).reshape(3, 4).T
+    found = on_device(values, given(library_of(like), like))
+    assert type(found) is Array
+    assert np.array_equal(found.values, values)
+
+
+def test_that_new_memory_belongs_to_the_stream_that_is_given(gpu):
+    like = Array(aligned(np.ones((2, 3), np.float32)))
+    library = library_of(like)
+    library.empty((2, 3), FLOAT, given(library, like, 5))
+    library.empty((2, 3), FLOAT, given(library, like))
+    assert gpu.streams.entered == [5]

@@ -1,0 +1,168 @@
+"""A picture as NumPy, DLPack, the memory's buffer and a notebook take it."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from engine.host.display_levels import full_scale, level_shapes, render
+from engine.image.notebook import MOST_SIDE
+from engine.image.picture import Picture
+from tests.engine.image import png_witness
+
+RANDOM = np.random.default_rng(8)
+GREY = RANDOM.integers(0, 65536, (5, 7), np.uint16)
+COLOURS = RANDOM.normal(0.5, 1, (4, 6, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("pixels", [GREY, COLOURS], ids=["grey", "colours"])
+def test_that_numpy_takes_a_picture_for_its_pixels(pixels):
+    array = np.asarray(Picture(pixels, pixels.reshape(*pixels.shape[:2], -1)[..., 0]))
+    assert (array.dtype, array.tolist()) == (pixels.dtype, pixels.tolist())
+
+
+def test_that_numpy_shares_the_memory_of_a_picture():
+    assert np.shares_memory(np.asarray(Picture(GREY)), GREY)
+
+
+def test_that_a_copy_of_a_picture_has_memory_of_its_own():
+    assert not np.shares_memory(np.array(Picture(GREY)), GREY)
+
+
+def test_that_a_picture_is_converted_to_the_type_that_is_asked_for():
+    array = np.asarray(Picture(GREY), dtype=np.float64)
+    assert (array.dtype, array.tolist()) == (np.float64, GREY.tolist())
+
+
+def test_that_a_conversion_that_may_not_copy_is_refused():
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(Picture(GREY), dtype=np.float64, copy=False)
+
+
+def test_that_numpy_need_not_copy_a_picture():
+    assert np.shares_memory(np.asarray(Picture(GREY), copy=False), GREY)
+
+
+def test_that_arithmetic_takes_a_picture():
+    assert np.array_equal(np.subtract(Picture(COLOURS), 1), COLOURS - 1)
+
+
+@pytest.mark.parametrize(("pixels", "shape"), [(GREY, (5, 7, 1)), (COLOURS, (4, 6, 3))], ids=["grey", "rgb"])
+def test_that_samples_always_have_channels(pixels, shape):
+    assert Picture(pixels).samples.shape == shape
+
+
+def test_that_samples_are_the_memory_of_the_pixels():
+    assert np.shares_memory(Picture(GREY).samples, GREY)
+
+
+def test_that_a_memory_view_of_the_samples_is_the_pixels_memory():
+    view = memoryview(Picture(GREY).samples)
+    assert (view.format, view.shape, view.tobytes()) == ("H", (5, 7, 1), GREY.tobytes())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.12 asks classes for their memory")
+def test_that_a_memory_view_of_a_picture_is_its_pixels():
+    view = memoryview(Picture(GREY))
+    assert (view.format, view.shape, view.tobytes()) == ("H", (5, 7), GREY.tobytes())
+
+
+def test_that_dlpack_shares_the_memory_of_a_picture():
+    assert np.shares_memory(np.from_dlpack(Picture(COLOURS)), COLOURS)
+
+
+def test_that_dlpack_says_that_a_picture_is_in_the_hosts_memory():
+    assert Picture(GREY).__dlpack_device__() == (1, 0)
+
+
+def test_that_dlpack_can_copy_a_picture():
+    copy = np.from_dlpack(Picture(COLOURS), copy=True)
+    assert not np.shares_memory(copy, COLOURS)
+    assert np.array_equal(copy, COLOURS)
+
+
+@pytest.fixture
+def read_only():
+    pixels = GREY.copy()
+    pixels.flags.writeable = False
+    return Picture(pixels)
+
+
+def test_that_a_picture_that_cannot_be_written_stays_so_by_dlpack(read_only):
+    assert not np.from_dlpack(read_only).flags.writeable
+
+
+def test_that_dlpack_before_1_0_which_cannot_say_read_only_is_refused(read_only):
+    with pytest.raises(BufferError, match="readonly"):
+        read_only.__dlpack__()
+
+
+@pytest.mark.parametrize("dtype", [">u2", ">f4", ">f8"])
+def test_that_a_picture_is_made_of_the_other_byte_order(dtype):
+    values = np.array([[1, 2], [3, 4]])
+    picture = Picture.from_array(values.astype(dtype))
+    assert (picture.dtype.isnative, picture.pixels.tolist()) == (True, values.tolist())
+
+
+def misaligned(array):
+    """Return a copy of an array that begins one byte after where its samples would be aligned."""
+    memory = np.empty(array.nbytes + 1, np.uint8)
+    copy = memory[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert not copy.flags.aligned
+    return copy
+
+
+def test_that_the_pixels_of_a_picture_are_aligned():
+    picture = Picture(misaligned(COLOURS), misaligned(COLOURS[..., 0]))
+    assert (picture.pixels.flags.carray, picture.alpha.flags.carray) == (True, True)
+
+
+def window_level(pixels, alpha=None):
+    """Return the first level of the window that is no larger than a notebook's, blue-green-red-alpha."""
+    levels = [np.empty(shape, np.uint8) for shape in level_shapes(*pixels.shape[:2])]
+    samples = pixels.reshape(*pixels.shape[:2], -1)
+    render(samples, levels, full_scale(pixels.dtype), alpha=alpha)
+    return next(level for level in levels if max(level.shape) <= MOST_SIDE)
+
+
+def shown(picture):
+    found = png_witness.decode(picture._repr_png_())
+    return found.reshape(*found.shape[:2], -1)
+
+
+# Full range, NaN and infinities; and 1025 x 2050 pixels: two halvings, each with an odd side.
+FLOATS = np.array([[-1, 0, 0.25, 0.5], [1, 2, 3e38, 1e-9], [np.nan, np.inf, -np.inf, 0.1]], np.float32)
+LARGE = RANDOM.integers(0, 65536, (1025, 2050, 3), np.uint16)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [FLOATS, COLOURS, GREY, (GREY >> 8).astype(np.uint8), LARGE],
+    ids=["not finite", "float32", "uint16", "uint8", "large"],
+)
+def test_that_a_notebook_shows_what_the_window_shows(pixels):
+    wanted = window_level(pixels)[..., 2::-1]
+    assert np.array_equal(shown(Picture(pixels)), wanted if pixels.ndim == 3 else wanted[..., :1])
+
+
+def test_that_a_notebook_has_the_alpha_as_it_is():
+    alpha = RANDOM.random((4, 6), np.float32)
+    found = shown(Picture(COLOURS, alpha))
+    assert np.array_equal(found[..., 3], np.rint(alpha * 255))
+
+
+def test_that_clear_pixels_leave_no_colour_in_the_halves():
+    pixels = np.zeros((2, 1026, 3), np.uint8)
+    pixels[..., 0], pixels[:, ::2] = 255, (0, 255, 0)
+    alpha = np.full((2, 1026), 255, np.uint8)
+    alpha[:, ::2] = 0
+    assert np.unique(shown(Picture(pixels, alpha)).reshape(-1, 4), axis=0).tolist() == [[255, 0, 0, 128]]
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [((1, 1), (1, 1)), ((1024, 3), (1024, 3)), ((3, 1025), (2, 513)), ((4097, 1), (513, 1))],
+)
+def test_that_a_picture_in_a_notebook_has_at_most_1024_pixels_on_a_side(size, wanted):
+    assert shown(Picture(np.zeros(size, np.uint8))).shape[:2] == wanted
