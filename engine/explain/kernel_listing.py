@@ -1,8 +1,11 @@
 """The PTX and the SASS of a variant's kernels, compiled for an architecture that need not be here."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.kernel_factory import import_names
+from engine.device.launches import Pass
 from engine.errors import BadValue
 from engine.explain.architectures import Architecture
 from engine.explain.examples import Example
@@ -10,6 +13,9 @@ from engine.explain.instruction_counts import InstructionCounts, counted
 from engine.explain.listing import Form, Listing
 from engine.explain.ptx_listing import ptx_listing
 from engine.explain.sass_listing import sass_listing
+
+if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
+    from engine.device import disassembler, explained_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +41,13 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
         raise BadValue(what, missing, "Without it the source is shown.")
     if SIMULATED:
         raise BadValue(what, "the simulator compiles nothing", "Leave NUMBA_ENABLE_CUDASIM unset.")
-    # Numba's CUDA target takes half a second to import; the source is shown without it.
-    from engine.device import disassembler, explained_code
-
-    passes: dict[tuple[int, str], list[str]] = {}
-    steps = example.passes(architecture)
-    for step in steps:
-        passes.setdefault((id(step.kernel), str(step.signature)), []).append(step.name)
+    import_names(__name__)
+    launched: dict[tuple[int, str], list[Pass]] = {}
+    for step in example.passes(architecture):
+        launched.setdefault((id(step.kernel), str(step.signature)), []).append(step)
     found = []
-    for step in {(id(one.kernel), str(one.signature)): one for one in reversed(steps)}.values():
+    for steps in launched.values():
+        step = steps[0]
         name = step.kernel.py_func.__name__
         code = step.kernel, step.signature, architecture.capability
         if form is Form.PTX:
@@ -54,6 +58,5 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
                 name,
                 str(architecture),
             )
-        names = tuple(passes[id(step.kernel), str(step.signature)])
-        found.append(ListedKernel(names, listing, counted(listing)))
-    return tuple(reversed(found))
+        found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
+    return tuple(found)

@@ -24,9 +24,11 @@ from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.examples import Example
 from engine.explain.module_story import Story, story_of
 
+# `engine`, or what it is called where it is installed.
+_ENGINE = __name__.rpartition(".explain.")[0]
+_CALLED = tuple(f"{_ENGINE}.{room}." for room in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
-_LEFT_OUT = ("engine.variants.ir.", "engine.device.numba_cuda", "engine.device.threads.")
-_CALLED = ("engine.variants.", "engine.device.", "engine.geometry.")
+_LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threads"))
 
 
 class Role(StrEnum):
