@@ -24,8 +24,9 @@ from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.examples import Example
 from engine.explain.module_story import Story, story_of
 
-# `engine`, or what it is called where it is installed.
+# `engine`, or what it is called where it is installed; so is its folder.
 _ENGINE = __name__.rpartition(".explain.")[0]
+_FOLDER = _ENGINE.rpartition(".")[2]
 _CALLED = tuple(f"{_ENGINE}.{room}." for room in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
 _LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threads"))
@@ -47,7 +48,7 @@ class SourceFunction:
 
     role: Role
     name: str
-    path: str  # from the root of the program, with slashes
+    path: str  # from the folder that holds the engine's own on, with slashes
     first_line: int  # from 1
     lines: tuple[str, ...]
 
@@ -143,9 +144,12 @@ def _around(tree: ast.Module, line: int) -> Any:
 
 
 def short_path(path: str) -> str:
-    """Return the path of a file of the program from its root on, with slashes."""
+    """Return the path of a file of the engine, with slashes, from the folder that holds its own on.
+
+    The kept code of another copy of the same sources names files elsewhere.
+    """
     path = path.replace("\\", "/")
-    at = path.rfind("/engine/")
+    at = path.rfind(f"/{_FOLDER}/")
     return path[at + 1 :] if at >= 0 else path
 
 

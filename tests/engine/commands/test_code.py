@@ -58,6 +58,7 @@ def test_that_a_library_is_named_where_it_computes(command):
     assert "np.matmul(a, b, out=out)" in answer.out
 
 
+@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
 def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
@@ -72,6 +73,7 @@ def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
     assert {line["source"]["path"] for line in lines} == {"engine/variants/ladder/cached.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
 def test_that_what_a_kernel_depends_on_can_be_chosen(command):
@@ -82,6 +84,7 @@ def test_that_what_a_kernel_depends_on_can_be_chosen(command):
     assert taps()["per_multiply_add"]["multiply_adds"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
 def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypatch):

@@ -1,5 +1,7 @@
 """The source of every kernel: which functions of which files, and what is said where there is none."""
 
+import pickle
+
 import pytest
 
 from engine.explain.examples import Asked, example_of, variant_named
@@ -96,3 +98,9 @@ def test_that_a_docstring_is_read_in_its_parts():
 
 def test_that_a_part_that_is_not_there_is_empty():
     assert story_in("A title.").part("Idea") == ""
+
+
+@pytest.mark.parametrize("key", ["naive", "register-blocked", "cpu-parallel", "numpy"])
+def test_that_a_source_can_be_sent_to_another_process(key):
+    found = source(key)
+    assert pickle.loads(pickle.dumps(found)) == found

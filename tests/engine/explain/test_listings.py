@@ -1,5 +1,6 @@
 """PTX and SASS of kernels with the lines of their source: the very instructions that are launched."""
 
+import pickle
 import re
 import struct
 
@@ -14,7 +15,6 @@ from engine.explain.instruction_classes import Class
 from engine.explain.kernel_listing import listed_kernels
 from engine.explain.kernel_source import source_of
 from engine.explain.listing import Form, SourceLine
-from engine.explain.sass_listing import sass_listing
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
@@ -27,6 +27,7 @@ if not (SIMULATED or missing):
 NVDISASM = not (SIMULATED or missing) and disassembler.disassembler()
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.nvvm,
     pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
 ]
@@ -88,7 +89,6 @@ def sections_of_code(content):
     return [content[at : at + length] for _, _, flags, _, at, length in sections if flags & 4]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", FAMILIES)
 def test_that_ptx_with_lines_is_that_without(key):
     for step in example_of(variant_named(key)).passes():
@@ -97,7 +97,6 @@ def test_that_ptx_with_lines_is_that_without(key):
         assert instructions(explained) == instructions(plain_ptx(step))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", LINKED)
 def test_that_machine_code_with_lines_is_that_which_is_launched(key):
     for step in example_of(variant_named(key)).passes():
@@ -107,7 +106,6 @@ def test_that_machine_code_with_lines_is_that_which_is_launched(key):
         assert sections_of_code(explained) == sections_of_code(launched)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", FAMILIES)
 def test_that_every_instruction_has_a_class(key):
     for one in listed(key):
@@ -115,7 +113,6 @@ def test_that_every_instruction_has_a_class(key):
         assert one.counts.total == len(one.listing.instructions) > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", FAMILIES)
 def test_that_instructions_come_from_lines_of_the_source(key):
     functions = source_of(example_of(variant_named(key))).functions
@@ -184,28 +181,21 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch):
     assert listed("cached") == first
 
 
+def test_that_listings_can_be_sent_to_another_process():
+    found = listed("cached")
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
 def test_that_the_environment_switches_keeping_off(monkeypatch, store):
     monkeypatch.setenv("HALOSCOPE_KEEP_KERNELS", "0")
     listed("cached")
     assert list(store.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
 def test_that_code_is_compiled_for_architectures_that_are_not_here(architecture):
     (one,) = listed("tiled", architecture=architecture)
     assert re.search(rf"^\.target {architecture}a?$", one.listing.text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("text", ["sm_86", "compute_86", "86", "8.6", "SM_86"])
-def test_that_an_architecture_is_written_in_several_ways(text):
-    assert Architecture.named(text) == (8, 6)
-
-
-@pytest.mark.parametrize("text", ["sm_70", "hopper", "sm_", "9"])
-def test_that_an_architecture_that_is_not_known_is_refused(text):
-    with pytest.raises(BadValue, match="Choose one of sm_75, "):
-        Architecture.named(text)
 
 
 def test_that_a_kernel_that_does_not_run_there_says_so():
@@ -226,50 +216,12 @@ def test_that_what_has_no_kernel_of_ours_says_so(key):
         listed(key)
 
 
-WRITTEN = """
-.text.name:
-	//## File "/home/x/engine/variants/ladder/naive.py", line 33
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-        /*0010*/                   IADD3 R4, P0, R2, R6, RZ ;
-.L_x_1:
-        /*0020*/                   IADD3.X R5, R3, R7, RZ, P0, !PT ;
-	//## File "/home/x/engine/variants/ladder/naive.py", line 48
-        /*0030*/                   FFMA R0, R8, R9, R0 ;
-        /*0040*/              @P1 BRA `(.L_x_1) ;
-        /*0050*/                   EXIT ;
-.L_x_2:
-        /*0060*/                   BRA `(.L_x_2);
-        /*0070*/                   NOP;
-"""
-
-
-def test_that_sass_is_read_with_its_lines_and_without_what_pads_it():
-    listing = sass_listing(WRITTEN, "kernel", "sm_90")
-    assert [line.opcode for line in listing.instructions] == [
-        "LDC",
-        "IADD3",
-        "IADD3.X",
-        "FFMA",
-        "BRA",
-        "EXIT",
-    ]
-    assert [line.kind for line in listing.instructions] == [
-        Class.LOAD_PARAMETER, Class.INTEGER_64, Class.INTEGER_64, Class.FLOAT_FMA, Class.CONTROL,
-        Class.CONTROL,
-    ]  # fmt: skip
-    assert listing.sources() == {
-        SourceLine("engine/variants/ladder/naive.py", 33): (0, 1, 3),
-        SourceLine("engine/variants/ladder/naive.py", 48): (4, 5, 6),
-    }
-
-
 def test_that_a_missing_disassembler_is_said_with_how_to_get_it(monkeypatch):
     monkeypatch.setattr(disassembler, "disassembler", lambda: None)
     with pytest.raises(BadValue, match="pip install nvidia-cuda-nvdisasm"):
         listed("cached", Form.SASS)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")
 @pytest.mark.parametrize("key", LINKED)
 def test_that_every_instruction_of_the_machine_has_a_class(key):
