@@ -9,7 +9,7 @@ number: one instruction has many taps.
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.explain.instruction_classes import Class
+from engine.explain.instruction_classes import InstructionClass
 from engine.explain.listing import CodeLine, Listing
 
 
@@ -21,11 +21,11 @@ class TapCounts:
     last: int
     taps: int
     is_loop: bool  # otherwise the whole kernel, whose taps are written one after another
-    by_class: dict[Class, int]
+    by_class: dict[InstructionClass, int]
     on_64_bit: int
 
     @property
-    def per_tap(self) -> dict[Class, float]:
+    def per_tap(self) -> dict[InstructionClass, float]:
         """Instructions of each class for a tap."""
         return {kind: count / self.taps for kind, count in self.by_class.items()}
 
@@ -44,7 +44,7 @@ class TapCounts:
 class InstructionCounts:
     """The instructions of a kernel by class, in the order of the classes."""
 
-    by_class: dict[Class, int]
+    by_class: dict[InstructionClass, int]
     on_64_bit: int
     taps: TapCounts | None
 
@@ -71,7 +71,7 @@ def loops(listing: Listing) -> list[tuple[int, int]]:
 
 
 def _taps(listing: Listing) -> TapCounts | None:
-    if any(line.kind is Class.TENSOR for line in listing.lines):
+    if any(line.kind is InstructionClass.TENSOR for line in listing.lines):
         # A product of matrices has many taps in an instruction.
         return None
     found = loops(listing)
@@ -98,9 +98,11 @@ def _taps(listing: Listing) -> TapCounts | None:
 def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:
     """Return the float32 multiply-adds; where there are none, the products, which are summed otherwise."""
     kinds = Counter(line.kind for line in lines)
-    return kinds[Class.FLOAT_FMA] or kinds[Class.FLOAT_MULTIPLY]
+    return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
 
 
-def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[Class, int], int]:
+def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
     kinds = Counter(line.kind for line in lines)
-    return {kind: kinds[kind] for kind in Class if kinds[kind]}, sum(line.is_64_bit for line in lines)
+    return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, sum(
+        line.is_64_bit for line in lines
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from engine.explain.instruction_classes import Class
+from engine.explain.instruction_classes import InstructionClass
 
 
 class Form(StrEnum):
@@ -30,7 +30,7 @@ class CodeLine:
     """
 
     text: str
-    kind: Class | None = None
+    kind: InstructionClass | None = None
     opcode: str = ""
     label: str = ""
     target: str = ""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.explain.instruction_classes import Class, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
+from engine.explain.instruction_classes import InstructionClass as Class
+from engine.explain.instruction_classes import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.instruction_counts import counted, loops
 from engine.explain.ptx_listing import ptx_listing
 

@@ -11,7 +11,7 @@ from engine.device.cuda_presence import SIMULATED, missing
 from engine.errors import BadValue
 from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.examples import Asked, example_of, variant_named
-from engine.explain.instruction_classes import Class
+from engine.explain.instruction_classes import InstructionClass as Class
 from engine.explain.kernel_listing import listed_kernels
 from engine.explain.kernel_source import source_of
 from engine.explain.listing import Form, SourceLine

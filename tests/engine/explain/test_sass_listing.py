@@ -1,6 +1,6 @@
 """What nvdisasm writes, read as a listing."""
 
-from engine.explain.instruction_classes import Class
+from engine.explain.instruction_classes import InstructionClass as Class
 from engine.explain.listing import SourceLine
 from engine.explain.sass_listing import sass_listing
 
