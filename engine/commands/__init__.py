@@ -33,6 +33,11 @@ COMMANDS: dict[str, Command] = {
     "bench": Command(
         "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
     ),
+    "explain": Command(
+        "say why a filter takes its time: registers, occupancy, waves, halo; without a run",
+        "engine.commands.explain",
+        "IMAGE --mask MASK --variant KEY",
+    ),
     "devices": Command(
         "list devices and why any is unavailable", "engine.commands.listing", function="run_devices"
     ),

@@ -16,15 +16,14 @@ from engine.course.paper import CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.typed_values import block_of_threads, number_within, several, whole_number_within
 from engine.errors import EngineError
-from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
+from engine.results.occupancy import WARP, occupancy
 
 Values = Mapping[str, Any]
 """What was typed, read, by the keys of the inputs."""
 
 PERFORMANCE = paper("performance")
 
-WARP = 32
 LINE_BYTES, SEGMENT_BYTES = 128, 32
 """What one transaction moves: through L1, and through L2 alone."""
 
@@ -105,38 +104,6 @@ def example_of(paper_key: str, title: str) -> Example | None:
         return None
     number = PERFORMANCE.tables.index(title)
     return next((example for example in EXAMPLES if example.number == number), None)
-
-
-def blocks_at_once(
-    block: Block, gpu: GpuAttributes, registers_per_thread: int, shared_per_thread: int
-) -> tuple[int, str]:
-    """Return how many blocks a multiprocessor takes at once, and what limits them, in words.
-
-    A block takes whole warps. Registers and shared memory are counted exactly; a device hands them out in
-    units (256 registers per warp on recent ones), so that at the edge one block less may fit.
-
-    Examples
-    --------
-    >>> g80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
-    >>> [blocks_at_once(Block(side, side), g80, 10, 8)[0] for side in (8, 16, 32)]
-    [8, 3, 0]
-    """
-    if block.threads > gpu.most_block_threads:
-        return 0, f"a block may have {gpu.most_block_threads:,} threads"
-    threads = _warps(block) * WARP
-    room = {"blocks": gpu.blocks, "threads": gpu.threads // threads}
-    if registers_per_thread:
-        room["registers"] = gpu.registers // (threads * registers_per_thread)
-    shared = block.threads * shared_per_thread + gpu.reserved_shared_bytes
-    if shared:
-        room["shared memory"] = gpu.shared_bytes // shared
-    fewest = min(room.values())
-    return fewest, ", ".join(what for what, blocks in room.items() if blocks == fewest)
-
-
-def _warps(block: Block) -> int:
-    """Return the warps of a block: whole ones, so that one of 10 x 10 threads has 4."""
-    return -(-block.threads // WARP)
 
 
 def transactions(stride: int, element_bytes: int, first: int, transaction_bytes: int) -> int:
@@ -223,10 +190,10 @@ def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
         if isinstance(one, str):
             yield (block, name), (block.threads, *[Quantity(reason=one)] * 5)
             continue
-        blocks, limit = blocks_at_once(block, one, values["per_thread"], values["shared_per_thread"])
-        warps, room_for = blocks * _warps(block), one.threads // WARP
-        occupancy = f"{warps} of {room_for}", 100 * warps / room_for
-        yield (block, name), (block.threads, blocks, blocks * block.threads, *occupancy, limit)
+        shared_bytes = block.threads * values["shared_per_thread"]
+        found = occupancy(block.threads, values["per_thread"], shared_bytes, one)
+        resident = found.blocks, found.blocks * block.threads, f"{found.warps} of {found.most_warps}"
+        yield (block, name), (block.threads, *resident, 100 * found.share, found.limited_by)
 
 
 def _input(

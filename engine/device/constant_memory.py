@@ -24,6 +24,7 @@ from engine.device.numba_cuda import cuda
 
 if TYPE_CHECKING:
     from engine.device.loaded_kernel import BoundLaunch, LoadedKernel
+    from engine.results.launch_facts import KernelResources
 
 
 def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callable[..., None]], Any]:
@@ -55,6 +56,11 @@ class KernelWithConstant:
 
     def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
         return self._copy[configuration]
+
+    @property
+    def resources(self) -> "KernelResources":
+        """What it takes, as of a `LoadedKernel`."""
+        return self._copy.resources
 
     def bound(self, *launch: Any) -> "BoundLaunch":
         """Return a launch as `LoadedKernel.bound` does."""

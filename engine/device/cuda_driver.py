@@ -11,7 +11,7 @@ from engine.device.cuda_presence import driver_library
 from engine.device.host_bus import host_bus_gb_s
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Limits
-from engine.gpu_attributes import GpuAttributes
+from engine.gpu_attributes import GpuAttributes, allocation_units
 
 _INVALID_VALUE, _NO_DEVICE = 1, 100  # CUDA_ERROR_...
 _PROHIBITED = 2  # CU_COMPUTEMODE_PROHIBITED
@@ -130,6 +130,7 @@ def _attributes(stated: dict[str, int], compute_capability: tuple[int, int]) -> 
         host_bus_gb_s=host_bus_gb_s(stated["PCI_DOMAIN_ID"], stated["PCI_BUS_ID"], stated["PCI_DEVICE_ID"]),
         lanes=_LANES.get(compute_capability, _MOST_LANES),
         l2_bytes=stated["L2_CACHE_SIZE"],
+        **allocation_units(compute_capability, stated["MAX_BLOCKS_PER_MULTIPROCESSOR"]),
     )
 
 

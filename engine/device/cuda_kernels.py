@@ -16,6 +16,7 @@ from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
+from engine.results.launch_facts import KernelResources
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
@@ -50,6 +51,11 @@ class PreparedPasses:
         if self._wanted or self._needs_scratch:
             # The last launches may still be under way when this is dropped.
             weakref.finalize(self, self._newest.hold, freeing_stream()).atexit = False
+
+    @property
+    def resources(self) -> tuple[KernelResources, ...]:
+        """What the kernel of each launch takes; empty in the simulator, where nobody knows."""
+        return () if SIMULATED else tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""

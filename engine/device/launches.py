@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from engine.results.launch_facts import KernelResources
+
 DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
@@ -55,6 +57,11 @@ class Launch(NamedTuple):
     def blocks(self) -> int:
         """Blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """Threads of all blocks."""
+        return self.blocks * self.block[0] * self.block[1] * self.block[2]
 
 
 class Prepared(Protocol):
@@ -109,6 +116,10 @@ class Launchable(Protocol):
 
     def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
         """Return what launches it on a (grid, block, stream)."""
+
+    @property
+    def resources(self) -> KernelResources:
+        """What it takes; the simulator's has none."""
 
     def bound(self, grid: Any, block: Any, arguments: Any, /) -> Any:
         """Return a launch that only takes addresses (`engine.device.loaded_kernel.BoundLaunch`)."""

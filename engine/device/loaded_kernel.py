@@ -5,18 +5,21 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from cuda.core import ObjectCode
 from numba import types
 
+from engine.device.cubin import resources_of
 from engine.device.cuda_graph import check
 from engine.device.device_view import address_of
 from engine.device.kernel_code import with_code
 from engine.device.launches import Kernel, Signature
 from engine.device.launches import Stream as NumbaStream
 from engine.device.numba_cuda import cuda, driver
+from engine.results.launch_facts import KernelResources
 
 Sides = tuple[int, int, int]
 
@@ -47,6 +50,15 @@ class LoadedKernel:
         self.attributes = self._kernel.attributes
         # Asking loads it: now, and not while launches are captured.
         _ = self.attributes.num_regs
+
+    @property
+    def resources(self) -> KernelResources:
+        """What it takes: the driver's word on registers and memory, the machine code's on barriers."""
+        stated, barriers = self.attributes, 0
+        with suppress(ValueError):
+            barriers = resources_of(self.code).barriers
+        memory = stated.shared_size_bytes, stated.local_size_bytes, stated.const_size_bytes
+        return KernelResources(stated.num_regs, *memory, barriers)
 
     def __getitem__(self, configuration: tuple[Sides, Sides, NumbaStream]) -> Callable[..., None]:
         grid, block, stream = configuration

@@ -12,6 +12,7 @@ from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.html_table import html_table
+from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
 from engine.results.quantities import ms_text
 from engine.results.work import Work
@@ -107,6 +108,8 @@ class Measurement(Generic[P_co]):
     seed: int = 0  # of the pixels that were verified, and of random operands
     layout: str = ""  # of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU
     work: Work | None = None  # the model of work; None where it is not known
+    # The launches of the kernels; None on the CPU, of a library, and in older files.
+    launches: tuple[LaunchFacts, ...] | None = None
     # Runs with other weights, of a mask or a network, are not compared. No digest in files of version 1.
     mask_name: str = ""
     weights_digest: str | None = None

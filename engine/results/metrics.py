@@ -16,6 +16,7 @@ from engine.results.quantities import (
     count_text,
     error_text,
     ms_cell,
+    percent_text,
     rate_text,
     ratio_text,
 )
@@ -75,8 +76,13 @@ The entries themselves are declared with the problem of their task, so that mypy
 
 
 def metrics_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyMetric, ...]:
-    """Return the metrics of a problem's task, or of a class of problems, in their order."""
-    return (*TIMES, *import_module(problem.columns_module).METRICS, *METRICS)
+    """Return the metrics of a problem's task, or of a class of problems, in their order.
+
+    A task's own metric takes the place of one of every task with the same key or title.
+    """
+    own: tuple[AnyMetric, ...] = import_module(problem.columns_module).METRICS
+    replaced = {name for entry in own for name in (entry.key, entry.title)}
+    return (*TIMES, *own, *(entry for entry in METRICS if not {entry.key, entry.title} & replaced))
 
 
 def metric(key: str, problem: TaskProblem | type[TaskProblem] | None = None) -> AnyMetric:
@@ -141,6 +147,38 @@ def _work(read: Callable[[Work], float]) -> Value:
     return lambda run: read(run.result.work) if run.result.work else None
 
 
+def _rate(read: Callable[[Work], int]) -> Value:
+    """Return what is counted of the work per second, in 10⁹, by the median kernel time."""
+
+    def of(run: ComparedRun[TaskProblem]) -> Number:
+        work, kernel_ms = run.result.work, run.result.kernel_ms
+        return read(work) / kernel_ms / 1e6 if work and kernel_ms else None
+
+    return of
+
+
+def _launch(name: str, of_all: Callable[[Iterable[float]], float] = max) -> Value:
+    """Return a fact of the launches: of several the largest, or what `of_all` takes of them."""
+
+    def of(run: ComparedRun[TaskProblem]) -> Number:
+        found = [getattr(launch, name) for launch in run.result.launches or ()]
+        known = [value for value in found if value is not None]
+        return of_all(known) if known else None
+
+    return of
+
+
+def _idle_threads(run: ComparedRun[TaskProblem]) -> Number:
+    """Return the part of the threads of all launches that computes no result."""
+    launches = run.result.launches or ()
+    threads = sum(launch.blocks * launch.threads for launch in launches)
+    idle = [launch.idle_threads for launch in launches]
+    if not threads or any(share is None for share in idle):
+        return None
+    counts = (launch.blocks * launch.threads * (launch.idle_threads or 0.0) for launch in launches)
+    return sum(counts) / threads
+
+
 def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) -> Iterable[CommonMetric]:
     """Yield a count of the model of work, and where it is wanted the same per value that is computed."""
 
@@ -189,6 +227,45 @@ METRICS: tuple[CommonMetric, ...] = (
            _timed(lambda timing: len(timing.kernel.samples_ms)), count_text, shown=False),
     Metric("bandwidth_gb_s", "bandwidth", "GB/s", "Theoretical bandwidth of the device's global memory.",
            lambda run: run.result.environment.bandwidth_gb_s, rate_text, shown=False),
+    Metric("compulsory_gb_s", "compulsory bandwidth", "GB/s",
+           "Bytes that have to move at least (each operand read once, each result written once) over the "
+           "median kernel time.",
+           _rate(lambda work: work.minimum_bytes), rate_text, shown=False, more_is_better=True),
+    Metric("counted_gb_s", "counted bandwidth", "GB/s",
+           "Bytes that the threads ask of global memory (the model of work, before any cache) over the "
+           "median kernel time. Above the device's bandwidth where caches serve them.",
+           _rate(lambda work: work.global_load_bytes + work.global_store_bytes), rate_text, shown=False,
+           more_is_better=True),
+    Metric("gflops", "GFLOPS", "GFLOPS",
+           "10⁹ floating-point operations per second: those of the model of work over the median kernel "
+           "time.",
+           _rate(lambda work: work.flops), rate_text, shown=False, more_is_better=True),
+    Metric("registers_per_thread", "registers per thread", "",
+           "Registers of a thread of the compiled kernel; of several launches the most.",
+           _launch("registers"), count_text, shown=False),
+    Metric("shared_bytes_per_block", "shared memory per block", "bytes",
+           "Shared memory of a block of the compiled kernel; of several launches the most.",
+           _launch("shared_bytes"), count_text, shown=False),
+    Metric("local_bytes_per_thread", "local memory per thread", "bytes",
+           "Local memory of a thread: registers that had no room (spilled) and arrays of its own; of several "
+           "launches the most.",
+           _launch("local_bytes"), count_text, shown=False),
+    Metric("occupancy", "occupancy", "",
+           "Warps that a multiprocessor holds at once over those that it has room for; of several launches "
+           "the lowest.",
+           _launch("occupancy", min), percent_text, shown=False, more_is_better=True),
+    Metric("waves", "waves", "",
+           "Blocks of the grid over those that all multiprocessors hold at once: how often the GPU is "
+           "filled; of several launches the most.",
+           _launch("waves"), rate_text, shown=False),
+    Metric("halo_redundancy", "halo redundancy", "",
+           "Cells of a block's input tile per result of its output tile: 1 would be no halo; of several "
+           "launches the most.",
+           _launch("halo_redundancy"), rate_text, shown=False),
+    Metric("idle_threads", "idle threads", "",
+           "The part of all threads that computes no result: those at the picture's edges, and those that "
+           "load a halo only.",
+           _idle_threads, percent_text, shown=False),
     Metric("model_cgma_flop_per_load", "operations per global load (CGMA)", "",
            "Model, before any cache: floating-point operations per load from global memory.",
            _work(lambda work: work.cgma), rate_text, shown=False, more_is_better=True),

@@ -17,6 +17,7 @@ from engine.results.environment import Environment
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
+from engine.run.launched import launched
 from engine.run.poisoning import run_on_poison
 from engine.run.sampling import SamplingPlan, sampled, timed
 from engine.run.task import ProblemJob
@@ -149,6 +150,8 @@ def _measured(
     if fault:
         verification = replace(verification, passed=False, reason=fault)
     result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
+    if plan.is_recorded:
+        result = replace(result, launches=launched(job, prepared, backend.info))
     if verification.passed and is_sampled:
         kernel = Spread(launches_ms[-1:])
         timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=compile_ms, allocate_ms=allocate_ms)

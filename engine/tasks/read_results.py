@@ -76,7 +76,8 @@ def result_from_json(data: Any) -> AnyResult:
 
 
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a result as version 2 writes it."""
+    """Return a result as version 2 writes it now."""
+    data = {"launches": None} | data
     if "task" in data:
         return data
     # Results from before 0.2 have no layout, work or refusals.

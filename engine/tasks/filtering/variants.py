@@ -13,9 +13,11 @@ import numpy as np
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
+from engine.results.launch_facts import BlockShares
 from engine.results.work import Work
 from engine.run.registered import Registered, named
 from engine.run.variant import AnyVariant
+from engine.tasks.filtering.block_shares import shares_of
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
@@ -107,6 +109,10 @@ class Variant(AnyVariant[Problem, Mask]):
         from engine.tasks.filtering.agreement import steps_of_products
 
         return steps_of_products(mask, self.rank)
+
+    def block_shares(self, problem: Problem, block: Block) -> tuple[BlockShares, ...]:
+        """Return halo and idle threads of each launch, from the tiles."""
+        return shares_of(self.tiles, problem, block, self.plan(problem, block))
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""

@@ -43,5 +43,11 @@ def cuda_variant(
         return refuse_tile(product, block, limits, shared_bytes)
 
     return MatmulVariant(
-        device=DeviceKind.CUDA, prepare=prepare, plan=plan, unsupported=refuse, passes=passes, **traits
+        device=DeviceKind.CUDA,
+        prepare=prepare,
+        plan=plan,
+        busy_threads=lambda product, block: (product.rows * product.columns,),
+        unsupported=refuse,
+        passes=passes,
+        **traits,
     )

@@ -1,5 +1,6 @@
 """What the kernels of operations share: launches with their arguments, grids, refusals of blocks."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,6 +50,10 @@ class Step(NamedTuple):
         rows, columns, layers = self.threads(problem)
         grid = (blocks_along(columns, block.x), blocks_along(rows, block.y), layers)
         return Launch(grid, (block.x, block.y, 1), self.shared_bytes(problem, block))
+
+    def busy_threads(self, problem: OperationProblem) -> int | None:
+        """Return how many threads there are work for; None for a launch of its own."""
+        return None if self.own_launch is not None else math.prod(self.threads(problem))
 
     def made(self, problem: OperationProblem, patch: Patch | None, block: Block) -> Pass:
         """Return the pass."""
@@ -100,6 +105,7 @@ def cuda_variant(
     return OperationVariant(
         device=DeviceKind.CUDA,
         plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps),
+        busy_threads=lambda problem, block: tuple(step.busy_threads(problem) for step in steps),
         work=work,
         prepare=prepare_passes(passes),
         passes=passes,

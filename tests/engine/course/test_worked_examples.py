@@ -11,14 +11,12 @@ from engine.course.worked_examples import (
     EXAMPLES,
     HERE,
     LECTURE,
-    blocks_at_once,
     example_of,
     transactions,
 )
 from engine.device import host_bus
 from engine.device.host_bus import host_bus_gb_s
 from engine.errors import BadValue
-from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 
 BANDWIDTHS, BUS, PEAKS, STRIDES, OCCUPANCY = EXAMPLES
@@ -108,25 +106,6 @@ def test_that_a_bad_value_is_refused_at_its_field_in_words():
         assert words in refused[key]
         with pytest.raises(BadValue):
             example.table(NO_GPU, example.texts | {key: text})
-
-
-@pytest.mark.parametrize(
-    ("block", "registers", "shared", "wanted"),
-    [
-        (Block(5, 5), 0, 0, (8, "blocks")),  # 25 threads are a warp
-        (Block(33, 1), 0, 0, (8, "blocks")),
-        (Block(97, 1), 0, 0, (6, "threads")),  # 4 warps
-        (Block(16, 16), 32, 0, (1, "registers")),
-        (Block(16, 16), 0, 32, (2, "shared memory")),
-        (Block(16, 16), 33, 0, (0, "registers")),
-        (Block(32, 32), 0, 0, (0, "a block may have 512 threads")),
-    ],
-)
-def test_that_whole_warps_registers_shared_memory_and_the_block_itself_limit_how_many_run(
-    block, registers, shared, wanted
-):
-    g80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
-    assert blocks_at_once(block, g80, registers, shared) == wanted
 
 
 def test_that_transactions_are_the_aligned_pieces_that_a_warp_touches():

@@ -2,7 +2,6 @@
 
 import ast
 import ctypes
-import struct
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pytest
 
 import engine.variants
 from engine.device import cuda_kernels, kernel_factory
+from engine.device.cubin import resources_of
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.numba_cuda import cuda, float32, int64, jit_within, types
 from engine.geometry.block import Block
@@ -62,15 +62,6 @@ def fresh(scale=3, border=Border.ZERO):
 def code(kernel, signature=SIGNATURE):
     """Return the machine code that a launch on the selected device would load."""
     return loaded_kernel.loaded_kernel(kernel, signature).code
-
-
-def registers(content):
-    """Return the registers of the one kernel in a file of machine code: its section of code says it."""
-    (first,), (size, count, _) = struct.unpack_from("<Q", content, 40), struct.unpack_from("<3H", content, 58)
-    sections = [struct.unpack_from("<IIQQQQII", content, first + n * size) for n in range(count)]
-    executable = 4
-    (found,) = [section[7] >> 24 for section in sections if section[2] & executable]
-    return found
 
 
 @pytest.mark.slow
@@ -125,7 +116,8 @@ def test_that_the_linker_bounds_the_registers_of_a_kernel():
             values[k, count] = parts[47 - k] + parts[0]
 
     free, bounded = (
-        registers(kernel_code.compiled(jit_within(most)(summed), SIGNATURE, OLD)) for most in (None, 32)
+        resources_of(kernel_code.compiled(jit_within(most)(summed), SIGNATURE, OLD)).registers
+        for most in (None, 32)
     )
     assert free > 32 >= bounded
 

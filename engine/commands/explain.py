@@ -1,0 +1,133 @@
+"""`explain`: why a filter takes its time, from its launch and its code, without a run and without a GPU."""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.commands import DONE
+from engine.commands.arguments import Settings, option, refuse_given, required
+from engine.commands.option_readers import OneOf, sides, whole
+from engine.commands.output import mask_document, print_answer, print_json, table
+from engine.commands.picture_settings import key_of_filter
+from engine.device.device_list import listed_devices
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
+from engine.errors import UnknownName
+from engine.explain.architectures import ARCHITECTURES, Architecture
+from engine.explain.sections import Explained, explained
+from engine.explain.subject import Subject, gpu_for
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.image.open import open_image
+from engine.mask.resolve import resolve_mask
+from engine.results.columns import problem_text
+from engine.tasks.filtering.problem import RESULT_TYPES, Problem
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.tasks.picture_problem import MAX_SIDE
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS, as_samples
+
+FORMAT, VERSION = "haloscope-explain", 1
+
+
+def _filter(key: str) -> str:
+    if key == AUTO:
+        keys = ", ".join(known.key for known in VARIANTS)
+        raise UnknownName("variant 'auto'", "a kernel is explained by its name", f"Choose one of {keys}.")
+    return variant(key_of_filter(key), takes_auto=False).key
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(Settings):
+    """What `explain` takes."""
+
+    about = (
+        "Nothing runs and no GPU is needed: the kernel is compiled for the GPU here, or for one that is not "
+        "here. Registers, occupancy and what limits it, waves, halo, idle threads, and every number of a run "
+        "that needs no run."
+    )
+    examples = (
+        "1920x1080 --mask gaussian:5 --variant tiled --block 16x16",
+        "photo.png --mask sobel-x --variant cached --arch sm_86",
+        "4096x4096 --mask box:9 --variant register-blocked --arch sm_120 --json",
+    )
+
+    picture: str = required("IMAGE|WxH  a picture file, or the size of a picture, width × height", str)
+    mask: str = required("--mask MASK  as `filter --mask` takes it", str)
+    variant: str = required("--variant KEY  the kernel (`variants` lists them)", _filter)
+    block: Block | None = option(
+        "--block 16x16  threads of a CUDA block, width × height (default: the variant's own)",
+        None,
+        Block.parse,
+    )
+    arch: Architecture | None = option(
+        f"""--arch sm_86  the GPU that the kernel is compiled for, here or not:
+        {", ".join(map(str, ARCHITECTURES))} (default: the GPU here; without one sm_90)""",
+        None,
+        Architecture.named,
+    )
+    border: Border = option(
+        lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
+    )
+    channels: int = option(
+        "--channels N  of a picture that is a size, 1 to 4 (default 1)",
+        1,
+        whole("--channels", 1, MAX_CHANNELS),
+    )
+    dtype: str = option(
+        "--dtype TYPE  samples of a picture that is a size: uint8 (default), uint16 or float32",
+        "uint8",
+        OneOf("--dtype", DTYPES),
+    )
+    result_type: str = option(
+        "--result-type TYPE  samples of the result: float32 (default), or same: the picture's type",
+        "float32",
+        OneOf("--result-type", RESULT_TYPES),
+    )
+
+
+def run(settings: ExplainSettings) -> int:
+    """Print what each section says; return the exit status."""
+    chosen, mask, samples = variant(settings.variant), resolve_mask(settings.mask), _samples(settings)
+    result_dtype = result_dtype_for(settings.result_type, samples, samples)
+    problem = describe_problem(samples, mask, settings.border, 0.0, result_dtype)
+    is_on_gpu = chosen.device is DeviceKind.CUDA
+    gpu = gpu_for(listed_devices(), settings.arch) if is_on_gpu else None
+    block_used = chosen.block_for(settings.block)
+    subject: Subject[Problem] = Subject(chosen, problem, mask, block_used, gpu, mask.name or "custom")
+    subject.refuse(VARIANTS)
+    said = explained(subject)
+    if settings.json:
+        document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
+        document |= {"title": chosen.title, "block": asdict(subject.block) if chosen.uses_block else None}
+        document |= {"problem": problem.csv_columns(), "mask": mask_document(mask)}
+        print_json(document | {section.key: found.document for section, found in said})
+        return DONE
+    where = f", on {gpu.title}" if gpu else ""
+    block = f", block {subject.block}" if chosen.uses_block else ""
+    parts = [f"{chosen.key}{block}{where}: {problem_text(subject.unrun)}"]
+    parts += [f"{section.heading}\n{_lines(found)}" for section, found in said]
+    print_answer("\n\n".join(parts))
+    return DONE
+
+
+def _lines(said: Explained) -> str:
+    """Return rows as a table with a heading for each launch, where there are several, and the sentences."""
+    rows, columns = list(said.rows), max(map(len, said.rows), default=0)
+    if columns > 2:
+        rows = [("", *(f"launch {number}" for number in range(1, columns))), *rows]
+    lines = table(rows[0], rows[1:]).split("\n") if rows else []
+    return "\n".join([f"  {line}" for line in lines] + list(said.sentences))
+
+
+def _samples(settings: ExplainSettings) -> np.ndarray:
+    """Return an array of the picture's shape and type; of a size it takes no memory."""
+    text = settings.picture
+    if not re.fullmatch(r"\d{1,9}[xX×]\d{1,9}", text):
+        where, why = f"with {text}", "it is for a picture that is a size, and a file has its own"
+        refuse_given(settings, ("channels", "dtype"), where, why, "Leave it out.")
+        return as_samples(open_image(text).pixels)
+    width, height = sides("IMAGE|WxH", "width × height", MAX_SIDE)(text)
+    return np.broadcast_to(np.zeros((), settings.dtype), (height, width, settings.channels))

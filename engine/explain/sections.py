@@ -1,0 +1,172 @@
+"""The sections of an explanation, in their order: a new one is a function and a line here.
+
+Each says something of a subject as data for JSON and as rows for people. A section that has nothing to say of
+a subject, such as the launch of a CPU variant, is left out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from engine.explain.curves import Curves, curves
+from engine.explain.kernel_resources import kernel_resources
+from engine.explain.launch import ExplainedLaunch, explained_launches, why_not_compiled
+from engine.explain.subject import Subject
+from engine.results.compare import Compared
+from engine.results.launch_facts import KernelResources
+from engine.results.metrics import metrics_of
+from engine.results.quantities import MISSING, count_text, percent_text, rate_text
+
+_CURVE_POINT = ("at", "blocks", "share")
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a section says."""
+
+    document: Mapping[str, Any]  # for JSON
+    rows: Sequence[Sequence[str]]  # a name and a text for each launch, or one
+    sentences: Sequence[str] = ()  # below the rows
+
+
+class Facts(NamedTuple):
+    """What sections share, found once: the launches, and what their kernels take (none where not known)."""
+
+    launches: tuple[ExplainedLaunch, ...]
+    resources: tuple[KernelResources, ...]
+    not_compiled: str  # why registers are not known; empty where they are
+
+
+def facts_of(subject: Subject[Any]) -> Facts:
+    """Return the launches of a subject, compiled for its GPU."""
+    if subject.gpu is None or not subject.variant.has_kernels:
+        return Facts((), (), "")
+    reason = why_not_compiled()
+    resources: tuple[KernelResources, ...] = ()
+    if reason is None:
+        resources = kernel_resources(
+            subject.variant, subject.problem, subject.constant, subject.block, subject.gpu.architecture
+        )
+    gpu = subject.gpu.attributes
+    launches = explained_launches(subject.variant, subject.problem, subject.block, gpu, resources)
+    return Facts(launches, resources, "" if reason is None else str(reason))
+
+
+def launch_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+    """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
+    if subject.gpu is None or not facts.launches:
+        return None
+    gpu, kernels = subject.gpu, []
+    for number, launch in enumerate(facts.launches):
+        document: dict[str, Any] = asdict(launch.facts) | {
+            "threads_per_block": launch.facts.threads,
+            "warps_per_block": launch.occupancy.block_warps,
+            "resident_warps": launch.occupancy.warps,
+            "most_warps": launch.occupancy.most_warps,
+            "limits": {limit.what: limit.blocks for limit in launch.occupancy.limits},
+            "constant_bytes": launch.constant_bytes,
+        }
+        if facts.resources:
+            found = curves(launch.facts.threads, facts.resources[number], gpu.attributes)
+            document["curves"] = _curves_document(found)
+        kernels.append(document)
+    architecture = {"architecture": str(gpu.architecture), "gpu": gpu.title}
+    document = {**architecture, "not_compiled": facts.not_compiled or None, "launches": kernels}
+    rows = [(name, *map(text, facts.launches)) for name, text in _ROWS]
+    return Explained(document, rows, [facts.not_compiled] if facts.not_compiled else [])
+
+
+def metrics_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+    """Say every number of a run that needs no run: those of the model of work and of the launches."""
+    unrun = subject.unrun
+    launched = Compared(replace(unrun, launches=tuple(launch.facts for launch in facts.launches) or None))
+    found = [metric for metric in metrics_of(subject.problem) if metric.value(launched) is not None]
+    if not found:
+        return None
+    document = {metric.key: metric.value(launched) for metric in found}
+    # What the launches say above, memory that a kernel does not touch, and details are in JSON alone.
+    shown = [metric for metric in found if not metric.of and metric.value(Compared(unrun))]
+    return Explained(document, [(metric.title, metric.words(launched)) for metric in shown])
+
+
+class Section(NamedTuple):
+    """A section: its key in JSON, its heading, and what it says; None where that is nothing."""
+
+    key: str
+    heading: str
+    explain: Callable[[Subject[Any], Facts], Explained | None]
+
+
+SECTIONS = (
+    Section("launch", "Launch", launch_section),
+    Section("metrics", "Numbers that need no run", metrics_section),
+)
+"""Every section in its order."""
+
+
+def explained(subject: Subject[Any]) -> list[tuple[Section, Explained]]:
+    """Return what every section says that has something to say."""
+    facts = facts_of(subject)
+    found = ((section, section.explain(subject, facts)) for section in SECTIONS)
+    return [(section, said) for section, said in found if said is not None]
+
+
+def _curves_document(found: Curves) -> dict[str, Any]:
+    return {
+        name: [dict(zip(_CURVE_POINT, point, strict=True)) for point in getattr(found, name)]
+        for name in ("threads", "registers", "shared_bytes")
+    }
+
+
+def _grid(launch: ExplainedLaunch) -> str:
+    return f"{' × '.join(map(count_text, launch.facts.grid))}, {count_text(launch.facts.blocks)} blocks"
+
+
+def _threads(launch: ExplainedLaunch) -> str:
+    warps = launch.occupancy.block_warps
+    sides = " × ".join(map(str, launch.facts.block[:2]))
+    return f"{sides}, {launch.facts.threads} threads, {warps} warp{'s' if warps > 1 else ''}"
+
+
+def _bytes(value: int | None) -> str:
+    return MISSING if value is None else f"{value:,} bytes"
+
+
+def _occupancy(launch: ExplainedLaunch) -> str:
+    found = launch.occupancy
+    at_most = "" if launch.is_compiled else "at most "
+    return f"{at_most}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps"
+
+
+def _waves(launch: ExplainedLaunch) -> str:
+    number, last = launch.facts.waves, launch.facts.last_wave
+    if number is None or last is None:
+        return MISSING
+    return f"{rate_text(number)}, the last one {percent_text(last)} full"
+
+
+def _share(value: float | None) -> str:
+    return MISSING if value is None else percent_text(value)
+
+
+def _halo(launch: ExplainedLaunch) -> str:
+    value = launch.facts.halo_redundancy
+    return MISSING if value is None else f"{rate_text(value)} cells of the input tile per result"
+
+
+_ROWS: tuple[tuple[str, Callable[[ExplainedLaunch], str]], ...] = (
+    ("grid", _grid),
+    ("block", _threads),
+    ("registers per thread", lambda launch: str(launch.facts.registers or MISSING)),
+    ("shared memory per block", lambda launch: _bytes(launch.facts.shared_bytes)),
+    ("constant memory", lambda launch: _bytes(launch.constant_bytes)),
+    ("local memory per thread", lambda launch: _bytes(launch.facts.local_bytes)),
+    (
+        "blocks on a multiprocessor",
+        lambda launch: f"{launch.occupancy.blocks}, limited by {launch.facts.limited_by}",
+    ),
+    ("occupancy", _occupancy),
+    ("waves", _waves),
+    ("halo redundancy", _halo),
+    ("idle threads", lambda launch: _share(launch.facts.idle_threads)),
+)

@@ -1,0 +1,80 @@
+"""`explain`: a launch without a run and without a GPU, as text and as JSON; what is refused."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.explain.sections import SECTIONS
+from tests.engine.variants.emitted import NEEDS_NVVM
+
+TILED = "explain 1920x1080 --mask gaussian:5 --variant tiled --block 16x16 --arch sm_86"
+
+
+@pytest.mark.slow
+@NEEDS_NVVM[0]
+@NEEDS_NVVM[1]
+def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_not_here(command):
+    answer = command(TILED + " --json")
+    document = answer.document
+    assert (answer.status, document["format"], document["variant"]) == (0, "haloscope-explain", "tiled")
+    assert list(document)[-len(SECTIONS) :] == [section.key for section in SECTIONS]
+    launch, metrics = document["launch"], document["metrics"]
+    (only,) = launch["launches"]
+    assert (launch["architecture"], launch["not_compiled"]) == ("sm_86", None)
+    assert (only["grid"], only["block"], only["shared_bytes"]) == ([120, 68, 1], [16, 16, 1], 1600)
+    assert only["resident_blocks"] == min(only["limits"].values())
+    assert only["occupancy"] == only["resident_warps"] / only["most_warps"] == metrics["occupancy"]
+    assert metrics["registers_per_thread"] == only["registers"]
+    assert {point["at"] for point in only["curves"]["threads"]} >= {32, 256, 1024}
+    assert not [key for key in metrics if key.endswith("_ms")]
+    text = command(TILED).out
+    for words in (
+        "tiled, block 16 × 16, on sm_86 (GeForce RTX 3090): 1920 × 1080 grey uint8",
+        "  grid                        120 × 68 × 1, 8,160 blocks\n",
+        f"  registers per thread        {only['registers']}\n",
+        "  halo redundancy             1.562 cells of the input tile per result\n",
+        "operations per global load (CGMA)",
+    ):
+        assert words in text
+
+
+@pytest.mark.slow
+@NEEDS_NVVM[0]
+@NEEDS_NVVM[1]
+def test_that_two_launches_stand_beside_one_another(command):
+    out = command("explain 100x90 --mask gaussian:5 --variant separable-l1 --arch sm_90").out
+    assert "launch 1" in out
+    assert "launch 2" in out
+
+
+def test_that_a_picture_gives_its_size_and_type(command, tmp_path):
+    Image.fromarray(np.zeros((30, 40, 3), np.uint8)).save(tmp_path / "p.png")
+    answer = command(f"explain {tmp_path / 'p.png'} --mask box:3 --variant cpu-parallel")
+    assert answer.status == 0
+    assert answer.out.startswith("cpu-parallel: 40 × 30 RGB uint8, mask Box 3 × 3, border zero\n")
+
+
+def test_that_a_cpu_variant_has_no_launch(command):
+    document = command("explain 64x48 --mask box:3 --variant cpu-parallel --json").document
+    assert "launch" not in document
+    assert document["metrics"]["model_minimum_bytes"] == 64 * 48 * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("64x48 --mask box:3 --variant auto", "a kernel is explained by its name"),
+        ("64x48 --mask box:3 --variant tild", "Did you mean tiled?"),
+        ("64x48 --mask box:3 --variant tiled --arch sm_60", "Choose one of sm_75"),
+        ("64x48 --mask box:3 --variant tiled --block 64x64", "The nearest legal block is 64 × 16."),
+        ("0x48 --mask box:3 --variant tiled", "it is neither a side from 1"),
+        ("missing.png --mask box:3 --variant tiled", "there is no such file"),
+        ("missing.png --mask box:3 --variant tiled --channels 3", "a file has its own"),
+        ("64x48 --variant tiled", "--mask"),
+        ("64x48 --mask 1,2;3,5 --variant separable-l0 --arch sm_75", "variant 'separable-l0' on sm_75"),
+    ],
+)
+def test_that_what_cannot_be_explained_is_refused_in_words(command, arguments, words):
+    answer = command(f"explain {arguments}")
+    assert (answer.status, answer.out) == (2, "")
+    assert words in answer.err

@@ -1,0 +1,102 @@
+"""Occupancy and waves: known answers of NVIDIA's calculator, the lecture's G80, the edges of each rule."""
+
+import dataclasses
+import math
+
+import pytest
+
+from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes, allocation_units
+from engine.results.occupancy import Waves, occupancy, waves
+
+G80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
+H200 = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0, **allocation_units((9, 0), 32))
+TURING = GpuAttributes(40, 1024, 16, 65536, 65536, 0, 1024, 1590.0, 320.0, **allocation_units((7, 5), 16))
+GA102 = GpuAttributes(82, 1536, 16, 65536, 102400, 1024, 1024, 1695.0, 936.0, **allocation_units((8, 6), 16))
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "shared", "wanted"),
+    [
+        (Block(5, 5), 0, 0, (8, "blocks")),  # 25 threads are a warp
+        (Block(33, 1), 0, 0, (8, "blocks")),
+        (Block(97, 1), 0, 0, (6, "threads")),  # 4 warps
+        (Block(16, 16), 32, 0, (1, "registers")),
+        (Block(16, 16), 0, 32, (2, "shared memory")),
+        (Block(16, 16), 33, 0, (0, "registers")),
+        (Block(32, 32), 0, 0, (0, "a block may have 512 threads")),
+    ],
+)
+def test_that_the_lectures_gpu_hands_out_exactly_what_is_asked_for(block, registers, shared, wanted):
+    found = occupancy(block.threads, registers, block.threads * shared, G80)
+    assert (found.blocks, found.limited_by) == wanted
+
+
+@pytest.mark.parametrize(
+    ("gpu", "threads", "registers", "shared", "blocks", "percent", "limited_by"),
+    [
+        # A warp takes 32 x 40 = 1,280 registers, of which a partition has room for 12: 48 warps.
+        (H200, 256, 40, 0, 6, 75, "registers"),
+        (H200, 256, 32, 0, 8, 100, "threads, registers"),
+        # 33 registers count as 40.
+        (H200, 256, 33, 0, 6, 75, "registers"),
+        (H200, 1024, 64, 0, 1, 50, "registers"),
+        # 65 registers count as 72: 32 warps of 2,304 are more than there are.
+        (H200, 1024, 65, 0, 0, 0, "registers"),
+        (H200, 64, 16, 0, 32, 100, "blocks, threads"),
+        (H200, 32, 16, 0, 32, 50, "blocks"),
+        # 48 KiB and 1 KiB of CUDA's own: 4 of 49 KiB in 228.
+        (H200, 128, 32, 49152, 4, 25, "shared memory"),
+        # 9,792 + 1,024 are 10,816, and 85 x 128 = 10,880: 21 in 233,472.
+        (H200, 64, 32, 9792, 21, 65.625, "shared memory"),
+        (H200, 100, 40, 0, 12, 75, "registers"),
+        # 1,024 threads are all that Turing has room for; shared memory in pieces of 256 bytes, none reserved.
+        (TURING, 1024, 32, 0, 1, 100, "threads"),
+        (TURING, 64, 32, 4097, 15, 93.75, "shared memory"),
+        (TURING, 64, 32, 4096, 16, 100, "blocks, threads, shared memory"),
+        (GA102, 256, 40, 0, 6, 100, "threads, registers"),
+        (GA102, 256, 48, 0, 5, 5 * 8 / 48 * 100, "registers"),
+        (GA102, 1024, 40, 0, 1, 32 / 48 * 100, "threads, registers"),
+        (GA102, 64, 40, 0, 16, 32 / 48 * 100, "blocks"),
+        (GA102, 128, 255, 0, 2, 8 / 48 * 100, "registers"),
+        (GA102, 96, 168, 0, 4, 25, "registers"),
+    ],
+)
+def test_that_blocks_at_once_are_those_of_the_occupancy_calculator(
+    gpu, threads, registers, shared, blocks, percent, limited_by
+):
+    found = occupancy(threads, registers, shared, gpu)
+    assert (found.blocks, found.limited_by) == (blocks, limited_by)
+    assert 100 * found.share == percent
+
+
+def test_that_barriers_limit_kernels_that_have_several_from_9_0_on():
+    assert occupancy(32, 16, 0, GA102, barriers=16).blocks == 16
+    assert occupancy(32, 16, 0, H200, barriers=2).limited_by == "blocks, barriers"
+    assert occupancy(32, 16, 0, H200, barriers=3).limited_by == "barriers"
+    assert occupancy(32, 16, 0, H200, barriers=3).blocks == 21
+
+
+def test_that_unknown_registers_limit_nothing():
+    assert occupancy(256, 0, 0, H200).limited_by == "threads"
+
+
+def test_that_the_last_wave_is_what_the_others_leave():
+    assert waves(132 * 8, 8, H200) == Waves(1.0, 1.0)
+    assert waves(132 * 8 + 1, 8, H200) == Waves(1 + 1 / 1056, 1 / 1056)
+    assert waves(1, 8, H200) == Waves(1 / 1056, 1 / 1056)
+
+
+def test_that_there_are_no_waves_where_no_block_fits_or_the_size_of_the_gpu_is_unknown():
+    assert waves(100, 0, H200) is None
+    assert waves(100, 8, dataclasses.replace(H200, multiprocessors=0)) is None
+
+
+def test_that_no_gpu_holds_more_warps_than_it_has_room_for():
+    for gpu in (G80, H200, TURING, GA102):
+        for threads in range(1, gpu.most_block_threads + 1, 31):
+            for registers in (16, 33, 64, 128, 255):
+                found = occupancy(threads, registers, 100 * threads // 3, gpu)
+                assert 0 <= found.share <= 1
+                taken = found.blocks * math.ceil(threads / 32) * 32 * registers
+                assert taken <= gpu.registers

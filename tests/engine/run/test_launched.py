@@ -1,0 +1,124 @@
+"""The launches behind a run: in the result, in its files, and as numbers of it."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.device.cpu import CpuBackend
+from engine.device.device_list import cpu_info, simulator_info
+from engine.device_info import DeviceInfo
+from engine.explain.gpu_limits import ABSENT_GPUS
+from engine.geometry.block import Block
+from engine.mask.generators import box
+from engine.results.compare import Compared
+from engine.results.launch_facts import KernelResources, LaunchFacts
+from engine.results.metrics import metric, number_of
+from engine.results.strict_json import json_text
+from engine.run.launched import launched
+from engine.run.measure import measure
+from engine.run.sampling import HARDLY_SAMPLED
+from engine.run.task import Choice
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import variant
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.read_results import result_from_json
+from tests.made_runs import WORK, make_result
+
+GPU = DeviceInfo("cuda:0", "cuda", "a GPU", attributes=ABSENT_GPUS[9, 0].attributes)
+
+
+def job_for(key, block=None):
+    samples = np.zeros((130, 200, 1), np.float32)
+    mask, chosen = box(5), variant(key)
+    problem = describe_problem(samples, mask, "zero", 0.0)
+    return filter_job(Choice(chosen, chosen.block_for(block)), problem, mask, samples)
+
+
+def prepared(*resources):
+    return SimpleNamespace(resources=resources)
+
+
+def test_that_a_run_says_what_its_loaded_kernels_take():
+    (facts,) = launched(job_for("tiled", Block(16, 16)), prepared(KernelResources(60, 1600, 8)), GPU)
+    assert facts == LaunchFacts(
+        grid=(13, 9, 1),
+        block=(16, 16, 1),
+        registers=60,
+        shared_bytes=1600,
+        local_bytes=8,
+        resident_blocks=4,
+        occupancy=0.5,
+        limited_by="registers",
+        waves=117 / 528,
+        last_wave=117 / 528,
+        halo_redundancy=400 / 256,
+        idle_threads=1 - 130 * 200 / (117 * 256),
+    )
+
+
+def test_that_a_simulated_run_says_what_needs_no_compiler():
+    (facts,) = launched(job_for("tiled"), prepared(), simulator_info())
+    assert (facts.registers, facts.occupancy, facts.waves) == (None, None, None)
+    assert facts.halo_redundancy > 1
+
+
+def test_that_each_of_two_launches_is_there():
+    taken = KernelResources(32, 1152, 0), KernelResources(40, 1536, 0)
+    facts = launched(job_for("separable-l1"), prepared(*taken), GPU)
+    assert [one.registers for one in facts] == [32, 40]
+
+
+def test_that_a_run_on_the_cpu_has_no_launches():
+    assert launched(job_for("cpu-serial"), prepared(), cpu_info()) is None
+    outcome = measure(job_for("cpu-serial"), CpuBackend(), HARDLY_SAMPLED)
+    assert outcome.result.launches is None
+    assert number_of(outcome.result, "occupancy") is None
+
+
+FACTS = LaunchFacts((2, 3, 1), (32, 8, 1), 40, 1728, 0, 6, 0.75, "registers", 0.5, 0.5, 1.7, 0.1)
+LATER = replace(FACTS, registers=32, occupancy=1.0, waves=2.5, idle_threads=0.3)
+
+
+def test_that_a_result_with_launches_is_read_back_from_its_file():
+    result = make_result("tiled", 2.0, launches=(FACTS, LATER))
+    assert result_from_json(json.loads(json_text(result.as_json()))) == result
+
+
+def test_that_a_result_of_before_there_were_launches_is_read():
+    data = json.loads(json_text(make_result("tiled", 2.0).as_json()))
+    del data["launches"]
+    assert result_from_json(data).launches is None
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("registers_per_thread", "40"), ("shared_bytes_per_block", "1,728 bytes"),
+        ("local_bytes_per_thread", "0 bytes"), ("occupancy", "75.0 %"), ("waves", "2.5"),
+        ("halo_redundancy", "1.7"), ("idle_threads", "20.0 %"),
+    ],
+)  # fmt: skip
+def test_that_of_several_launches_a_number_is_that_of_the_worst(key, wanted):
+    run = Compared(make_result("tiled", 2.0, launches=(FACTS, LATER)))
+    for problem in (Problem, MatrixProduct):
+        assert metric(key, problem).words(run) == wanted
+
+
+def test_that_idle_threads_are_not_known_where_one_launch_does_not_know_them():
+    unknown = replace(LATER, idle_threads=None)
+    assert number_of(make_result("tiled", 2.0, launches=(FACTS, unknown)), "idle_threads") is None
+
+
+def test_that_rates_are_what_the_model_counts_over_the_kernel_time():
+    result = make_result("tiled", 2.0, work=WORK)
+    assert number_of(result, "compulsory_gb_s") == WORK.minimum_bytes / 2.0 / 1e6
+    counted_bytes = WORK.global_load_bytes + WORK.global_store_bytes
+    assert number_of(result, "counted_gb_s") == counted_bytes / 2.0 / 1e6
+    assert number_of(result, "gflops") == WORK.flops / 2.0 / 1e6
+    assert number_of(replace(result, timing=None), "gflops") is None
+    assert number_of(replace(result, work=None), "gflops") is None
