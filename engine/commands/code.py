@@ -153,7 +153,7 @@ def run(settings: CodeSettings) -> int:
         _print(settings, diff_document(diff), diff_text(diff, side_by_side=settings.side_by_side))
         return DONE
     if settings.form is None:
-        source = source_of(example, settings.arch)
+        source = source_of(example)
         document, text = source_document(source), source_text(example, source)
     else:
         kernels = listed_kernels(example, settings.form, settings.arch)
@@ -175,7 +175,7 @@ def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequenc
     names = one.variant.key, other.variant.key
     measured = measured_difference(results, *names)
     if settings.form is None:
-        sides = [source_of(example, settings.arch).functions for example in (one, other)]
+        sides = [source_of(example).functions for example in (one, other)]
         return source_diff(sides[0], sides[1], names, measured)
     listings = [
         [kernel.listing for kernel in listed_kernels(example, settings.form, settings.arch)]
@@ -196,12 +196,15 @@ def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
         "block": settings.block is not None,
         "set": bool(settings.set),
     }
-    return [
+    notes = [
         f"--{name.replace('_', '-')} was not used: {' and '.join(one.variant.key for one in examples)} "
         f"do{'es' * (len(examples) == 1)} not depend on it."
         for name, is_given in given.items()
         if is_given and name not in used
     ]
+    if settings.form is None and settings.arch != DEFAULT:
+        notes.append("--arch was not used: it is for --ptx, --sass and --story.")
+    return notes
 
 
 def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]) -> int:

@@ -20,7 +20,6 @@ from typing import Any
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import DeviceKind
-from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.examples import Example
 from engine.explain.module_story import Story, story_of
 
@@ -77,12 +76,12 @@ class KernelSource:
         return tuple(one for one in self.functions if one.is_kernel)
 
 
-def source_of(example: Example, architecture: Architecture = DEFAULT) -> KernelSource:
+def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant = example.variant
     functions: tuple[SourceFunction, ...]
     if variant.has_kernels:
-        kernels = [step.kernel.py_func for step in example.passes(architecture)]
+        kernels = [step.kernel.py_func for step in example.passes()]
         functions = _functions(_reached([(Role.KERNEL, one) for one in kernels]))
         return KernelSource(story_of(variant), functions, "")
     host = list(_reached([(Role.HOST, variant.prepare)]))

@@ -13,6 +13,7 @@ from engine.explain.kernel_source import KernelSource, source_of
 from engine.explain.listing import Form
 from engine.explain.measured_difference import MeasuredDifference, measured_difference
 from engine.explain.module_story import SAVES, Story, story_of
+from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import AnyResult
 from engine.tasks.registry import TASKS
 
@@ -115,7 +116,7 @@ def _steps(
     costs: dict[str, TapCost | None] = {}
     for key, variant in known.items():
         on_step(key)
-        sources[key] = source_of(example_of(variant), architecture)
+        sources[key] = source_of(example_of(variant))
         costs[key] = _tap_cost(variant, architecture)
     for key, variant in known.items():
         source = sources[key]
@@ -152,7 +153,11 @@ def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCost | None:
     """Return what a multiply-add costs in the kernel with most of them; None if nothing is compiled."""
     if missing or SIMULATED:
         return None
-    kernels = listed_kernels(example_of(variant), Form.PTX, architecture)
+    try:
+        kernels = listed_kernels(example_of(variant), Form.PTX, architecture)
+    except UnsupportedVariant:
+        # It has no code for such a device.
+        return None
     taps = [one.counts.taps for one in kernels if one.counts.taps is not None]
     most = max(taps, key=lambda one: one.taps, default=None)
     if most is None or not (most.is_loop or most.taps >= _LEAST_TAPS):

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from engine.explain import teaching_story as stories
+from engine.explain.architectures import Architecture
 from engine.explain.examples import variant_named
 from engine.explain.slides import slides
 from engine.explain.teaching_story import compared_with, teaching_story
@@ -93,6 +94,16 @@ def test_that_a_step_says_what_a_tap_costs(monkeypatch):
     monkeypatch.setattr(stories, "TASKS", {"product": TASKS["product"]})
     ((_, tiled),) = (chapter.steps for chapter in teaching_story())
     assert tiled.cost.instructions < tiled.cost_before.instructions / 3
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(stories.missing or stories.SIMULATED), reason="needs the CUDA compiler")
+def test_that_a_kernel_that_does_not_run_on_an_architecture_has_a_step_without_a_cost():
+    known = {key: variant_named(key) for key in ("split-float16", "box")}
+    old, new = stories._steps(known, (), Architecture(7, 5), lambda key: None)
+    assert (old.key, old.cost, bool(old.source.kernels)) == ("split-float16", None, True)
+    assert new.cost is not None
 
 
 def test_that_slides_need_nothing_from_elsewhere(chapters):
