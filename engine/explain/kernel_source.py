@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from engine.compiled.machine_code import MachineFunction
+from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.launches import DeviceKind
-from engine.explain.examples import Example
+from engine.explain.examples import AnyKernel, Example
 from engine.explain.module_story import Story, story_of
 
 # `engine`, or what it is called where it is installed; so is its folder.
@@ -79,7 +80,10 @@ class KernelSource:
 def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant = example.variant
-    functions: tuple[SourceFunction, ...]
+    if variant.has_kernels and missing and not SIMULATED:
+        # Kernels with memory of their own cannot be made, so what they call is not known.
+        remark = f"The functions that the kernel calls are not shown: {missing}."
+        return KernelSource(story_of(variant), _functions(_factories(variant)), remark)
     if variant.has_kernels:
         kernels = [step.kernel.py_func for step in example.passes()]
         functions = _functions(_reached([(Role.KERNEL, one) for one in kernels]))
@@ -95,6 +99,15 @@ def source_of(example: Example) -> KernelSource:
     elif variant.device is DeviceKind.CPU:
         remark = "Compiled for the CPU by Numba: it has machine code of this processor and no PTX."
     return KernelSource(story_of(variant), _functions(compiled or host), remark)
+
+
+def _factories(variant: AnyKernel) -> Iterator[tuple[Role, FunctionType]]:
+    """Yield the factories of kernels that a variant's passes call, which are not made."""
+    for _, function in _reached([(Role.HOST, variant.passes)]):
+        _, tree = _file(function.__code__.co_filename)
+        node = _around(tree, function.__code__.co_firstlineno)
+        if node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list):
+            yield Role.KERNEL, function
 
 
 def _functions(found: Any) -> tuple[SourceFunction, ...]:
@@ -163,7 +176,8 @@ def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType
         value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
         # In the simulator what an emitter makes is a function too.
         if isinstance(value, FunctionType) and not hasattr(value, "emit"):
-            if not _is_ours(value.__module__):
+            # What a data class makes for itself stands in no file.
+            if not (_is_ours(value.__module__) and value.__code__.co_filename.endswith(".py")):
                 continue
             yield role, value
             waiting += [(_role_of(role, one), one) for one in _named_in(value)]
@@ -201,6 +215,9 @@ def _within(role: Role, value: Any) -> Iterator[tuple[Role, Any]]:
     elif isinstance(function := getattr(value, "py_func", None), FunctionType):
         # Compiled by Numba when a kernel calls it.
         yield role, function
+    elif isinstance(function := getattr(value, "__wrapped__", None), FunctionType):
+        # It keeps what it once made.
+        yield role, function
 
 
 def _is_code(member: Any) -> bool:
@@ -223,6 +240,8 @@ def _named_in(function: FunctionType) -> list[Any]:
     around = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
     module = vars(sys.modules[function.__module__]) if function.__module__ in sys.modules else {}
     found = [*around.values(), *(module[name] for name in dict.fromkeys(names) if name in module)]
+    for one in [one for one in found if isinstance(one, ModuleType) and _is_ours(one.__name__)]:
+        found += [vars(one)[name] for name in names if name in vars(one)]
     return [one for one in found if _may_be_code(one)]
 
 

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from engine.explain import kernel_source
 from engine.explain.examples import Asked, example_of, variant_named
 from engine.explain.kernel_source import Role, source_of
 from engine.explain.module_story import module_of, story_in, story_of
@@ -87,6 +88,16 @@ def test_that_the_emitters_of_the_cpu_are_named():
 
 def test_that_the_module_of_a_variant_is_the_one_that_declares_it():
     assert module_of(variant_named("low-rank-3")) == "engine.variants.low_rank.low_rank_3"
+
+
+@pytest.mark.parametrize("key", [key for key in EVERY if variant_named(key).has_kernels])
+def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(key, monkeypatch):
+    made = {one.path for one in source(key).kernels}
+    monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")
+    found = source(key)
+    assert made <= {one.path for one in found.kernels}
+    assert all("@kernel_factory" in one.text for one in found.kernels)
+    assert found.remark.endswith("numba-cuda is not installed.")
 
 
 def test_that_a_docstring_is_read_in_its_parts():
