@@ -61,6 +61,11 @@ COMMANDS: dict[str, Command] = {
         "[PAPER]",
         multiplies=True,
     ),
+    "code": Command(
+        "show a kernel's source with its story, its PTX or SASS, or what two kernels differ in",
+        "engine.commands.code",
+        "VARIANT",
+    ),
     "install-desktop": Command("add Haloscope to the desktop's menu", "engine.commands.install_desktop"),
 }
 """Every command by its name: a new one is its settings and a function in one module, and one line here."""

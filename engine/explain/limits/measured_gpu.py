@@ -93,7 +93,7 @@ def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> 
 
 
 def past_l2(copies: Mapping[int, float], l2_bytes: int) -> float:
-    """Return the highest rate among copies of more than four times what L2 holds, by the bytes of both sides."""
+    """Return the highest rate of copies of more than four times what L2 holds, by the bytes of both sides."""
     return max(rate for size, rate in copies.items() if size > 4 * l2_bytes)
 
 
