@@ -184,8 +184,15 @@ def read_rows(text: str) -> Iterator[dict[str, float]]:
     lines = [line for line in text.splitlines() if line.startswith('"')]
     for number, row in enumerate(csv.DictReader(lines)):
         if number:
-            found = {name: _number(value) for name, value in row.items() if "__" in (name or "")}
+            found = {name: _number(value) for name, value in row.items() if _is_kept(name or "")}
             yield {name: value for name, value in found.items() if value is not None}
+
+
+def _is_kept(name: str) -> bool:
+    """Return whether a metric is kept: sums and shares, of all that `ncu` says about device and launch none."""
+    return name.startswith(("l1tex", "lts", "dram", "gpu__", "sm__", "smsp", "idc")) and name.endswith(
+        (".sum", ".avg.pct_of_peak_sustained_elapsed")
+    )
 
 
 def _number(text: str | None) -> float | None:
