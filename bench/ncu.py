@@ -189,7 +189,7 @@ def read_rows(text: str) -> Iterator[dict[str, float]]:
 
 
 def _is_kept(name: str) -> bool:
-    """Return whether a metric is kept: sums and shares, of all that `ncu` says about device and launch none."""
+    """Return whether a metric is kept: sums and shares, and nothing about device and launch."""
     return name.startswith(("l1tex", "lts", "dram", "gpu__", "sm__", "smsp", "idc")) and name.endswith(
         (".sum", ".avg.pct_of_peak_sustained_elapsed")
     )
