@@ -38,9 +38,7 @@ COMMANDS: dict[str, Command] = {
         "engine.commands.explain",
         "IMAGE --mask MASK --variant KEY",
     ),
-    "devices": Command(
-        "list devices and why any is unavailable", "engine.commands.listing", function="run_devices"
-    ),
+    "devices": Command("list devices and why any is unavailable", "engine.commands.devices"),
     "variants": Command(
         "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
     ),
@@ -62,6 +60,11 @@ COMMANDS: dict[str, Command] = {
         "engine.commands.course",
         "[PAPER]",
         multiplies=True,
+    ),
+    "code": Command(
+        "show a kernel's source with its story, its PTX or SASS, or what two kernels differ in",
+        "engine.commands.code",
+        "VARIANT",
     ),
     "install-desktop": Command("add Haloscope to the desktop's menu", "engine.commands.install_desktop"),
 }

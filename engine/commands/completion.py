@@ -13,20 +13,24 @@ from engine.commands.arguments import Parser, settings_of
 from engine.commands.option_readers import OneOf
 from engine.commands.output import print_answer
 from engine.course.papers import PAPERS
+from engine.explain.architectures import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.registry import TASKS
 
 PROGRAM = "haloscope"
 
 _KNOWN: dict[str, Callable[[str], Sequence[str]]] = {
+    "arch": lambda command: list(map(str, ARCHITECTURES)),
     "border": lambda command: list(Border),
     "mask": lambda command: preset_names(),
     "masks": lambda command: preset_names(),
     "operation": lambda command: list(OPERATIONS),
+    "diff": lambda command: _variants(command),
     "device": lambda command: ["auto", "cpu", "cuda", "simulator"],
     "paper": lambda command: [paper.key for paper in PAPERS],
     "variant": lambda command: _variants(command),
@@ -102,6 +106,8 @@ def _variants(command: str) -> list[str]:
         return [variant.key for variant in MATMUL_VARIANTS]
     if command == "network":
         return [variant.key for variant in NETWORK_VARIANTS]
+    if command == "code":
+        return [variant.key for task in TASKS.values() for variant in task.variants]
     return [variant.key for variant in VARIANTS]
 
 

@@ -45,8 +45,8 @@ class ExplainSettings(Settings):
 
     about = (
         "Nothing runs and no GPU is needed: the kernel is compiled for the GPU here, or for one that is not "
-        "here. Registers, occupancy and what limits it, waves, halo, idle threads, and every number of a run "
-        "that needs no run."
+        "here. Registers, occupancy and what limits it, waves, halo, idle threads, what warps ask of memory, "
+        "and every number of a run that needs no run."
     )
     examples = (
         "1920x1080 --mask gaussian:5 --variant tiled --block 16x16",

@@ -1,4 +1,4 @@
-"""`devices`, `variants` and `masks`: what there is. Each imports only what it lists."""
+"""`variants` and `masks`: what there is. Each imports only what it lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -6,21 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings
-from engine.commands.output import mask_document, print_answer, print_json, table
+from engine.commands.output import mask_document, print_answer, print_entries, table
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
-
-VERSION = 1
-
-
-class DevicesSettings(Settings):
-    """What `devices` takes."""
-
-    about = (
-        "The CUDA simulator is a device too: it runs the real kernels on small pictures without a GPU, and "
-        "its times mean nothing."
-    )
 
 
 class VariantsSettings(Settings):
@@ -33,21 +22,6 @@ class MasksSettings(Settings):
     """What `masks` takes."""
 
     about = "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7."
-
-
-def run_devices(settings: DevicesSettings) -> int:
-    """List every device, with the reason where one is unavailable; return the exit status."""
-    from engine.device.device_list import listed_devices
-
-    devices = listed_devices()
-    if settings.json:
-        return _print_entries("devices", [device.as_json() for device in devices])
-    for device in devices:
-        state = "ready" if device.available else f"unavailable. {device.reason}"
-        print_answer(f"{device.key:<10} {device.title}: {state}")
-        for name, value in device.facts.items():
-            print_answer(f"{'':<10} {name}: {value}")
-    return DONE
 
 
 def run_variants(settings: VariantsSettings) -> int:
@@ -98,5 +72,5 @@ def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:
 
 
 def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:
-    print_json({"format": f"haloscope-{name}", "version": VERSION, name: entries})
+    print_entries(name, entries)
     return DONE

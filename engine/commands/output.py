@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,11 @@ def print_answer(text: str) -> None:
 def print_json(document: Any) -> None:
     """Print the one JSON document of a command on standard output."""
     print_answer(json_text(document).rstrip("\n"))
+
+
+def print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> None:
+    """Print the JSON document of a command that lists what there is."""
+    print_json({"format": f"haloscope-{name}", "version": 1, name: entries})
 
 
 def log(line: str) -> None:

@@ -63,7 +63,7 @@ class MachineFunction:
     """
 
     def __init__(self, module: str, name: str, **options: Any) -> None:
-        self._module, self._name, self._options = module, name, options
+        self.module, self.name, self._options = module, name, options
         self._addresses: dict[str, int] = {}
 
     def __call__(self, *arguments: object) -> None:
@@ -90,7 +90,7 @@ class MachineFunction:
 
     def _loaded(self, types: str) -> int:
         target = cpu_target()
-        facts = [self._module, self._name, types, self._options, target.name, target.features, *_compilers()]
+        facts = [self.module, self.name, types, self._options, target.name, target.features, *_compilers()]
         key = json.dumps(facts, allow_nan=False)
         address: int | None = code_store().built(_KIND, key, _linked)
         if address is None:
@@ -105,7 +105,7 @@ class MachineFunction:
         from engine.compiled.numba_compiler import compiled_library, load_numba, object_code
 
         load_numba(without_scipy=_is_own_process)
-        function = getattr(importlib.import_module(self._module), self._name)
+        function = getattr(importlib.import_module(self.module), self.name)
         name, library = compiled_library(function, types, self._options)
         return (name + ENTRY).encode() + b"\0" + object_code(library)
 

@@ -7,6 +7,7 @@ from engine.course.cells import Quantity, Row, Value, course_table, significant
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
+from engine.course.transactions import transactions_per_request
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
@@ -17,6 +18,8 @@ MASK = REPORT.kernels[0].here.mask
 SIZES = (512, 1024, 2048)
 BLOCKS = (8, 16, 32)
 SERIAL, NAIVE, OPTIMIZED = "cpu-serial", "naive-uncoalesced", "cached-constant"
+# Whose requests are compared: the paper's kernel, not coalesced, and the same coalesced.
+UNCOALESCED, COALESCED = NAIVE, "naive"
 # Beside the paper's kernels: those with the paper's blocks, and the fastest, which has blocks of its own.
 BESIDE, FASTEST = ("naive", "tiled"), "register-blocked"
 
@@ -66,7 +69,9 @@ def _times(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     for size, side in itertools.product(sizes, BLOCKS):
         runs = [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))]
         serial, naive, optimized, *beside = (_seconds(results, run) for run in (*runs, _run(FASTEST, size)))
-        values = serial, naive, optimized, serial / naive, serial / optimized, naive / optimized, *beside
+        transactions = (transactions_per_request(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
+        speedups = serial / naive, serial / optimized, naive / optimized
+        values = serial, naive, optimized, *speedups, *beside, *transactions
         rows.append(((_size(size), side), values))
     return course_table(REPORT, 0, rows)
 

@@ -29,6 +29,8 @@ _KIND = "cuda"
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
 # Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
+COMPILED_WITH = ("debug", "lineinfo", "fastmath", "opt", "launch_bounds")
+"""The options of a kernel that its compilation takes."""
 # From this compute capability on there are instructions for one architecture alone.
 _SPECIFIC_FROM = (9, 0)
 
@@ -40,14 +42,10 @@ def with_code(
 
     Kept code that `load` cannot use is compiled anew.
     """
-    origin = origin_of(kernel)
+    key = key_of(kernel, signature, capability)
     # Code for a debugger names files and lines.
-    if origin is None or os.environ.get(SWITCH) == "0" or kernel.targetoptions["debug"]:
+    if key is None or kernel.targetoptions["debug"]:
         return load(compiled(kernel, signature, capability))
-    # What is linked to a kernel comes from its factory too.
-    options = {name: str(value) for name, value in kernel.targetoptions.items() if name != "link"}
-    facts = [*origin, str(signature), options, capability, *_compilers()]
-    key = json.dumps(facts, sort_keys=True, allow_nan=False)
     found: Loaded | None = code_store().built(_KIND, key, load)
     if found is None:
         code = compiled(kernel, signature, capability)
@@ -56,10 +54,26 @@ def with_code(
     return found
 
 
+def key_of(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str | None:
+    """Return what a kernel's code is kept under; None where nothing of it is kept."""
+    origin = origin_of(kernel)
+    if origin is None or os.environ.get(SWITCH) == "0":
+        return None
+    # What is linked to a kernel comes from its factory too.
+    options = {name: str(value) for name, value in kernel.targetoptions.items() if name != "link"}
+    facts = [*origin, str(signature), options, capability, *_compilers()]
+    return json.dumps(facts, sort_keys=True, allow_nan=False)
+
+
+def architecture_of(capability: tuple[int, int]) -> tuple[int, int, str]:
+    """Return the architecture that a kernel is compiled for: (8, 6, ""), or (9, 0, "a")."""
+    return (*capability, "a" if capability >= _SPECIFIC_FROM else "")
+
+
 def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code of a kernel for a compute capability."""
     options = kernel.targetoptions
-    architecture = (*capability, "a" if capability >= _SPECIFIC_FROM else "")
+    architecture = architecture_of(capability)
     is_optimised_when_linked = options["lto"]
     code, _ = cuda.compile(
         kernel.py_func,
@@ -68,7 +82,7 @@ def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) 
         abi="numba",
         cc=architecture,
         output="ltoir" if is_optimised_when_linked else "ptx",
-        **{name: options[name] for name in ("debug", "lineinfo", "fastmath", "opt", "launch_bounds")},
+        **{name: options[name] for name in COMPILED_WITH},
     )
     if is_optimised_when_linked:
         parts = [ObjectCode.from_ltoir(code)]

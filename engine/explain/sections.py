@@ -8,14 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from engine.explain.access_rows import accesses_document, accesses_rows
+from engine.explain.counting import counted_launches
 from engine.explain.curves import Curves, curves
 from engine.explain.kernel_resources import kernel_resources
 from engine.explain.launch import ExplainedLaunch, explained_launches, why_not_compiled
+from engine.explain.launch_arrays import picture_arrays
 from engine.explain.subject import Subject
 from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources
 from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, percent_text, rate_text
+from engine.tasks.picture_problem import PictureProblem
 
 _CURVE_POINT = ("at", "blocks", "share")
 
@@ -89,6 +93,16 @@ def metrics_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(document, [(metric.title, metric.words(launched)) for metric in shown])
 
 
+def accesses_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+    """Say what the warps of each launch ask of memory, counted from the kernel's source."""
+    if not subject.variant.has_kernels or not isinstance(subject.problem, PictureProblem):
+        return None
+    problem, arrays = subject.problem, picture_arrays(subject.problem)
+    run = counted_launches(subject.variant, problem, subject.constant, subject.block, arrays)
+    sentences = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
+    return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
+
+
 class Section(NamedTuple):
     """A section: its key in JSON, its heading, and what it says; None where that is nothing."""
 
@@ -99,6 +113,7 @@ class Section(NamedTuple):
 
 SECTIONS = (
     Section("launch", "Launch", launch_section),
+    Section("accesses", "Requests of warps (counted from the source)", accesses_section),
     Section("metrics", "Numbers that need no run", metrics_section),
 )
 """Every section in its order."""

@@ -5,8 +5,10 @@ form each.
 """
 
 import dataclasses
+import json
 import math
 import reprlib
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -17,7 +19,24 @@ from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult, Measurement
 from engine.tasks.registry import TASKS
 
+_REMEDY = "Take a file that Haloscope saved."
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
+
+
+def results_in_file(path: str) -> tuple[AnyResult, ...]:
+    """Return the results of a file; raises BadValue where it cannot be read, or is no file of results."""
+    what = f"{path} cannot be read"
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadValue(what, "it is not text in UTF-8", _REMEDY) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise BadValue(what, reason.lower(), "Check the name and that you may read it.") from error
+    try:
+        return results_from_document(json.loads(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadValue(what, "it is not JSON", _REMEDY) from error
 
 
 def results_from_document(data: Any) -> tuple[AnyResult, ...]:
@@ -25,7 +44,7 @@ def results_from_document(data: Any) -> tuple[AnyResult, ...]:
 
     Raises BadValue for other data, a later version, and a damaged result.
     """
-    what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
+    what, remedy = "The results cannot be read", _REMEDY
     form = data.get("format") if isinstance(data, dict) else None
     if not isinstance(form, str) or form not in _READABLE:
         raise BadValue(what, "this is not a file of results", remedy)

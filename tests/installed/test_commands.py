@@ -78,3 +78,11 @@ def test_that_a_shell_gets_its_completion(program, shell):
     answer = program("completion", shell)
     assert answer.status == 0, answer.err
     assert "gaussian-5" in answer.out
+
+
+def test_that_the_source_of_a_kernel_is_that_of_the_installed_file(program):
+    functions = json.loads(program("code", "tiled", "--json").out)["functions"]
+    kernel = functions[0]
+    text = (Path(haloscope.__file__).parents[1] / kernel["path"]).read_text(encoding="utf-8").split("\n")
+    first = kernel["first_line"] - 1
+    assert text[first : first + len(kernel["lines"])] == kernel["lines"]

@@ -169,7 +169,8 @@ class Vectors(LlvmCode):
 def cpu_function(returns: types.Type) -> Callable[[Callable[..., Made]], Callable[..., Any]]:
     """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
 
-    Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these.
+    Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these. The
+    function has the emitter as `emit`.
     """
 
     def taken(kind: types.Type) -> types.Type:
@@ -178,4 +179,9 @@ def cpu_function(returns: types.Type) -> Callable[[Callable[..., Made]], Callabl
         is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)
         return kind if is_own else types.int64
 
-    return lambda emit: intrinsic(definition(returns, emit, Vectors, taken))
+    def made(emit: Callable[..., Made]) -> Callable[..., Any]:
+        function: Any = intrinsic(definition(returns, emit, Vectors, taken))
+        function.emit = emit
+        return function
+
+    return made

@@ -45,4 +45,5 @@ VARIANT = MatmulVariant(
     # No order of summation exceeds this: a product's own rounding, and one for each other product.
     roundings=lambda product, block: product.inner,
     uses_block=False,
+    library="numpy",
 )

@@ -226,11 +226,11 @@ def report_times(run):
 
 def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
     times, naive, optimized, overhead, gflops = tables_from("report", report_times, (512,))
-    # Times are seconds, speed-ups their quotients.
+    # Times are seconds, speed-ups their quotients; transactions are counted.
     assert here(times) == [
-        ["0.1", "0.001", "0.0005", "100", "200", "2", "0.0005", "0.0005", "0.00025"],
-        ["0.1", "0.002", "0.001", "50", "100", "2", "0.001", "0.001", "0.00025"],
-        ["0.1", "0.004", "0.002", "25", "50", "2", "0.002", "0.002", "0.00025"],
+        ["0.1", "0.001", "0.0005", "100", "200", "2", "0.0005", "0.0005", "0.00025", "4.938", "2.892"],
+        ["0.1", "0.002", "0.001", "50", "100", "2", "0.001", "0.001", "0.00025", "8.807", "1.876"],
+        ["0.1", "0.004", "0.002", "25", "50", "2", "0.002", "0.002", "0.00025", "16.75", "1.367"],
     ]
     assert [row[2].printed for row in times.rows] == ["0.018511", "0.018466", "0.018533"]
 
@@ -250,8 +250,8 @@ def test_that_a_missing_time_empties_only_what_needs_it():
 
     times, *_ = tables_from("report", without_naive, (512, 33))
     lost = "no such luck"
-    assert here(times)[0] == ["0.1", lost, "0.0005", lost, "200", lost, "0.0005", "0.0005", "0.00025"]
-    assert [cell.printed for cell in times.rows[3]] == ["33x33", "8", *[""] * 9]
+    assert here(times)[0][:9] == ["0.1", lost, "0.0005", lost, "200", lost, "0.0005", "0.0005", "0.00025"]
+    assert [cell.printed for cell in times.rows[3]] == ["33x33", "8", *[""] * 11]
 
 
 def lab_times(run):

@@ -48,10 +48,10 @@ def main():
     found = {}
 
     def compiled(function, types):
-        source = getattr(importlib.import_module(function._module), function._name)
+        source = getattr(importlib.import_module(function.module), function.name)
         _, library = compiled_library(source, types, function._options)
         assembly = assembly_of(library.get_llvm_str())
-        found[f"{function._name} {dtype}"] = {
+        found[f"{function.name} {dtype}"] = {
             "vectors": len(re.findall(r"\tfmla\tv\d+\.4s", assembly)),
             "calls": len(re.findall(r"\tbl\tfmaf?\b", assembly)),
         }

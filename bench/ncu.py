@@ -1,0 +1,328 @@
+"""What a device counts of the teaching kernels' requests, by Nsight Compute, beside what the program counts.
+
+    python -m bench.ncu --json bench/results/ncu-DEVICE.json      needs a CUDA device, `ncu`, and its counters
+
+Every teaching kernel, with three masks and three blocks, is launched once under `ncu`: one process for each
+kernel, 10 to 30 s. The file has the cells of a kernel as soon as they are there; the same command again does
+the kernels that are missing, and `--seconds` ends a run before the next kernel. The clocks are left as they
+are: what is counted does not depend on them, and of the device's limits each is a share of its own rate.
+"""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.options import parser_of
+from bench.representative import mask_for
+from engine.device.devices import backend
+from engine.device.numba_cuda import driver
+from engine.explain.accesses import CountedAccesses
+from engine.explain.counting import counted_run
+from engine.geometry.block import Block
+from engine.run.task import Choice
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import FilterJob, filter_job
+from engine.tasks.filtering.variants import MaskClass, Variant, variant
+
+TEACHING = (
+    "naive", "naive-uncoalesced", "constant", "tiled-input", "tiled", "cached", "cached-constant",
+    "separable-l0", "separable-l1", "separable-l2", "implicit-gemm",
+    "row-naive", "row-constant", "row-tiled", "row-cached", "row-tiled-constant", "row-cached-constant",
+)  # fmt: skip
+SIDE = 4096
+MASK_SIDES = (3, 5, 9)
+BLOCKS = (Block(32, 8), Block(16, 16), Block(8, 8))
+# Those of kernels that take masks of one row, and of those whose block has to be larger than the mask.
+ROW_BLOCKS = (Block(256, 1), Block(64, 1), Block(32, 4))
+LARGE_BLOCKS = (Block(32, 32), Block(32, 16), Block(16, 16))
+
+# What both count, by the name here; of sectors and wavefronts the issue is about.
+LOAD, STORE = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_{}_pipe_lsu_mem_global_op_st.sum"
+SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+COMPARED = {
+    "load_requests": LOAD.format("requests"),
+    "load_sectors": LOAD.format("sectors"),
+    "store_requests": STORE.format("requests"),
+    "store_sectors": STORE.format("sectors"),
+    "shared_load_wavefronts": SHARED.format("ld"),
+    "shared_store_wavefronts": SHARED.format("st"),
+}
+SHARE = ".avg.pct_of_peak_sustained_elapsed"
+# What else is kept: the time, instructions by what executes them, and how much of each limit is used.
+ALSO = (
+    "gpu__time_duration.sum",
+    "sm__inst_executed.sum",
+    "smsp__inst_executed.sum",
+    "smsp__inst_executed_op_ldc.sum",
+    "smsp__inst_executed_op_shared_ld.sum",
+    "smsp__inst_executed_op_global_ld.sum",
+    "sm__inst_executed_pipe_alu.sum",
+    "sm__inst_executed_pipe_fma.sum",
+    "sm__inst_executed_pipe_fp64.sum",
+    "sm__inst_executed_pipe_lsu.sum",
+    "sm__inst_executed_pipe_uniform.sum",
+    "sm__inst_executed_pipe_xu.sum",
+    "idc__requests.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_write.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "launch__registers_per_thread",
+    "launch__occupancy_limit_blocks",
+    "launch__occupancy_limit_registers",
+    "launch__occupancy_limit_shared_mem",
+    "launch__occupancy_limit_warps",
+    *(
+        f"{unit}{SHARE}"
+        for unit in (
+            "sm__throughput",
+            "gpu__compute_memory_throughput",
+            "gpu__dram_throughput",
+            "l1tex__throughput",
+            "lts__throughput",
+            "lts__t_sectors",
+            "sm__inst_executed_pipe_alu",
+            "sm__inst_executed_pipe_fma",
+            "sm__inst_executed_pipe_fp64",
+            "sm__inst_executed_pipe_lsu",
+            "l1tex__lsuin_requests",
+            "l1tex__data_pipe_lsu_wavefronts",
+        )
+    ),
+)
+# A difference that is to be explained.
+TOLERANCE = 0.02
+
+
+class Cell(NamedTuple):
+    """A kernel with a mask and a block."""
+
+    variant: str
+    mask_side: int
+    block: Block
+
+
+def cells_of(key: str) -> Iterator[Cell]:
+    """Yield what is launched of a kernel."""
+    chosen = variant(key)
+    of_rows = chosen.masks is MaskClass.ONE_ROW
+    blocks = ROW_BLOCKS if of_rows else LARGE_BLOCKS if chosen.block_covers_input else BLOCKS
+    for side in MASK_SIDES:
+        for block in blocks:
+            yield Cell(key, side, block)
+
+
+def job_of(cell: Cell, samples: np.ndarray) -> FilterJob:
+    """Return the job of a cell on a grey float32 picture, with the zero border."""
+    chosen: Variant = variant(cell.variant)
+    mask = mask_for(chosen, cell.mask_side, cell.mask_side)
+    problem = describe_problem(samples, mask, "zero", 0.0)
+    return filter_job(Choice(chosen, cell.block), problem, mask, samples)
+
+
+def launch(key: str, side: int) -> None:
+    """Launch each cell of a kernel once, between the profiler's start and stop: what runs under `ncu`."""
+    machine = backend("cuda:0")
+    machine.activate()
+    samples = np.random.default_rng(0).random((side, side, 1), np.float32)
+    buffers = None
+    for cell in cells_of(key):
+        job = job_of(cell, samples)
+        job.refuse(machine.info)
+        if buffers is None:
+            buffers = job.task.allocate(machine, job)
+            job.task.upload(machine, job.operands, buffers)
+        prepared = job.task.prepare(job)
+        machine.run(prepared, buffers)
+        driver.cuProfilerStart()
+        machine.run(prepared, buffers)
+        driver.cuProfilerStop()
+
+
+def profiled(key: str, side: int, metrics: list[str], ncu: str) -> list[dict[str, float]]:
+    """Return what `ncu` counts of each launch of a kernel, in order; `metrics` lose what it does not know."""
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "log.csv")
+            command = [
+                ncu, "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw",
+                "--print-units", "base", "--log-file", str(log), "--metrics", ",".join(metrics),
+                sys.executable, "-m", "bench.ncu", "--launch", key, "--side", str(side),
+            ]  # fmt: skip
+            ended = subprocess.run(command, capture_output=True, text=True)
+            text = log.read_text(encoding="utf-8") if log.exists() else ""
+        rows, unknown = list(read_rows(text)), not_known(text, metrics)
+        if rows and not ended.returncode:
+            return rows
+        if not unknown:
+            said = f"{text[-2000:]}{ended.stdout[-1000:]}{ended.stderr[-2000:]}"
+            raise SystemExit(f"ncu of {key} has {len(rows)} launches, status {ended.returncode}:\n{said}")
+        for one in unknown:
+            print(f"ncu does not know {one}", flush=True)
+            metrics.remove(one)
+
+
+def not_known(text: str, metrics: list[str]) -> list[str]:
+    """Return the metrics that `ncu` complains of."""
+    said = "\n".join(line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING==")))
+    return [one for one in metrics if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.]*\w)", said)]
+
+
+def read_rows(text: str) -> Iterator[dict[str, float]]:
+    """Yield the numbers of each launch by the metric: after the names comes a row of units."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    for number, row in enumerate(csv.DictReader(lines)):
+        if number:
+            found = {name: _number(value) for name, value in row.items() if _is_kept(name or "")}
+            yield {name: value for name, value in found.items() if value is not None}
+
+
+def _is_kept(name: str) -> bool:
+    """Return whether a metric is kept: sums and shares, and nothing about device and launch."""
+    return name.startswith(("l1tex", "lts", "dram", "gpu__", "sm__", "smsp", "idc")) and name.endswith(
+        (".sum", ".avg.pct_of_peak_sustained_elapsed")
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float((text or "").replace(",", ""))
+    except ValueError:
+        return None
+
+
+def counted(one: CountedAccesses) -> dict[str, float]:
+    """Return what the program counts of a launch, by the names of `COMPARED`; and what else it does."""
+    return {
+        "load_requests": one.global_loads.requests,
+        "load_sectors": one.global_loads.sectors,
+        "store_requests": one.global_stores.requests,
+        "store_sectors": one.global_stores.sectors,
+        "shared_load_wavefronts": one.shared_loads.wavefronts,
+        "shared_store_wavefronts": one.shared_stores.wavefronts,
+        "shared_load_requests": one.shared_loads.requests,
+        "constant_requests": one.constant_loads.requests,
+        "launch_sectors": one.launch_sectors,
+        "barriers": one.barriers,
+    }
+
+
+def measured(key: str, side: int, metrics: list[str], ncu: str) -> list[dict[str, Any]]:
+    """Return the rows of a kernel: one for each launch of each cell."""
+    samples = np.broadcast_to(np.float32(0.0), (side, side, 1))
+    launches = [(cell, one) for cell in cells_of(key) for one in counted_run(job_of(cell, samples)).passes]
+    found = profiled(key, side, metrics, ncu)
+    if len(found) != len(launches):
+        raise SystemExit(f"{key}: {len(launches)} launches, and ncu has {len(found)}")
+    return [
+        {
+            "variant": cell.variant,
+            "mask": cell.mask_side,
+            "block": str(cell.block),
+            "pass": one.name,
+            "counted": counted(one),
+            "is_exact": one.is_exact,
+            "ncu": numbers,
+            "ratios": ratios(counted(one), numbers),
+        }
+        for (cell, one), numbers in zip(launches, found, strict=True)
+    ]
+
+
+def ratios(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float | None]:
+    """Return ours by theirs; 1 where both are 0, None where one alone is, or `ncu` has none."""
+    made: dict[str, float | None] = {}
+    for name, metric in COMPARED.items():
+        own, other = ours[name], theirs.get(metric)
+        if other is None or (other == 0) != (own == 0):
+            made[name] = None
+        else:
+            made[name] = round(own / other, 4) if other else 1.0
+    return made
+
+
+def is_alike(ratio: float | None) -> bool:
+    """Return whether a ratio needs no explanation."""
+    return ratio is not None and abs(ratio - 1) <= TOLERANCE
+
+
+def summary(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each kernel: the range of each ratio, and how many launches are alike in all."""
+    names = list(COMPARED)
+    short = [
+        name.replace("_requests", " req").replace("_sectors", " sec").replace("_wavefronts", "")
+        for name in names
+    ]
+    lines = [f"{'ours / ncu':20}" + "".join(f"{name.replace('_', ' '):>18}" for name in short) + "   alike"]
+    for key in dict.fromkeys(row["variant"] for row in rows):
+        own = [row for row in rows if row["variant"] == key]
+        texts = []
+        for name in names:
+            found = [row["ratios"][name] for row in own]
+            numbers = [one for one in found if one is not None]
+            missing = "?" * (len(numbers) < len(found))
+            text = f"{min(numbers):.3f}-{max(numbers):.3f}{missing}" if numbers else "?"
+            texts.append(f"{text:>18}")
+        alike = sum(all(map(is_alike, row["ratios"].values())) for row in own)
+        lines.append(f"{key:20}" + "".join(texts) + f"   {alike} of {len(own)}")
+    alike = sum(all(map(is_alike, row["ratios"].values())) for row in rows)
+    return [*lines, f"within {TOLERANCE:.0%} in everything: {alike} of {len(rows)} launches"]
+
+
+def _kept(path: Path, side: int) -> dict[str, Any]:
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if kept["side"] == side:
+            return kept
+    environment = backend("cuda:0").environment()
+    return {"device": environment.device, "driver": environment.driver, "side": side, "rows": []}
+
+
+def _save(path: Path, data: dict[str, Any]) -> None:
+    """Write one line for each launch."""
+    rows = ",\n".join(json.dumps(row) for row in data["rows"])
+    about = json.dumps({name: value for name, value in data.items() if name != "rows"})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{about[:-1]}, "rows": [\n{rows}\n]}}\n', encoding="utf-8")
+
+
+def main() -> None:
+    """Profile the kernels that the file does not have yet, and print the table."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--json", type=Path, default=Path("bench/results/ncu.json"), help="the file")
+    parser.add_argument("--side", type=int, default=SIDE, help="of the picture, pixels")
+    parser.add_argument("--variants", nargs="+", default=TEACHING, choices=TEACHING, metavar="KEY")
+    parser.add_argument("--seconds", type=float, default=420.0, help="no further kernel after that")
+    parser.add_argument("--ncu", default="ncu", help="the program")
+    parser.add_argument("--launch", metavar="KEY", help="only launch the cells of a kernel: for ncu itself")
+    options = parser.parse_args()
+    if options.launch:
+        launch(options.launch, options.side)
+        return
+    begun, data = time.monotonic(), _kept(options.json, options.side)
+    metrics = [*COMPARED.values(), *ALSO]
+    done = {row["variant"] for row in data["rows"]}
+    left = [key for key in options.variants if key not in done]
+    while left and time.monotonic() - begun < options.seconds:
+        key, one = left.pop(0), time.monotonic()
+        data["rows"] += measured(key, options.side, metrics, options.ncu)
+        _save(options.json, data)
+        print(f"{key}: {time.monotonic() - one:.1f} s", flush=True)
+    print("\n".join(summary(data["rows"])))
+    if left:
+        print(f"not yet: {', '.join(left)}: run the same command again")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.commands import DONE
+from engine.commands.arguments import Settings, option, refuse_given
+from engine.commands.code_documents import diff_document, listing_document, source_document, story_document
+from engine.commands.code_text import diff_text, listing_text, source_text
+from engine.commands.option_readers import OneOf, whole
+from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
+from engine.errors import BadValue
+from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.code_diff import Diff, listing_diff, source_diff
+from engine.explain.examples import Asked, Example, example_of, variant_named
+from engine.explain.kernel_listing import listed_kernels
+from engine.explain.kernel_source import source_of
+from engine.explain.listing import Form
+from engine.explain.measured_difference import measured_difference
+from engine.explain.slides import slides
+from engine.explain.teaching_story import teaching_story
+from engine.files.atomic_write import atomic_write
+from engine.files.output_checks import check_other_file, check_place
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
+from engine.results.measurement import AnyResult
+from engine.tasks.filtering.problem import RESULT_TYPES
+from engine.tasks.operation.operations import parameters_from
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
+from engine.tasks.read_results import results_in_file
+
+FORMAT, VERSION = "haloscope-code", 1
+_OF_A_KERNEL = (
+    "ptx",
+    "sass",
+    "diff",
+    "side_by_side",
+    "mask",
+    "border",
+    "dtype",
+    "result_type",
+    "channels",
+    "block",
+    "set",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeSettings(Settings):
+    """What `code` takes."""
+
+    about = (
+        "Without --ptx and --sass it shows the source: the story of its module, the kernel, and the "
+        "functions that it calls. PTX and SASS are compiled for an architecture that need not be here, "
+        "without a GPU, and name the line of the source that each instruction comes from. What a kernel "
+        "depends on has a value that the variant takes where it is not given. Instructions are counted as "
+        "they are written, not as they run."
+    )
+    examples = (
+        "tiled",
+        "naive --ptx --arch sm_86",
+        "tiled --sass --mask gaussian:9 --block 16x16",
+        "naive --diff tiled --results results.json",
+        "cached --ptx --diff tiled --side-by-side",
+        "--story slides.html --results results.json",
+    )
+
+    variant: str | None = option("VARIANT  key of a kernel of any task (`variants` lists them)", None)
+    ptx: bool = option("--ptx  the PTX of its CUDA kernels, with counts by class", False)
+    sass: bool = option("--sass  their machine code, with counts; needs NVIDIA's nvdisasm", False)
+    arch: Architecture = option(
+        lambda: f"--arch NAME  compile for {', '.join(map(str, ARCHITECTURES))} (default {DEFAULT})",
+        DEFAULT,
+        Architecture.named,
+    )
+    diff: str | None = option("--diff OTHER  what another kernel has instead of this one's lines", None)
+    side_by_side: bool = option("--side-by-side  the two kernels of --diff in two columns", False)
+    story: str | None = option(
+        "--story OUT.html  write the teaching order as slides: what each kernel changes, and what it saved",
+        None,
+    )
+    results: tuple[str, ...] = option(
+        "--results FILE  results of `bench`, for what was measured; --results again for more", ()
+    )
+    mask: Mask | None = option("--mask MASK  as `filter` takes it (default: 5 × 5)", None, resolve_mask)
+    border: Border = option(
+        lambda: f"--border NAME  {', '.join(Border)} (default zero)", Border.ZERO, Border.named
+    )
+    dtype: str | None = option(
+        "--dtype TYPE  samples of the picture: uint8, uint16 or float32", None, OneOf("--dtype", DTYPES)
+    )
+    result_type: str = option(
+        "--result-type TYPE  samples of the results: float32 (default), or same: the picture's type",
+        "float32",
+        OneOf("--result-type", RESULT_TYPES),
+    )
+    channels: int = option("--channels N  1 to 4 (default 1)", 1, whole("--channels", 1, MAX_CHANNELS))
+    block: Block | None = option("--block 16x16  threads of a CUDA block, width × height", None, Block.parse)
+    set: tuple[str, ...] = option("--set NAME=VALUE  a parameter of an operation, such as size=5", ())
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not belong together."""
+        if self.variant is None and self.story is None:
+            remedy = "Name a kernel, such as tiled, or --story slides.html for all of them."
+            raise BadValue("code", "no kernel is named", remedy)
+        if self.ptx and self.sass:
+            raise BadValue("--ptx with --sass", "one listing is shown at a time", "Give one of the two.")
+        if self.story is not None:
+            if self.variant is not None:
+                why = "the slides show every kernel"
+                raise BadValue(f"--story with {self.variant}", why, "Leave one of the two out.")
+            refuse_given(self, _OF_A_KERNEL, "with --story", "it is for one kernel", "Leave it out.")
+        if self.diff is None:
+            refuse_given(
+                self, ("side_by_side",), "without --diff", "it shows two kernels", "Add --diff OTHER."
+            )
+            if self.story is None:
+                why = "times are shown beside a difference"
+                refuse_given(self, ("results",), "without --diff", why, "Add --diff OTHER.")
+
+    @property
+    def form(self) -> Form | None:
+        """The listing that is asked for; None: the source."""
+        return Form.PTX if self.ptx else Form.SASS if self.sass else None
+
+    @property
+    def asked(self) -> Asked:
+        """What the kernel is for."""
+        return Asked(
+            mask=self.mask,
+            border=self.border,
+            dtype=self.dtype,
+            result_type=self.result_type,
+            channels=self.channels,
+            block=self.block,
+            settings=parameters_from(self.set),
+        )
+
+
+def run(settings: CodeSettings) -> int:
+    """Print the code of a kernel or the diff of two, or write the slides; return the exit status."""
+    results = [result for path in settings.results for result in results_in_file(path)]
+    if settings.story is not None:
+        return _write_story(settings, settings.story, results)
+    example = example_of(variant_named(settings.variant or ""), settings.asked)
+    if settings.diff is not None:
+        other = example_of(variant_named(settings.diff), settings.asked)
+        diff = _diff(settings, example, other, results)
+        log_notes(_unused(settings, (example, other)))
+        _print(settings, diff_document(diff), diff_text(diff, side_by_side=settings.side_by_side))
+        return DONE
+    if settings.form is None:
+        source = source_of(example)
+        document, text = source_document(source), source_text(example, source)
+    else:
+        kernels = listed_kernels(example, settings.form, settings.arch)
+        document, text = listing_document(kernels), listing_text(example, kernels)
+    log_notes(_unused(settings, (example,)))
+    facts = {"variant": example.variant.key, "task": example.variant.task, "compiled_for": example.facts}
+    _print(settings, facts | document, text)
+    return DONE
+
+
+def _print(settings: CodeSettings, document: dict[str, Any], text: str) -> None:
+    if settings.json:
+        print_json({"format": FORMAT, "version": VERSION} | document)
+    else:
+        print_answer(text)
+
+
+def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequence[AnyResult]) -> Diff:
+    names = one.variant.key, other.variant.key
+    measured = measured_difference(results, *names)
+    if settings.form is None:
+        sides = [source_of(example).functions for example in (one, other)]
+        return source_diff(sides[0], sides[1], names, measured)
+    listings = [
+        [kernel.listing for kernel in listed_kernels(example, settings.form, settings.arch)]
+        for example in (one, other)
+    ]
+    return listing_diff(listings[0], listings[1], names, measured)
+
+
+def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
+    """Return a sentence for each option that changes none of these kernels."""
+    used = {name for example in examples for name in example.depends_on}
+    given = {
+        "mask": settings.mask is not None,
+        "border": settings.border is not Border.ZERO,
+        "dtype": settings.dtype is not None,
+        "result_type": settings.result_type != "float32",
+        "channels": settings.channels != 1,
+        "block": settings.block is not None,
+        "set": bool(settings.set),
+    }
+    notes = [
+        f"--{name.replace('_', '-')} was not used: {' and '.join(one.variant.key for one in examples)} "
+        f"do{'es' * (len(examples) == 1)} not depend on it."
+        for name, is_given in given.items()
+        if is_given and name not in used
+    ]
+    if settings.form is None and settings.arch != DEFAULT:
+        notes.append("--arch was not used: it is for --ptx, --sass and --story.")
+    return notes
+
+
+def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]) -> int:
+    check_place(path)
+    for source in settings.results:
+        check_other_file(path, source, "Give the slides another name.", what="file of results")
+    steps = 0
+
+    def on_step(key: str) -> None:
+        nonlocal steps
+        steps += 1
+        log(f"[{steps}] {key}")
+
+    with report_interrupt([path], lambda: f"{steps} kernels done"):
+        chapters = teaching_story(results, settings.arch, on_step=on_step)
+        devices = sorted({one.environment.device for one in results})
+        times = f"Times: {', '.join(devices)}." if devices else "No times were given."
+        about = f"{times} Instructions: PTX for {settings.arch}, as they are written."
+        atomic_write(path, slides(chapters, about).encode())
+    kernels = sum(len(chapter.steps) for chapter in chapters)
+    document = {"story": path, "chapters": story_document(chapters)}
+    _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
+    return DONE

@@ -1,0 +1,117 @@
+"""What `code --json` prints: sources, listings with counts, diffs and the story as plain data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.explain.code_diff import Diff
+from engine.explain.instruction_counts import InstructionCounts
+from engine.explain.kernel_listing import ListedKernel
+from engine.explain.kernel_source import KernelSource
+from engine.explain.listing import CodeLine
+from engine.explain.measured_difference import MeasuredDifference
+from engine.explain.module_story import Story
+from engine.explain.teaching_story import Chapter, Step, TapCost
+
+
+def source_document(source: KernelSource) -> dict[str, Any]:
+    """Return the story and the functions of a kernel."""
+    functions = [
+        {
+            "role": str(one.role),
+            "name": one.name,
+            "path": one.path,
+            "first_line": one.first_line,
+            "lines": list(one.lines),
+        }
+        for one in source.functions
+    ]
+    return {"story": _story(source.story), "remark": source.remark, "functions": functions}
+
+
+def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, Any]:
+    """Return the listings of a variant's kernels, with their counts."""
+    return {
+        "kernels": [
+            {
+                "kernel": one.listing.kernel,
+                "passes": list(one.passes),
+                "form": str(one.listing.form),
+                "architecture": one.listing.architecture,
+                "counts": _counts(one.counts),
+                "lines": [_line(line) for line in one.listing.lines],
+            }
+            for one in kernels
+        ]
+    }
+
+
+def diff_document(diff: Diff) -> dict[str, Any]:
+    """Return the rows of a diff; a side without a line has null for its number."""
+    rows = [
+        {
+            "change": str(row.change),
+            "left_line": row.left_number,
+            "left": row.left,
+            "right_line": row.right_number,
+            "right": row.right,
+        }
+        for row in diff.rows
+    ]
+    numbers = {"removed": diff.removed, "added": diff.added, "measured": _measured(diff.measured)}
+    return {"left": diff.left, "right": diff.right, "heading": diff.heading} | numbers | {"rows": rows}
+
+
+def story_document(chapters: Sequence[Chapter]) -> list[dict[str, Any]]:
+    """Return the steps of the story, without their code."""
+    return [{"title": one.title, "steps": [_step(step) for step in one.steps]} for one in chapters]
+
+
+def _story(story: Story) -> dict[str, Any]:
+    sections = [{"heading": one.heading, "text": one.text} for one in story.sections]
+    return {"title": story.title, "sections": sections}
+
+
+def _counts(counts: InstructionCounts) -> dict[str, Any]:
+    taps = counts.taps
+    per_tap = taps and {
+        "is_loop": taps.is_loop,
+        "first_line": taps.first + 1,
+        "last_line": taps.last + 1,
+        "multiply_adds": taps.taps,
+        "instructions": taps.instructions,
+        "on_64_bit_integers": taps.integer_64,
+        "by_class": {str(kind): count for kind, count in taps.per_tap.items()},
+    }
+    by_class = {str(kind): count for kind, count in counts.by_class.items()}
+    whole = {"instructions": counts.total, "on_64_bit_integers": counts.on_64_bit, "by_class": by_class}
+    return whole | {"per_multiply_add": per_tap}
+
+
+def _line(line: CodeLine) -> dict[str, Any]:
+    source = line.source and {"path": line.source.path, "line": line.source.line}
+    kind = None if line.kind is None else str(line.kind)
+    return {"text": line.text, "class": kind, "opcode": line.opcode or None, "source": source}
+
+
+def _measured(measured: MeasuredDifference | None) -> dict[str, Any] | None:
+    if measured is None:
+        return None
+    times = {"before_ms": measured.before_ms, "after_ms": measured.after_ms, "saved": measured.saved}
+    return times | {"problem": measured.problem, "device": measured.device}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "variant": step.key,
+        "title": step.title,
+        "idea": step.idea,
+        "compared_with": step.before or None,
+        "removed": step.diff and step.diff.removed,
+        "added": step.diff and step.diff.added,
+        "instructions_per_multiply_add": _cost(step.cost),
+        "measured": _measured(step.measured),
+    }
+
+
+def _cost(cost: TapCost | None) -> float | None:
+    return None if cost is None else cost.instructions

@@ -1,0 +1,167 @@
+"""What a kernel is compiled for where only its variant is named: a problem, a constant and a block.
+
+A kernel depends on the border, types, mask and block; what a person does not give has a value that the
+variant takes. The size of the picture hardly matters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.device.launches import Pass
+from engine.errors import BadValue, UnknownName, closest
+from engine.explain.architectures import DEFAULT, Architecture
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.run.variant import AnyVariant
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import MaskClass, Variant
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import trained_weights
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.resolve import resolved_operands
+from engine.tasks.operation.variants import OperationVariant
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.registry import TASKS
+
+AnyKernel = AnyVariant[Any, Any]
+
+HEIGHT, WIDTH = 1080, 1920
+# A part of the picture, which a patch is cut from.
+PART = 128
+SIDE = 5
+INNER = 1024
+BATCH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a person says a kernel is for; None: whatever the variant takes."""
+
+    mask: Mask | None = None
+    border: Border = Border.ZERO
+    dtype: str | None = None
+    result_type: str = "float32"
+    channels: int = 1
+    block: Block | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A variant with a problem that it is compiled for."""
+
+    variant: AnyKernel
+    problem: Any
+    constant: Any
+    block: Block
+    facts: dict[str, str]
+    depends_on: tuple[str, ...] = ()  # the fields of `Asked` that change the kernel
+    is_block_given: bool = False
+
+    def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
+        """Return its kernels with their types, one per launch; UnsupportedVariant says why there are none.
+
+        A block that was not chosen gives way to the nearest legal one.
+        """
+        block, limits = self.block, Limits(compute_capability=architecture.capability)
+        refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
+            block = refusal.nearest_block
+            refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None:
+            raise UnsupportedVariant(f"variant '{self.variant.key}'", refusal)
+        return self.variant.passes(self.problem, self.constant, block)
+
+
+def variant_named(key: str) -> AnyKernel:
+    """Return the variant of that key, whatever its task; an UnknownName names the nearest one."""
+    known: dict[str, AnyKernel] = {one.key: one for task in TASKS.values() for one in task.variants}
+    if key in known:
+        return known[key]
+    near = closest(key, known)
+    hint = f"Did you mean {near}? " if near else ""
+    raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")
+
+
+def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
+    """Return what a variant is compiled for; BadValue for a task of which no example is known."""
+    asked = asked or Asked()
+    try:
+        make, depends_on = _EXAMPLES[variant.task]
+    except KeyError:
+        why = f"there is no example of the task {variant.task}"
+        raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.") from None
+    problem, constant, facts = make(variant, asked)
+    block = variant.block_for(asked.block)
+    if variant.uses_block:
+        facts |= {"block": str(block)}
+        depends_on = (*depends_on, "block")
+    is_given = asked.block is not None and variant.uses_block
+    return Example(variant, problem, constant, block, facts, depends_on, is_given)
+
+
+def default_mask(variant: Variant) -> Mask:
+    """Return a mask that a variant takes, 5 x 5 where it may be so small."""
+    side = max(SIDE, variant.least_side)
+    if variant.masks is MaskClass.ONE_ROW:
+        return gaussian(1, SIDE, 1.0).with_name(f"gaussian 1 × {SIDE}")
+    if variant.masks is MaskClass.EQUAL_WEIGHTS:
+        return Mask(np.full((side, side), 1.0 / side**2), name=f"box {side} × {side}")
+    if variant.rank > 1:
+        # Gaussians of different widths are different products of a column and a row.
+        terms = [(-1) ** n * gaussian(side, sigma=0.8 + 0.7 * n).weights for n in range(variant.rank)]
+        return Mask(np.sum(terms, axis=0), name=f"{len(terms)} Gaussians, {side} × {side}")
+    return gaussian(side, sigma=1.0).with_name(f"gaussian {side} × {side}")
+
+
+def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask, dict[str, str]]:
+    mask = asked.mask or default_mask(variant)
+    dtype = asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1])
+    result = dtype if variant.uint8_only or asked.result_type == "same" else "float32"
+    problem = Problem(
+        HEIGHT, WIDTH, asked.channels, dtype, mask.shape, mask.anchor, asked.border, result_dtype=result
+    )
+    rows, columns = mask.shape
+    facts = {"mask": mask.name or f"{rows} × {columns}", "border": str(asked.border)}
+    return problem, mask, facts | {"picture": _picture(dtype, asked.channels), "result": result}
+
+
+def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, Any, dict[str, str]]:
+    dtype = asked.dtype or "uint8"
+    operation = operation_named(variant.operation)
+    request = OperationRequest(operation=operation.key, settings=asked.settings)
+    # Operations on colours take three channels.
+    channels = asked.channels if asked.channels > 1 else 3
+    samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
+    _, problem, operands = resolved_operands(request, samples)
+    facts = {"operation": problem.operation_text, "picture": _picture(dtype, channels)}
+    return problem, operands.patch, facts
+
+
+def _product(variant: AnyKernel, asked: Asked) -> tuple[MatrixProduct, None, dict[str, str]]:
+    product = MatrixProduct(INNER, INNER, INNER)
+    return product, None, {"product": product.size_text}
+
+
+def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, Any, dict[str, str]]:
+    return ForwardPass(BATCH), trained_weights(), {"batch": str(BATCH)}
+
+
+def _picture(dtype: str, channels: int) -> str:
+    return f"{dtype}, {channels} channel{'s' * (channels > 1)}"
+
+
+_EXAMPLES: dict[str, tuple[Callable[[Any, Asked], tuple[Any, Any, dict[str, str]]], tuple[str, ...]]] = {
+    Problem.task: (_filtering, ("mask", "border", "dtype", "result_type", "channels")),
+    OperationProblem.task: (_operation, ("dtype", "channels", "set")),
+    MatrixProduct.task: (_product, ()),
+    ForwardPass.task: (_network, ()),
+}

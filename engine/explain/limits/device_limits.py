@@ -1,0 +1,87 @@
+"""The limits of a device, in units per second: what was measured, beside the theoretical values. No Numba."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
+
+
+class Limit(NamedTuple):
+    """What a device does per second at most."""
+
+    measured: float
+    theoretical: float | None = None  # None where nothing that the driver states gives it
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """The limits of a CPU or a GPU; None where a device has no such part.
+
+    A multiply-add counts once. Rates of a GPU are those of all its multiprocessors together, rates of a CPU
+    those of all cores that this process may use.
+    """
+
+    device: str
+    copy_bytes_per_s: Limit
+    """Bytes read and bytes written, together, in memory outside the caches: the fastest such copy."""
+    l2_bytes_per_s: Limit
+    """GPU: bytes read from L2. CPU: bytes read and written within the cache of each core."""
+    multiply_adds_per_s: Limit
+    """Of float32."""
+    core_multiply_adds_per_s: Limit | None = None
+    """CPU: of one core while the others are idle."""
+    shared_bytes_per_s: Limit | None = None
+    """GPU: bytes read from shared memory without bank conflicts."""
+    integer_operations_per_s: Limit | None = None
+    """GPU: bitwise operations and comparisons of int32. Additions have these lanes and those of the next."""
+    integer_multiply_adds_per_s: Limit | None = None
+    """GPU: of int32."""
+    instructions_per_s: Limit | None = None
+    """GPU: instructions issued, each for the 32 threads of a warp."""
+    int8_tensor_multiply_adds_per_s: Limit | None = None
+    """GPU: of int8 into int32 by `mma.sync`."""
+    float16_tensor_multiply_adds_per_s: Limit | None = None
+    """GPU: of float16 into float32 by `mma.sync`."""
+    cores: int = 0
+    """CPU: cores that this process may use."""
+    vector_bits: int = 0
+    """CPU: width of the widest vectors that its code uses."""
+    copies: tuple[tuple[int, float], ...] = ()
+    """Copies of less than that: bytes read and written, ascending, and bytes per second. What a cache holds
+    is copied faster; a smaller copy counts as no slower than a larger one."""
+
+    def copy_rate(self, copied_bytes: float) -> float:
+        """Return the bytes per second that a copy of so many bytes, read and written, reaches at most.
+
+        Between two measured sizes it is that of the smaller one: never too low.
+        """
+        smaller = [rate for size, rate in self.copies if size <= copied_bytes]
+        if smaller:
+            return smaller[-1]
+        return self.copies[0][1] if self.copies else self.copy_bytes_per_s.measured
+
+    def rates(self) -> Iterator[tuple[str, Limit]]:
+        """Yield the name and the value of each limit that the device has."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Limit):
+                yield field.name, value
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the limits as plain data for JSON."""
+        return asdict(self) | {name: value._asdict() for name, value in self.rates()}
+
+    def with_copies(self, measured: Mapping[int, float]) -> "DeviceLimits":
+        """Return the limits with measured rates of copies, by the bytes read and written together."""
+        rates: list[tuple[int, float]] = []
+        for size in sorted(measured, reverse=True):
+            rates.append((size, max([measured[size], *(rate for _, rate in rates)])))
+        return replace(self, copies=tuple(reversed(rates)))
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "DeviceLimits":
+        """Return the limits that `as_json` wrote."""
+        values: dict[str, Any] = {
+            name: Limit(**value) if isinstance(value, dict) else value for name, value in document.items()
+        }
+        copies = tuple((size, rate) for size, rate in values.pop("copies", ()))
+        return cls(**values, copies=copies)

@@ -1,0 +1,40 @@
+"""Limits that were measured before: read from disk in a millisecond, without starting a device. No Numba."""
+
+import json
+
+from engine.compiled.code_store import code_store
+from engine.compiled.cpu_target import cpu_target
+from engine.device.device_list import cpu_info, listed_devices
+from engine.device_info import DeviceInfo
+from engine.errors import DeviceUnavailable
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.messages import KeptLimits
+from engine.results.progress import Checkpoint
+
+_KIND = "limits"
+
+
+def kept_limits(device: DeviceInfo) -> DeviceLimits | None:
+    """Return the limits of a device of this machine; None where they have not been measured."""
+    kept = code_store().load(_KIND, _key(device))
+    return None if kept is None else DeviceLimits.from_json(json.loads(kept))
+
+
+def keep(device: DeviceInfo, limits: DeviceLimits) -> None:
+    """Keep the limits of a device for later processes."""
+    text = json.dumps(limits.as_json(), allow_nan=False)
+    code_store().save(_KIND, _key(device), text.encode())
+
+
+def answer(request: KeptLimits, report: Checkpoint) -> DeviceLimits | None:
+    """Return kept limits. Called on: the host's pipe."""
+    for device in listed_devices():
+        if device.key == request.device:
+            return kept_limits(device)
+    raise DeviceUnavailable(f"device '{request.device}'", "there is no such device here")
+
+
+def _key(device: DeviceInfo) -> str:
+    cpu = cpu_target()
+    facts = device.title, *device.facts.values(), *cpu_info().facts.values(), cpu.name, cpu.features
+    return json.dumps(facts, allow_nan=False)

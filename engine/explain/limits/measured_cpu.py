@@ -1,0 +1,141 @@
+"""Measures the limits of the CPU: multiply-adds in registers, and copies, on one core and on all."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import MachineFunction
+from engine.device.core_count import launch_cores
+from engine.device.device_list import cpu_info
+from engine.device.threads.parallel_copy import copy_bytes
+from engine.device.threads.thread_pool import TASK, SharedCall
+from engine.explain.limits.cpu_work import CHAINS, STEPS
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.kept_limits import keep
+from engine.explain.limits.messages import MeasureLimits
+from engine.results.progress import Checkpoint, Progress
+
+# Bytes of one side of a copy, the last one more than the caches of most processors hold.
+SIZES = tuple(mega << 20 for mega in (1, 4, 16, 32, 64, 128, 256))
+# Pieces of a copy within the second cache of each core, which holds two of them; and the largest of others:
+# with pieces of 64 KiB a copy of 256 MiB took 15 % longer (2 cores, AVX-512).
+PIECE_BYTES, MOST_PIECE_BYTES = 64 << 10, 1 << 20
+LINE_BYTES = 64
+# A copy is repeated until it has copied so much; a core wakes in less time.
+_LEAST_COPIED = 16 << 20
+_LEAST_SAMPLES, _SAMPLING_S = 3, 0.12
+# 50 us a piece; so many pieces that cores that begin late hardly matter.
+_ROUNDS, _PIECES = 2000, 32
+_CACHED_COPIES = 200
+_CODE = "engine.explain.limits.cpu_rates_code"
+_MULTIPLY_ADDS, _COPIES, _CACHED = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("multiply_adds", "copies", "cached_copies")
+)
+
+
+def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
+    """Measure the limits of the CPU and keep them. Called on: the host's main thread."""
+    limits = cpu_limits(report)
+    keep(cpu_info(), limits)
+    return limits
+
+
+def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
+    """Measure all limits of the CPU; `report` is called before each."""
+    cores, copies = launch_cores(), dict[int, float]()
+
+    def measured(number: int, name: str, measure: Callable[[], float]) -> float:
+        # Compiling takes a second, once.
+        report(Progress(f"measuring {name}", number / (3 + len(SIZES)), 3.0))
+        return measure()
+
+    all_cores = measured(0, "multiply-adds", lambda: multiply_adds_per_s(cores))
+    one_core = measured(1, "multiply-adds of one core", lambda: multiply_adds_per_s(1))
+    cached = measured(2, "copies within the caches", lambda: cached_copy_bytes_per_s(cores))
+    source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
+    for number, size in enumerate(SIZES):
+        name = f"copies of {size >> 20} MiB"
+        copies[2 * size] = measured(3 + number, name, lambda: copy_bytes_per_s(source, target, size))  # noqa: B023
+    # Less than each core's cache holds.
+    copies[2 * PIECE_BYTES * cores] = cached
+    found = DeviceLimits(
+        cpu_info().title,
+        copy_bytes_per_s=Limit(copies[2 * SIZES[-1]]),
+        l2_bytes_per_s=Limit(cached),
+        multiply_adds_per_s=Limit(all_cores),
+        core_multiply_adds_per_s=Limit(one_core),
+        cores=cores,
+        vector_bits=32 * cpu_target().vector_floats,
+    )
+    return found.with_copies(copies)
+
+
+def multiply_adds_per_s(cores: int) -> float:
+    """Return the multiply-adds of float32 that so many cores do per second, in registers."""
+    pieces = _PIECES * cores
+    operands = np.linspace(0.1, 0.9, CHAINS, dtype=np.float32)
+    sums = np.zeros(pieces * LINE_BYTES, np.uint8)
+    call = SharedCall(_MULTIPLY_ADDS, (0, 0, operands, _ROUNDS, pieces, TASK), cores)
+    done = pieces * _ROUNDS * CHAINS * STEPS * cpu_target().vector_floats
+    return done / _least_s(lambda: call.launch(sums.ctypes.data, 0))
+
+
+def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float:
+    """Return the bytes that all cores read and write per second when they copy `size` bytes again and again.
+
+    The fastest of three ways: the system's own copy, our loads and stores, and stores past the cache, which
+    CPU variants use.
+    """
+    addresses, cores = (source.ctypes.data, target.ctypes.data), launch_cores()
+    # Eight pieces a core or more: a core that begins late takes fewer.
+    piece = max(PIECE_BYTES, min(MOST_PIECE_BYTES, size // (8 * cores) // PIECE_BYTES * PIECE_BYTES))
+    rounds = max(1, _LEAST_COPIED // size)
+
+    def systems() -> None:
+        for _ in range(rounds):
+            copy_bytes(*addresses, size)
+
+    ours = [_copies(_COPIES, piece, size // piece, rounds, past_cache, cores) for past_cache in (False, True)]
+    ways: list[Callable[[], None]] = [systems, *(partial(call.launch, *addresses) for call in ours)]
+    fastest = min(ways, key=lambda way: _least_s(way, 0.0))
+    return 2 * (size // piece * piece) * rounds / _least_s(fastest)
+
+
+def cached_copy_bytes_per_s(cores: int) -> float:
+    """Return the bytes that all cores read and write per second when each copies within its own cache."""
+    # Several pieces a core: a core that begins late takes fewer.
+    pieces = 4 * cores
+    source, target = _aligned(pieces * PIECE_BYTES), _aligned(pieces * PIECE_BYTES)
+    call = _copies(_CACHED, PIECE_BYTES, pieces, _CACHED_COPIES, False, cores)
+    least_s = _least_s(lambda: call.launch(source.ctypes.data, target.ctypes.data))
+    return 2 * pieces * PIECE_BYTES * _CACHED_COPIES / least_s
+
+
+def _copies(
+    function: MachineFunction, piece: int, pieces: int, rounds: int, past_cache: bool, cores: int
+) -> SharedCall:
+    """Return a call that copies pieces of so many bytes; it is launched with the addresses of both sides."""
+    operands = np.zeros(1, np.float32)
+    return SharedCall(function, (0, 0, operands, piece // 4, pieces, rounds, past_cache, TASK), cores)
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Return so many bytes from a cache line's beginning on; their pages are there."""
+    memory = np.ones(size + LINE_BYTES, np.uint8)
+    first = -memory.ctypes.data % LINE_BYTES
+    return memory[first : first + size]
+
+
+def _least_s(work: Callable[[], object], sampling_s: float = _SAMPLING_S) -> float:
+    """Return the shortest time of some work, seconds; the first time it may compile, and wakes threads."""
+    work()
+    begin = time.perf_counter()
+    samples: list[float] = []
+    while len(samples) < _LEAST_SAMPLES or time.perf_counter() - begin < sampling_s:
+        before = time.perf_counter()
+        work()
+        samples.append(time.perf_counter() - before)
+    return min(samples)

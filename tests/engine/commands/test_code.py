@@ -1,0 +1,169 @@
+"""The command `code`: sources, listings, diffs and slides, and what it refuses."""
+
+import json
+
+import pytest
+
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.results.compare import compared
+from engine.results.export import results_document
+from engine.results.strict_json import json_text
+from tests.made_runs import make_result
+
+needs_nvvm = [
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_code(monkeypatch):
+    """Keep no code: the person's store is not the tests'."""
+    monkeypatch.setenv("HALOSCOPE_KEEP_KERNELS", "0")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A file of results, as `bench` writes it."""
+    runs = compared([make_result("naive", 2.0), make_result("tiled", 0.5)], "naive")
+    path = tmp_path / "results.json"
+    path.write_text(json_text(results_document(runs, "naive", {})), encoding="utf-8")
+    return path
+
+
+def test_that_a_kernel_is_shown_with_its_story_and_the_numbers_of_its_lines(command):
+    answer = command("code naive")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("`naive`: one thread per result")
+    assert "engine/variants/ladder/naive.py, line " in answer.out
+    assert "      def correlate_naive(image, weights" in answer.out
+
+
+def test_that_json_has_the_functions_with_their_files_and_lines(command):
+    document = command("code tiled --border mirror --json").document
+    assert (document["format"], document["variant"], document["task"]) == (
+        "haloscope-code",
+        "tiled",
+        "filtering",
+    )
+    assert [(one["role"], one["name"]) for one in document["functions"]] == [
+        ("kernel", "correlate_tiled"), ("device function", "mirror")
+    ]  # fmt: skip
+    assert [one["heading"] for one in document["story"]["sections"]][:2] == ["Idea", "Who loads what"]
+
+
+def test_that_a_library_is_named_where_it_computes(command):
+    answer = command("code numpy")
+    assert "the package numpy computes" in answer.out
+    assert "np.matmul(a, b, out=out)" in answer.out
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
+    answer = command("code cached --ptx --arch sm_86")
+    assert "correlate_cached: PTX for sm_86" in answer.out
+    assert "per multiply-add" in answer.out
+    assert "cached.py:" in answer.out
+    document = command("code cached --ptx --arch sm_86 --json").document
+    (kernel,) = document["kernels"]
+    assert kernel["counts"]["per_multiply_add"]["multiply_adds"] == 5
+    lines = [line for line in kernel["lines"] if line["class"] == "float32 multiply-add"]
+    assert {line["source"]["path"] for line in lines} == {"engine/variants/ladder/cached.py"}
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+def test_that_what_a_kernel_depends_on_can_be_chosen(command):
+    def taps(*arguments):
+        return command("code row-naive --ptx --json", *arguments).document["kernels"][0]["counts"]
+
+    assert taps("--mask '1 2 1'")["per_multiply_add"]["multiply_adds"] == 3
+    assert taps()["per_multiply_add"]["multiply_adds"] == 5
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypatch):
+    monkeypatch.setattr("engine.device.disassembler.disassembler", lambda: None)
+    answer = command("code row-naive --sass")
+    assert (answer.status, answer.out) == (2, "")
+    assert "pip install nvidia-cuda-nvdisasm" in answer.err
+
+
+def test_that_a_diff_has_the_measured_difference_as_its_heading(command, results):
+    answer = command("code naive --diff tiled --results", results)
+    assert answer.out.startswith("naive → tiled: 0.5000 ms instead of 2.000 ms, 75% less than naive (")
+    assert "\n+    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)\n" in answer.out
+
+
+def test_that_a_diff_stands_in_two_columns_where_that_is_asked_for(command):
+    answer = command("code naive --diff constant --side-by-side")
+    assert [
+        line
+        for line in answer.out.split("\n")
+        if "partial += value * weights[m, n]" in line and " | " in line
+    ]
+
+
+def test_that_a_diff_in_json_has_rows_with_both_sides(command, results):
+    document = command("code naive --diff tiled --json --results", results).document
+    assert document["measured"]["saved"] == 0.75
+    first = document["rows"][0]
+    assert (first["change"], first["left"], first["right"]) == ("same", "@kernel_factory", "@kernel_factory")
+    assert first["left_line"] != first["right_line"]
+    assert {row["change"] for row in document["rows"]} <= {"same", "changed", "removed", "added"}
+
+
+def test_that_the_story_is_written_as_slides(command, results, tmp_path, monkeypatch):
+    # What a tap costs would need every kernel compiled: 16 s.
+    monkeypatch.setattr("engine.explain.teaching_story.missing", "not in this test")
+    path = tmp_path / "slides.html"
+    answer = command("code --story", path, "--results", results, "--json")
+    assert answer.status == 0
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    steps = {step["variant"]: step for chapter in answer.document["chapters"] for step in chapter["steps"]}
+    assert steps["tiled"]["compared_with"] == "naive"
+    assert steps["tiled"]["measured"]["saved"] == 0.75
+
+
+def test_that_an_option_that_changes_nothing_is_noted(command):
+    answer = command("code matmul-tiled --border mirror")
+    assert answer.err == "note: --border was not used: matmul-tiled does not depend on it.\n"
+
+
+def test_that_the_source_does_not_depend_on_an_architecture(command):
+    answer = command("code split-float16 --arch sm_75")
+    assert answer.status == 0
+    assert answer.err == "note: --arch was not used: it is for --ptx, --sass and --story.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("code", "no kernel is named"),
+        ("code tild", "Did you mean tiled?"),
+        ("code tiled --ptx --sass", "one listing is shown at a time"),
+        ("code tiled --story s.html", "the slides show every kernel"),
+        ("code --story s.html --ptx", "--ptx with --story"),
+        ("code tiled --side-by-side", "without --diff"),
+        ("code tiled --arch sm_70", "Choose one of sm_75"),
+        ("code cpu-serial --ptx", "it has no CUDA kernel of ours"),
+        ("code --story nowhere/s.html", "its folder does not exist"),
+        ("code naive --diff tiled --results nowhere.json", "nowhere.json cannot be read: no such file"),
+        ("code box --mask '1 2 1'", "equal"),
+    ],
+)
+def test_that_bad_use_is_refused_in_a_line(refused, arguments, says):
+    refused(arguments, says=says)
+
+
+def test_that_a_file_that_is_no_result_is_refused(refused, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("{")
+    refused("code naive --diff tiled --results", path, says="it is not JSON")
+    path.write_text(json.dumps({"format": "other"}))
+    refused("code naive --diff tiled --results", path, says="this is not a file of results")

@@ -1,0 +1,311 @@
+"""Limits of a device: their form, where they are kept, who measures them, and those of the CPU."""
+
+import json
+import threading
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.commands.command_line import main
+from engine.compiled.code_store import CodeStore
+from engine.compiled.cpu_target import cpu_target
+from engine.device.core_count import cores
+from engine.device.device_list import cpu_info
+from engine.device_info import DeviceInfo
+from engine.errors import Cancelled, DeviceUnavailable
+from engine.explain.limits import kept_limits, measured_cpu
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.theoretical import theoretical_limits
+from engine.geometry.block import Limits
+from engine.gpu_attributes import GpuAttributes
+from engine.host.client import EngineClient
+from engine.host.request import QueuePolicy, answer
+from engine.mask.mask import Mask
+from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.resolve import ResolvedFilter
+from engine.tasks.filtering.task import FILTERING
+from tests.fresh_python import fresh_python
+
+LIMITS = DeviceLimits(
+    "CPU, 2 cores", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),
+    shared_bytes_per_s=Limit(0.9, 1.0), cores=2, vector_bits=256, copies=((1000, 5e10), (3000, 3e10)),
+)  # fmt: skip
+# NVIDIA H100 SXM5: white paper, table 3.
+H100 = DeviceInfo(
+    "cuda:0", "cuda", "NVIDIA H100",
+    limits=Limits(compute_capability=(9, 0)),
+    attributes=GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1830.0, 3352.3, lanes=128),
+)  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Keep limits in a folder of the test's own."""
+    monkeypatch.setattr(kept_limits, "code_store", lambda: CodeStore(tmp_path / "kept"))
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Measure with less work: how much is measured does not matter."""
+    for name, value in {"SIZES": (1 << 20,), "_SAMPLING_S": 0.0, "_ROUNDS": 10}.items():
+        monkeypatch.setattr(measured_cpu, name, value)
+
+
+def unreported(progress):
+    """Take a checkpoint's progress."""
+
+
+def test_that_limits_in_json_are_read_back_as_they_were():
+    assert DeviceLimits.from_json(json.loads(json.dumps(LIMITS.as_json()))) == LIMITS
+
+
+def test_that_only_limits_that_a_device_has_are_listed():
+    assert [name for name, _ in LIMITS.rates()] == [
+        "copy_bytes_per_s", "l2_bytes_per_s", "multiply_adds_per_s", "core_multiply_adds_per_s",
+        "shared_bytes_per_s",
+    ]  # fmt: skip
+
+
+def test_that_limits_are_kept_for_a_device(store):
+    kept_limits.keep(cpu_info(), LIMITS)
+    assert kept_limits.kept_limits(cpu_info()) == LIMITS
+
+
+def test_that_another_device_does_not_get_kept_limits(store):
+    kept_limits.keep(cpu_info(), LIMITS)
+    assert kept_limits.kept_limits(replace(cpu_info(), title="CPU, 3 cores")) is None
+
+
+def test_that_limits_of_a_cpu_that_code_is_compiled_for_are_its_own(store, monkeypatch):
+    kept_limits.keep(cpu_info(), LIMITS)
+    monkeypatch.setattr(kept_limits, "cpu_target", lambda: cpu_target()._replace(features="+none"))
+    assert kept_limits.kept_limits(cpu_info()) is None
+
+
+def test_that_asking_for_kept_limits_measures_nothing(store):
+    assert answer(KeptLimits("cpu"), unreported) is None
+
+
+def test_that_kept_limits_of_an_unknown_device_are_refused(store):
+    with pytest.raises(DeviceUnavailable):
+        answer(KeptLimits("cuda:99"), unreported)
+
+
+def test_that_kept_limits_are_answered_during_a_run_and_measured_ones_after_it():
+    assert KeptLimits("cpu").queue is QueuePolicy.AT_ONCE
+    assert MeasureLimits("cpu").queue is QueuePolicy.IN_ORDER
+
+
+def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
+    code = (
+        "import sys; from engine.explain.limits.messages import KeptLimits; "
+        "from engine.host.request import answer; answer(KeptLimits('cpu'), print); "
+        "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
+    )
+    fresh_python("-c", code)
+
+
+@pytest.mark.slow
+def test_that_measured_limits_of_the_cpu_are_kept(store, brief):
+    limits = answer(MeasureLimits("cpu"), unreported)
+    assert answer(KeptLimits("cpu"), unreported) == limits
+
+
+@pytest.mark.slow
+def test_that_the_cpu_is_measured_with_all_its_cores_and_its_widest_vectors(brief):
+    limits = measured_cpu.cpu_limits()
+    assert (limits.cores, limits.vector_bits) == (cores(), 32 * cpu_target().vector_floats)
+
+
+def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
+    def cancel(progress):
+        raise Cancelled("The measurement")
+
+    with pytest.raises(Cancelled):
+        answer(MeasureLimits("cpu"), cancel)
+    assert kept_limits.kept_limits(cpu_info()) is None
+
+
+@pytest.mark.slow
+def test_that_a_measurement_can_be_cancelled_before_each_limit(brief):
+    seen = []
+    measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
+    assert seen == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_that_what_fits_in_a_cache_is_copied_as_fast_as_there():
+    assert [LIMITS.copy_rate(size) for size in (10, 1000, 2999, 3000, 10**9)] == [
+        5e10,
+        5e10,
+        5e10,
+        3e10,
+        3e10,
+    ]
+
+
+def test_that_a_smaller_copy_counts_as_no_slower_than_a_larger_one():
+    # A launch takes longer than the smallest copies.
+    made = LIMITS.with_copies({10: 1.0, 3000: 2.0, 200: 5.0})
+    assert made.copies == ((10, 5.0), (200, 5.0), (3000, 2.0))
+
+
+@pytest.mark.slow
+def test_that_the_host_ends_a_measurement_that_is_cancelled():
+    client, begun = EngineClient(), threading.Event()
+    client.start()
+    try:
+        measuring = client.submit(MeasureLimits("cpu"), lambda step: begun.set())
+        assert begun.wait(60.0)
+        client.cancel(measuring)
+        with pytest.raises(Cancelled):
+            measuring.result(60.0)
+    finally:
+        client.shutdown()
+
+
+def test_that_the_simulator_has_no_limits():
+    pytest.importorskip("cuda.core")
+    with pytest.raises(DeviceUnavailable, match="mean nothing"):
+        answer(MeasureLimits("simulator"), unreported)
+
+
+def test_that_a_gpu_copies_large_arrays_as_fast_as_smaller_ones_past_l2(monkeypatch):
+    pytest.importorskip("cuda.core")
+    from engine.explain.limits import measured_gpu
+
+    rates = {2 << 20: 5e12, 32 << 20: 4e12, 128 << 20: 3e12}
+    monkeypatch.setattr(measured_gpu, "SIZES", tuple(rates))
+    monkeypatch.setattr(measured_gpu, "_copy_rate", lambda machine, size: rates[size])
+    monkeypatch.setattr(measured_gpu, "copy_bytes_per_s", lambda machine: 2e12)
+    names = "multiply_adds_per_s", "l2_bytes_per_s", "instructions_per_s"
+    monkeypatch.setattr(measured_gpu, "_steps", lambda *_: [(name, lambda: 6.4e12) for name in names])
+    gpu = replace(H100, attributes=replace(H100.attributes, l2_bytes=50 << 20))
+    found = measured_gpu.gpu_limits(SimpleNamespace(info=gpu, selected=nullcontext))
+    assert found.copy_bytes_per_s == Limit(3e12, 3352.3e9)
+    assert found.copies == ((4 << 20, 5e12), (64 << 20, 4e12), (256 << 20, 3e12), (2 << 30, 3e12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [measured_cpu._COPIES, measured_cpu._CACHED], ids=["all", "each"])
+def test_that_every_vector_of_a_copy_arrives(function):
+    random = np.random.default_rng(1)
+    source = random.integers(0, 255, 3 * measured_cpu.PIECE_BYTES + 64, np.uint8, endpoint=True)
+    source = source[-source.ctypes.data % 64 :][: 3 * measured_cpu.PIECE_BYTES]
+    for past_cache in (False, True):
+        target = measured_cpu._aligned(source.nbytes)
+        call = measured_cpu._copies(function, measured_cpu.PIECE_BYTES, 3, 2, past_cache, cores())
+        call.launch(source.ctypes.data, target.ctypes.data)
+        np.testing.assert_array_equal(target, source)
+
+
+@pytest.mark.slow
+def test_that_every_chain_does_all_its_multiply_adds():
+    operands = np.linspace(0.1, 0.9, measured_cpu.CHAINS, dtype=np.float32)
+    pieces, rounds = 3, 5
+    sums = np.zeros((pieces, 16), np.float32)
+    call = measured_cpu.SharedCall(
+        measured_cpu._MULTIPLY_ADDS, (0, 0, operands, rounds, pieces, measured_cpu.TASK), 1
+    )
+    call.launch(sums.ctypes.data, 0)
+    exact, steps = operands.astype(np.float64), rounds * measured_cpu.STEPS
+    for _ in range(steps):
+        exact = exact * np.float64(operands[0]) + np.float64(operands[1])
+    # Each multiply-add and each addition rounds once; all values are below 1, and their sum below CHAINS.
+    bound = (steps + measured_cpu.CHAINS) * measured_cpu.CHAINS * np.finfo(np.float32).eps
+    assert np.abs(sums[:, : cpu_target().vector_floats] - exact.sum()).max() <= bound
+
+
+def least_s(side, picture_side):
+    """Return the shortest time of `cpu-parallel`, seconds."""
+    picture = np.ones((picture_side, picture_side, 1), np.float32)
+    asked = FilterRequest(mask=Mask(np.ones((side, side))), device="cpu", variant="cpu-parallel")
+    prepared, out = FILTERING.prepare(ResolvedFilter(asked, picture).job()), np.empty_like(picture)
+    times = []
+    for _ in range(12):
+        begin = time.perf_counter()
+        prepared.launch(picture, out)
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def highest_share(measure_limit, measure_variant):
+    """Return what part of a limit a variant reaches, both at their best; others may use the machine, too."""
+    limit = variant = 0.0
+    for _ in range(5):
+        limit, variant = max(limit, measure_limit()), max(variant, measure_variant())
+    return variant / limit
+
+
+# Of one machine, measured again and again, a rate differs by some per cent.
+TWICE = 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("side", [1024, 2048, 4096, 8192])
+def test_that_no_variant_copies_faster_than_the_limit(side):
+    size = 4 * side * side
+    source, target = measured_cpu._aligned(size), measured_cpu._aligned(size)
+    share = highest_share(
+        lambda: measured_cpu.copy_bytes_per_s(source, target, size), lambda: 2 * size / least_s(1, side)
+    )
+    assert share <= TWICE
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_that_no_variant_makes_more_multiply_adds_than_the_limit():
+    share = highest_share(
+        lambda: measured_cpu.multiply_adds_per_s(cores()), lambda: 225 * 1024 * 1024 / least_s(15, 1024)
+    )
+    assert share <= TWICE
+
+
+def test_that_the_theoretical_limits_are_those_of_the_makers_tables():
+    found = theoretical_limits(H100)
+    # Peak TFLOPS and TB/s of the white paper, rounded there.
+    assert 2 * found["multiply_adds_per_s"] == pytest.approx(61.8e12, rel=2e-3)
+    assert 2 * found["float16_tensor_multiply_adds_per_s"] == pytest.approx(989.4e12, rel=2e-3)
+    assert 2 * found["int8_tensor_multiply_adds_per_s"] == pytest.approx(1978.9e12, rel=2e-3)
+    assert found["copy_bytes_per_s"] == 3352.3e9
+
+
+def test_that_a_device_of_which_nothing_is_stated_has_no_theoretical_limits():
+    assert theoretical_limits(cpu_info()) == {}
+
+
+@pytest.fixture
+def listed(monkeypatch, store):
+    """List the CPU alone, with limits that were measured before."""
+    monkeypatch.setattr("engine.device.device_list.listed_devices", lambda: (cpu_info(),))
+    kept_limits.keep(cpu_info(), LIMITS)
+
+
+def test_that_the_command_prints_kept_limits_beside_the_theoretical_ones(listed, capsys):
+    assert main(["devices", "--limits"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["multiply", "adds", "100.0", "-", "-"] in lines
+    assert ["shared", "bytes", "0.0", "0.0", "90", "%"] in lines
+
+
+def test_that_the_command_writes_limits_into_its_document(listed, capsys):
+    assert main(["devices", "--limits", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["devices"]
+    assert DeviceLimits.from_json(entry["limits_per_second"]) == LIMITS
+
+
+def test_that_without_the_option_nothing_of_the_limits_is_said(listed, capsys):
+    assert main(["devices", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["devices"]
+    assert "limits_per_second" not in entry
+
+
+@pytest.mark.slow
+def test_that_the_command_measures_again_when_asked(listed, brief):
+    assert main(["devices", "--measure"]) == 0
+    assert kept_limits.kept_limits(cpu_info()) != LIMITS
