@@ -30,7 +30,8 @@ every compatible kernel.</li>
 </ol>
 <p><b>Operation</b>, above the mask, has more than convolution: median, histogram, find a patch, compression
 and others. <b>Block sizes</b> runs a kernel with several blocks and shows the times as a map. <b>Tile</b>,
-behind the mask, shows which thread loads which cell of a block's input.</p>
+behind the mask, shows which thread loads which cell of a block's input. <b>Launch</b>, behind the results,
+shows what a kernel takes of a GPU before it runs, and what limits its occupancy.</p>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
 <p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,
