@@ -1,5 +1,6 @@
 """The panel Launch: what the next run takes of a GPU, what limits its occupancy, and what would change it."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QWidget
 
@@ -20,6 +21,10 @@ _KERNEL_TIP = (
 )
 _GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its limits are known."
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
+_SENTENCE_TIP = (
+    "Each change is alone, with everything else as it is, also the shared memory of a tile, which follows its "
+    "block."
+)
 _PASS_TIP = "Which of the kernel's launches is shown."
 _HERE = "This GPU"
 # With less width, what is side by side stands below one another.
@@ -63,6 +68,7 @@ class LaunchPanel(QWidget):
         if shown is None or drawn is None:
             return
         self.sentence.setText(limit_sentence(shown, drawn))
+        self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
         self.numbers.show_numbers(numbers_of(shown, is_compiling=state.is_compiling))
@@ -106,5 +112,8 @@ class LaunchPanel(QWidget):
         self._stack = Placeholder(shown)
         look = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
         self._head = row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+        for layout, part in ((self._head, look), (said, self.passes)):
+            layout.setAlignment(part, Qt.AlignmentFlag.AlignTop)
+        # The bar of the dock above it is empty.
+        margins = (GRID, 0, GRID, HALF_GRID)
         self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=margins))

@@ -91,7 +91,7 @@ def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
         return f"No block can be launched: {found.refusal}."
     share = f"{_at_most(launch)}{percent_text(found.share)}"
     if found.share >= 1:
-        return f"The occupancy is {share}: nothing keeps warps from a multiprocessor."
+        return f"The occupancy is {share}: as many warps are resident as a multiprocessor has room for."
     limit = _limit(found.limited_by)
     said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
     ways = list(_ways(launch, drawn))
@@ -101,25 +101,25 @@ def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
 
 
 def _ways(launch: ExplainedLaunch, drawn: Curves) -> Iterator[str]:
-    """Yield the least changes that raise the occupancy, each with what it would be."""
+    """Yield what alone would raise the occupancy, each with what it would be.
+
+    Of registers and shared memory that is the least change, of threads the nearest block that is best.
+    """
     facts, share = launch.facts, launch.occupancy.share
-    fewer = _nearest_better(drawn.registers, facts.registers or 0, share, only_below=True)
+    fewer = _highest_below(drawn.registers, facts.registers or 0, share)
     if fewer is not None:
         yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"
-    less = _nearest_better(drawn.shared_bytes, facts.shared_bytes or 0, share, only_below=True)
+    less = _highest_below(drawn.shared_bytes, facts.shared_bytes or 0, share)
     if less is not None:
         yield f"{percent_text(less.share)} with {less.at // _KIB} KiB of shared memory"
-    other = _nearest_better(drawn.threads, facts.threads, share)
-    if other is not None:
-        same = " and the same shared memory" if facts.shared_bytes else ""
-        yield f"{percent_text(other.share)} with {other.at:,} threads per block{same}"
+    best = max(drawn.threads, key=lambda point: (point.share, -abs(point.at - facts.threads)))
+    if best.share > share:
+        yield f"{percent_text(best.share)} with {best.at:,} threads per block"
 
 
-def _nearest_better(
-    curve: tuple[CurvePoint, ...], now: int, share: float, *, only_below: bool = False
-) -> CurvePoint | None:
-    better = [point for point in curve if point.share > share and (point.at < now or not only_below)]
-    return min(better, key=lambda point: abs(point.at - now), default=None)
+def _highest_below(curve: tuple[CurvePoint, ...], now: int, share: float) -> CurvePoint | None:
+    """Return the last point before `now` with a higher occupancy."""
+    return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
 
 
 def _limit(limited_by: str) -> str:

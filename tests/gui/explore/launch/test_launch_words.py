@@ -1,4 +1,4 @@
-"""The sentence of the panel Launch: what limits the occupancy, and the least changes that raise it."""
+"""The sentence of the panel Launch: what limits the occupancy, and what would raise it."""
 
 import pytest
 
@@ -24,8 +24,11 @@ def made(threads, registers, shared_bytes=0, local_bytes=0):
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        ((256, 32), "The occupancy is 100 %: nothing keeps warps from a multiprocessor."),
-        ((256, 0), "The occupancy is at most 100 %: nothing keeps warps from a multiprocessor."),
+        ((256, 32), "The occupancy is 100 %: as many warps are resident as a multiprocessor has room for."),
+        (
+            (256, 0),
+            "The occupancy is at most 100 %: as many warps are resident as a multiprocessor has room for.",
+        ),
         (
             (32, 32),
             "The most blocks that fit limit the occupancy to 50.0 %. "
@@ -38,17 +41,17 @@ def made(threads, registers, shared_bytes=0, local_bytes=0):
         (
             (256, 32, 40 * 1024),
             "Shared memory limits the occupancy to 62.5 %. It would be 75.0 % with 37 KiB of shared memory, "
-            "or 70.3 % with 288 threads per block and the same shared memory.",
+            "or 100 % with 512 threads per block.",
         ),
         (
             (768, 24),
             "The room for threads limits the occupancy to 75.0 %. "
-            "It would be 78.1 % with 800 threads per block.",
+            "It would be 100 % with 512 threads per block.",
         ),
         ((2048, 32), "No block can be launched: a block may have 1,024 threads."),
     ],
 )
-def test_that_the_sentence_names_the_limit_and_the_least_change(launch, words):
+def test_that_the_sentence_names_the_limit_and_what_would_change_it(launch, words):
     assert limit_sentence(*made(*launch)) == words
 
 
