@@ -22,8 +22,8 @@ _KERNEL_TIP = (
 _GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its limits are known."
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
 _SENTENCE_TIP = (
-    "Each change is alone, with everything else as it is, also the shared memory of a tile, which follows its "
-    "block."
+    "Each change is alone, with everything else as it is: also the shared memory of a tile, which in truth "
+    "follows its block."
 )
 _PASS_TIP = "Which of the kernel's launches is shown."
 _HERE = "This GPU"

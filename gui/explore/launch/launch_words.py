@@ -91,7 +91,7 @@ def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
         return f"No block can be launched: {found.refusal}."
     share = f"{_at_most(launch)}{percent_text(found.share)}"
     if found.share >= 1:
-        return f"The occupancy is {share}: as many warps are resident as a multiprocessor has room for."
+        return f"The occupancy is {share}: no further warp has room."
     limit = _limit(found.limited_by)
     said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
     ways = list(_ways(launch, drawn))

@@ -259,3 +259,13 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     qtbot.waitUntil(lambda: page.launch.launch is not None)
     assert page.launch_dock in page.tabifiedDockWidgets(page.blocks_dock)
     assert page.launch.launch.facts.block[:2] == (8, 8)
+
+
+def test_that_the_panels_tile_and_launch_look_at_the_same_kernel(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    page.bring_to_front("launch")
+    page.bring_to_front("tile")
+    page.looked_at.choose_kernel("cached")
+    qtbot.waitUntil(lambda: page.launch.launch is not None and page.tile.plan is not None)
+    boxes = (slot.layout().itemAt(0).widget().chosen.kernel for slot in (page.tile_slot, page.launch_slot))
+    assert [box.currentText() for box in boxes] == ["Cached", "Cached"]

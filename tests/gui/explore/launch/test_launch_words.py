@@ -24,10 +24,10 @@ def made(threads, registers, shared_bytes=0, local_bytes=0):
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        ((256, 32), "The occupancy is 100 %: as many warps are resident as a multiprocessor has room for."),
+        ((256, 32), "The occupancy is 100 %: no further warp has room."),
         (
             (256, 0),
-            "The occupancy is at most 100 %: as many warps are resident as a multiprocessor has room for.",
+            "The occupancy is at most 100 %: no further warp has room.",
         ),
         (
             (32, 32),
