@@ -2,7 +2,7 @@
 
 The source is parsed; branches, loops, returns, assignments and conditions become calls of the `Lockstep`
 that runs it, and nothing else is changed. Device functions are made the same way; what an emitter makes runs
-through `lockstep_code.py`.
+through `lockstep_emitter.py`.
 """
 
 import ast
@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.explain.lockstep import Lockstep, Value, not_in_source
 from engine.explain.lockstep_arrays import LockstepArray, cuda_of
-from engine.explain.lockstep_code import LockstepCode
+from engine.explain.lockstep_emitter import LockstepCode
 from engine.explain.unknown import UNKNOWN
 
 _RUN, _FRAME = "_lockstep", "_frame"

@@ -5,7 +5,7 @@ from numba import types
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import SELF, TAKEN
 from engine.device.threads.shared_call import add, finish, share
-from engine.explain.limits.cpu_work import CHAINS, COPIED_VECTORS, STEPS
+from engine.explain.limits.cpu_work_code import CHAINS, COPIED_VECTORS, STEPS
 from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
 from engine.variants.ir.value import in_pairs
 

@@ -12,7 +12,7 @@ from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
 from engine.device.threads.parallel_copy import copy_bytes
 from engine.device.threads.thread_pool import TASK, SharedCall
-from engine.explain.limits.cpu_work import CHAINS, STEPS
+from engine.explain.limits.cpu_work_code import CHAINS, STEPS
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits

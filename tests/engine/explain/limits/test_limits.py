@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -25,10 +24,6 @@ from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 from engine.host.client import EngineClient
 from engine.host.request import QueuePolicy, answer
-from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING
 from tests.fresh_python import fresh_python
 
 LIMITS = DeviceLimits(
@@ -218,52 +213,6 @@ def test_that_every_chain_does_all_its_multiply_adds():
     # Each multiply-add and each addition rounds once; all values are below 1, and their sum below CHAINS.
     bound = (steps + measured_cpu.CHAINS) * measured_cpu.CHAINS * np.finfo(np.float32).eps
     assert np.abs(sums[:, : cpu_target().vector_floats] - exact.sum()).max() <= bound
-
-
-def least_s(side, picture_side):
-    """Return the shortest time of `cpu-parallel`, seconds."""
-    picture = np.ones((picture_side, picture_side, 1), np.float32)
-    asked = FilterRequest(mask=Mask(np.ones((side, side))), device="cpu", variant="cpu-parallel")
-    prepared, out = FILTERING.prepare(ResolvedFilter(asked, picture).job()), np.empty_like(picture)
-    times = []
-    for _ in range(12):
-        begin = time.perf_counter()
-        prepared.launch(picture, out)
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-def highest_share(measure_limit, measure_variant):
-    """Return what part of a limit a variant reaches, both at their best; others may use the machine, too."""
-    limit = variant = 0.0
-    for _ in range(5):
-        limit, variant = max(limit, measure_limit()), max(variant, measure_variant())
-    return variant / limit
-
-
-# Of one machine, measured again and again, a rate differs by some per cent.
-TWICE = 1.05
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-@pytest.mark.parametrize("side", [1024, 2048, 4096, 8192])
-def test_that_no_variant_copies_faster_than_the_limit(side):
-    size = 4 * side * side
-    source, target = measured_cpu._aligned(size), measured_cpu._aligned(size)
-    share = highest_share(
-        lambda: measured_cpu.copy_bytes_per_s(source, target, size), lambda: 2 * size / least_s(1, side)
-    )
-    assert share <= TWICE
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_that_no_variant_makes_more_multiply_adds_than_the_limit():
-    share = highest_share(
-        lambda: measured_cpu.multiply_adds_per_s(cores()), lambda: 225 * 1024 * 1024 / least_s(15, 1024)
-    )
-    assert share <= TWICE
 
 
 def test_that_the_theoretical_limits_are_those_of_the_makers_tables():
