@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from engine.gpu_attributes import GpuAttributes
 from engine.results.occupancy import Occupancy, occupancy, waves
+from engine.results.work import BlockShares
 
 Sides = tuple[int, int, int]
 
@@ -20,15 +21,6 @@ class KernelResources(NamedTuple):
     local_bytes: int  # per thread: spilled registers, and arrays of its own
     constant_bytes: int = 0
     barriers: int = 0  # per block
-
-
-class BlockShares(NamedTuple):
-    """How the blocks of a launch lie on the picture; None where that is not known."""
-
-    # Cells that a block reads, each counted once, per result of the block: the input tile over the output
-    # tile.
-    halo_redundancy: float | None = None
-    idle_threads: float | None = None  # the part of all threads that computes no result
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +47,12 @@ MODEL_OF_WORK = (
     "any cache"
 )
 """What a model of work is, for the reader of a file."""
+
+
+class BlockShares(NamedTuple):
+    """How the blocks of a launch lie on the picture; None where that is not known."""
+
+    # Cells that a block reads, each counted once, per result of the block: the input tile over the output
+    # tile.
+    halo_redundancy: float | None = None
+    idle_threads: float | None = None  # the part of all threads that computes no result

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
-from engine.results.launch_facts import BlockShares
-from engine.results.work import Work
+from engine.results.work import BlockShares, Work
 
 P = TypeVar("P")
 C = TypeVar("C")

@@ -8,7 +8,8 @@ from engine.explain.curves import curves
 from engine.explain.gpu_limits import ABSENT_GPUS
 from engine.explain.launch import ExplainedLaunch
 from engine.host.verbs import Describe
-from engine.results.launch_facts import BlockShares, KernelResources, launch_facts, occupancy_of
+from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
+from engine.results.work import BlockShares
 
 REGISTERS = 60
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import UNUSED, TilePlan
-from engine.results.launch_facts import BlockShares
+from engine.results.work import BlockShares
 from engine.tasks.filtering.problem import Problem
 
 Tiles = Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]

@@ -13,8 +13,7 @@ import numpy as np
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
-from engine.results.launch_facts import BlockShares
-from engine.results.work import Work
+from engine.results.work import BlockShares, Work
 from engine.run.registered import Registered, named
 from engine.run.variant import AnyVariant
 from engine.tasks.filtering.block_shares import shares_of
