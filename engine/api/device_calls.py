@@ -71,7 +71,7 @@ class DeviceCalls:
         variant = resolved.choice.variant
         self._reads_samples = variant.finite_only and self._dtype.kind == "f"
         # What reads samples on the host, or allocates with each launch, cannot be replayed.
-        self._is_captured_never = self._reads_samples or not isinstance(prepared, PreparedPasses)
+        self._is_never_captured = self._reads_samples or not isinstance(prepared, PreparedPasses)
         with cuda_errors_in_words("preparing the filter"), self._context.selected():
             _free_dropped()
             if isinstance(prepared, PreparedPasses):
@@ -83,7 +83,7 @@ class DeviceCalls:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
         library, found = picture.library, picture.found
         self._refuse("a picture", found, self._dtype)
-        if self._is_captured_never:
+        if self._is_never_captured:
             refuse_capture(picture, f"Filtering with '{self._resolved.choice.variant.key}'")
         if self._reads_samples:
             refuse_non_finite(self._resolved.choice.variant, on_host(picture).reshape(self._as_kernels_see))

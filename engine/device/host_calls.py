@@ -70,6 +70,7 @@ class HostCalls:
         whole = len(like) * row_bytes
         chunk = whole if whole <= WHOLE_BYTES else min(max(whole // 3, LEAST_CHUNK_BYTES), MOST_CHUNK_BYTES)
         self._chunk_rows = max(1, min(len(like), chunk // row_bytes))
+        self._slot_bytes = self._chunk_rows * row_bytes
         self._free: list[_Arrays] = []
 
     def __call__(self, samples: np.ndarray, out: np.ndarray) -> None:
@@ -143,8 +144,7 @@ class HostCalls:
             fill_bytes(image, 0)
         stream = cuda.stream()
         count = 1 if self._chunk_rows == height else RING
-        row_bytes = width * channels * max(dtype.itemsize for dtype in dtypes)
-        ring = [_Slot(pinned_array((self._chunk_rows * row_bytes,), np.uint8), Event()) for _ in range(count)]
+        ring = [_Slot(pinned_array((self._slot_bytes,), np.uint8), Event()) for _ in range(count)]
         return _Arrays(Handle(int(stream.handle)), (stream, image, out), view_of(image), view_of(out), ring)
 
     def _chunks(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -27,7 +27,7 @@ class Architecture(NamedTuple):
         found = cls(int(match[1]), int(match[2])) if match else None
         if found not in ARCHITECTURES:
             known = ", ".join(map(str, ARCHITECTURES))
-            why = "code is shown for no such architecture"
+            why = "it is none of the architectures that kernels are compiled for here"
             raise BadValue(f"--arch {text}", why, f"Choose one of {known}.")
         return found
 
