@@ -6,7 +6,7 @@ is compiled: it is asked once nothing has changed for a moment, one at a time, a
 
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
 from engine.explain.architectures import DEFAULT, Architecture
@@ -17,6 +17,7 @@ from engine.host.verbs import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
+from gui.explore.looked_at.explained_kernel import ExplainedKernel
 from gui.explore.looked_at.looked_at import LookedAt
 
 SETTLED_MS = 250
@@ -32,35 +33,21 @@ _ASKING = "Finding out what the kernel takes of a GPU."
 _OTHERS = "\n\nThe launch of a CUDA kernel can be chosen above, also without a GPU."
 
 
-class LaunchState(QObject):
+class LaunchState(ExplainedKernel):
     """What the launches take of a GPU, or the reason why there are none."""
 
-    changed = Signal()
-
     def __init__(self, looked_at: LookedAt, state: EngineState, link: EngineLink) -> None:
-        super().__init__()
-        self.looked_at = looked_at
+        super().__init__(looked_at)
         self._state = state
         self._launches, self._compiled = Newest(link), Newest(link)
         self.advice: LaunchAdvice | None = None
         self._chosen_gpu: Architecture | None = None
-        self._pass = 0
         self._why_not = _NO_PICTURE
         self._not_compiled = ""
         self._wanted: Describe[CompiledLaunchRequest] | None = None
-        self._is_watched = False
-        # Edits that arrive together make one question.
-        self._timer = QTimer(self, singleShot=True, interval=0)
-        self._timer.timeout.connect(self._ask)
         self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
         self._settled_timer.timeout.connect(self._compile)
-        looked_at.changed.connect(self._refresh)
         state.running_changed.connect(self._compile)
-
-    def watch(self, is_watched: bool) -> None:
-        """Follow the job from now on, or let it be: nobody looks."""
-        self._is_watched = is_watched
-        self._refresh()
 
     @property
     def has_gpu(self) -> bool:
@@ -108,16 +95,6 @@ class LaunchState(QObject):
         """Explain the launch on another GPU; None for the one that is here."""
         self._chosen_gpu = architecture
         self._refresh()
-
-    def choose_pass(self, number: int) -> None:
-        """Show another launch of the kernel."""
-        if number != self._pass and number >= 0:
-            self._pass = number
-            self.changed.emit()
-
-    def _refresh(self) -> None:
-        if self._is_watched:
-            self._timer.start()
 
     def _ask(self) -> None:
         self._wanted = None

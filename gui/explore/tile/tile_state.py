@@ -1,13 +1,12 @@
 """Which block's tile is shown: asks the engine whenever the job changes while somebody looks."""
 
-from PySide6.QtCore import QObject, QTimer, Signal
-
 from engine.errors import EngineError
 from engine.geometry.tile_plan import TilePlan
 from engine.host.verbs import Describe
 from engine.tasks.filtering.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
+from gui.explore.looked_at.explained_kernel import ExplainedKernel
 from gui.explore.looked_at.looked_at import LookedAt
 
 _NO_FILTER = (
@@ -19,31 +18,17 @@ _ASKING = "Finding out who loads which cell."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 
 
-class TileState(QObject):
+class TileState(ExplainedKernel):
     """The tile of one block of the chosen kernel, or the reason why there is none."""
 
-    changed = Signal()  # `found`, `plan` or `words`
-
     def __init__(self, looked_at: LookedAt, link: EngineLink) -> None:
-        super().__init__()
-        self.looked_at = looked_at
+        super().__init__(looked_at)
         self._tiles = Newest(link)
         self.found: BlockTiles | None = None
         self._at: tuple[int, int] | None = None
-        self._pass = 0
         # The kernel and the block that both are of.
         self._looked_at_before = looked_at.kernel, looked_at.block
         self._why_not = _NO_PICTURE
-        self._is_watched = False
-        # Edits that arrive together make one question.
-        self._timer = QTimer(self, singleShot=True, interval=0)
-        self._timer.timeout.connect(self._ask)
-        looked_at.changed.connect(self._refresh)
-
-    def watch(self, is_watched: bool) -> None:
-        """Follow the job from now on, or let it be: nobody looks."""
-        self._is_watched = is_watched
-        self._refresh()
 
     @property
     def plan(self) -> TilePlan | None:
@@ -71,16 +56,6 @@ class TileState(QObject):
         """Show another block of the grid."""
         self._at = across, down
         self._refresh()
-
-    def choose_pass(self, number: int) -> None:
-        """Show another pass."""
-        if number != self._pass and number >= 0:
-            self._pass = number
-            self.changed.emit()
-
-    def _refresh(self) -> None:
-        if self._is_watched:
-            self._timer.start()
 
     def _ask(self) -> None:
         looked_at = self.looked_at
