@@ -25,8 +25,8 @@ from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.numba_cuda import driver
-from engine.explain.accesses import CountedAccesses
-from engine.explain.counting import counted_run
+from engine.explain.counts.accesses import CountedAccesses
+from engine.explain.counts.counting import counted_run
 from engine.geometry.block import Block
 from engine.run.task import Choice
 from engine.tasks.filtering.resolve import describe_problem

@@ -12,14 +12,14 @@ from engine.commands.option_readers import OneOf, whole
 from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
 from engine.errors import BadValue
 from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.code_diff import Diff, listing_diff, source_diff
+from engine.explain.code.code_diff import Diff, listing_diff, source_diff
+from engine.explain.code.kernel_listing import listed_kernels
+from engine.explain.code.kernel_source import source_of
+from engine.explain.code.listing import Form
+from engine.explain.code.measured_difference import measured_difference
+from engine.explain.code.slides import slides
+from engine.explain.code.teaching_story import teaching_story
 from engine.explain.examples import Asked, Example, example_of, variant_named
-from engine.explain.kernel_listing import listed_kernels
-from engine.explain.kernel_source import source_of
-from engine.explain.listing import Form
-from engine.explain.measured_difference import measured_difference
-from engine.explain.slides import slides
-from engine.explain.teaching_story import teaching_story
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.block import Block

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.explain.code_diff import Diff
-from engine.explain.instruction_counts import InstructionCounts
-from engine.explain.kernel_listing import ListedKernel
-from engine.explain.kernel_source import KernelSource
-from engine.explain.listing import CodeLine
-from engine.explain.measured_difference import MeasuredDifference
-from engine.explain.module_story import Story
-from engine.explain.teaching_story import Chapter, Step, TapCost
+from engine.explain.code.code_diff import Diff
+from engine.explain.code.instruction_counts import InstructionCounts
+from engine.explain.code.kernel_listing import ListedKernel
+from engine.explain.code.kernel_source import KernelSource
+from engine.explain.code.listing import CodeLine
+from engine.explain.code.measured_difference import MeasuredDifference
+from engine.explain.code.module_story import Story
+from engine.explain.code.teaching_story import Chapter, Step, TapCost
 
 
 def source_document(source: KernelSource) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from textwrap import indent
 
 from engine.commands.output import table
-from engine.explain.code_diff import Change, Diff
+from engine.explain.code.code_diff import Change, Diff
+from engine.explain.code.instruction_counts import InstructionCounts
+from engine.explain.code.kernel_listing import ListedKernel
+from engine.explain.code.kernel_source import KernelSource
+from engine.explain.code.listing import CodeLine
 from engine.explain.examples import Example
-from engine.explain.instruction_counts import InstructionCounts
-from engine.explain.kernel_listing import ListedKernel
-from engine.explain.kernel_source import KernelSource
-from engine.explain.listing import CodeLine
 
 # Equal lines that are shown before and after a difference.
 _AROUND = 3

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.course.cells import Quantity
 from engine.course.runs import FilterRun
-from engine.explain.counting import counted_run
+from engine.explain.counts.counting import counted_run
 from engine.run.task import Choice
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import filter_job

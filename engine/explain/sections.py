@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from engine.explain.access_rows import accesses_document, accesses_rows
-from engine.explain.counting import counted_launches
-from engine.explain.curves import Curves, curves
-from engine.explain.kernel_resources import kernel_resources
-from engine.explain.launch import ExplainedLaunch, explained_launches, why_not_compiled
-from engine.explain.launch_arrays import picture_arrays
+from engine.explain.counts.counting import counted_launches
+from engine.explain.counts.launch_arrays import picture_arrays
+from engine.explain.counts.rows import accesses_document, accesses_rows
+from engine.explain.launch.curves import Curves, curves
+from engine.explain.launch.kernel_resources import kernel_resources
+from engine.explain.launch.launches import ExplainedLaunch, explained_launches, why_not_compiled
 from engine.explain.subject import Subject
 from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from engine.device_info import DeviceInfo
 from engine.explain.architectures import DEFAULT, Architecture
-from engine.explain.gpu_limits import ABSENT_GPUS, Gpu
+from engine.explain.launch.gpu_limits import ABSENT_GPUS, Gpu
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.environment import Environment

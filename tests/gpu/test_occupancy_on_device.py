@@ -7,8 +7,8 @@ import pytest
 
 from engine.device.cubin import resources_of
 from engine.explain.architectures import Architecture
-from engine.explain.gpu_limits import ABSENT_GPUS
-from engine.explain.kernel_resources import kernel_resources
+from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.launch.kernel_resources import kernel_resources
 from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.mask.mask import Mask

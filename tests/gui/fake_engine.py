@@ -18,7 +18,7 @@ import numpy as np
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
-from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo

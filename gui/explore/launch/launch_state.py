@@ -10,9 +10,9 @@ from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
 from engine.explain.architectures import DEFAULT, Architecture
-from engine.explain.curves import Curves
-from engine.explain.launch import ExplainedLaunch
-from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
+from engine.explain.launch.curves import Curves
+from engine.explain.launch.launches import ExplainedLaunch
+from engine.explain.launch.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.host.verbs import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engine.explain.curves import CurvePoint, Curves
-from engine.explain.launch import ExplainedLaunch
+from engine.explain.launch.curves import CurvePoint, Curves
+from engine.explain.launch.launches import ExplainedLaunch
 from engine.results.quantities import MISSING, percent_text, rate_text
 
 _KIB = 1024

@@ -6,7 +6,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.curves import CurvePoint
+from engine.explain.launch.curves import CurvePoint
 from engine.results.quantities import percent_text
 from gui.plots.log_axis import colour_plot, make_still, text_over
 from gui.style.metrics import GRID, HALF_GRID

@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import BadValue
 from engine.explain.architectures import Architecture
-from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.verbs import Describe

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.explain.architectures import Architecture
-from engine.explain.curves import curves
-from engine.explain.gpu_limits import ABSENT_GPUS
-from engine.explain.launch import ExplainedLaunch
+from engine.explain.launch.curves import curves
+from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.launch.launches import ExplainedLaunch
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from gui.explore.launch.launch_words import limit_sentence, numbers_of
 

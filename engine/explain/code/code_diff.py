@@ -1,0 +1,209 @@
+"""What differs between two kernels, as data: rows of a diff, unified or side by side.
+
+Lines are compared without what says nothing: the name of the kernel, docstrings, the numbers of registers,
+labels and addresses. They are shown as they are.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import NamedTuple
+
+from engine.explain.code.kernel_source import SourceFunction
+from engine.explain.code.listing import Form, Listing
+from engine.explain.code.measured_difference import MeasuredDifference
+
+
+class Change(StrEnum):
+    """What a row of a diff says."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    ADDED = "added"
+
+
+_MARKS = {Change.SAME: " ", Change.REMOVED: "-", Change.ADDED: "+"}
+
+
+class ShownLine(NamedTuple):
+    """A line of one side: the number in its file or listing, from 1, its text, and what is compared."""
+
+    number: int
+    text: str
+    compared: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """A row of two columns; the side that has no such line has no number."""
+
+    change: Change
+    left_number: int | None = None
+    left: str = ""
+    right_number: int | None = None
+    right: str = ""
+
+
+class UnifiedLine(NamedTuple):
+    """A line of one column: same, removed or added, with its number on either side."""
+
+    change: Change
+    left_number: int | None
+    right_number: int | None
+    text: str
+
+    @property
+    def marked(self) -> str:
+        """The line behind a blank, a minus or a plus."""
+        return f"{_MARKS[self.change]}{self.text}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Two pieces of code side by side."""
+
+    left: str
+    right: str
+    rows: tuple[DiffRow, ...]
+    measured: MeasuredDifference | None = None
+
+    @property
+    def heading(self) -> str:
+        """What is compared, and the measured difference where it is known."""
+        head = f"{self.left} → {self.right}"
+        return f"{head}: {self.measured.sentence}" if self.measured else head
+
+    @property
+    def removed(self) -> int:
+        """Lines that the left one alone has."""
+        return sum(row.change in (Change.REMOVED, Change.CHANGED) for row in self.rows)
+
+    @property
+    def added(self) -> int:
+        """Lines that the right one alone has."""
+        return sum(row.change in (Change.ADDED, Change.CHANGED) for row in self.rows)
+
+    def unified(self, around: int | None = None) -> tuple[UnifiedLine, ...]:
+        """Return the rows as one column, removed lines before added ones.
+
+        `around` is how many equal lines stay before and after each difference; None: all. A gap is an empty
+        line without numbers.
+        """
+        lines: list[UnifiedLine] = []
+        late: list[UnifiedLine] = []
+        for row in _near_changes(self.rows, around):
+            if row is None or row.change is Change.SAME:
+                lines += late
+                late = []
+                numbers = (None, None) if row is None else (row.left_number, row.right_number)
+                lines.append(UnifiedLine(Change.SAME, *numbers, "" if row is None else row.right))
+                continue
+            if row.left_number is not None:
+                lines.append(UnifiedLine(Change.REMOVED, row.left_number, None, row.left))
+            if row.right_number is not None:
+                late.append(UnifiedLine(Change.ADDED, None, row.right_number, row.right))
+        return (*lines, *late)
+
+
+def source_diff(
+    left: Sequence[SourceFunction],
+    right: Sequence[SourceFunction],
+    names: tuple[str, str],
+    measured: MeasuredDifference | None = None,
+) -> Diff:
+    """Return the diff of the functions of two kernels; functions that both call are left out."""
+    both = {(one.path, one.first_line) for one in left} & {(one.path, one.first_line) for one in right}
+    kernels = {(one.path, one.first_line) for one in (*left, *right) if one.is_kernel}
+    sides = [
+        [
+            line
+            for one in side
+            if (one.path, one.first_line) not in both - kernels
+            for line in _source_lines(one)
+        ]
+        for side in (left, right)
+    ]
+    return Diff(*names, _rows(*sides), measured)
+
+
+def listing_diff(
+    left: Sequence[Listing],
+    right: Sequence[Listing],
+    names: tuple[str, str],
+    measured: MeasuredDifference | None = None,
+) -> Diff:
+    """Return the diff of the listings of two variants, of the same form."""
+    sides = [[line for listing in side for line in _listing_lines(listing)] for side in (left, right)]
+    return Diff(*names, _rows(*sides), measured)
+
+
+def _rows(left: list[ShownLine], right: list[ShownLine]) -> tuple[DiffRow, ...]:
+    return tuple(_compared(left, right))
+
+
+def _compared(left: list[ShownLine], right: list[ShownLine]) -> Iterator[DiffRow]:
+    keys = [line.compared for line in left], [line.compared for line in right]
+    for name, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
+        both = min(b - a, d - c)
+        change = Change.SAME if name == "equal" else Change.CHANGED
+        for one, other in zip(left[a : a + both], right[c : c + both], strict=True):
+            yield DiffRow(change, one.number, one.text, other.number, other.text)
+        for one in left[a + both : b]:
+            yield DiffRow(Change.REMOVED, one.number, one.text)
+        for other in right[c + both : d]:
+            yield DiffRow(Change.ADDED, right_number=other.number, right=other.text)
+
+
+def _near_changes(rows: Sequence[DiffRow], around: int | None) -> Iterator[DiffRow | None]:
+    """Yield the rows near a change; None where some are left out."""
+    if around is None:
+        yield from rows
+        return
+    changed = [at for at, row in enumerate(rows) if row.change is not Change.SAME]
+    kept = {at for one in changed for at in range(one - around, one + around + 1) if 0 <= at < len(rows)}
+    before = -1
+    for at in sorted(kept):
+        if at > before + 1 and before >= 0:
+            yield None
+        yield rows[at]
+        before = at
+
+
+def _source_lines(function: SourceFunction) -> Iterator[ShownLine]:
+    """Yield the lines of a function without docstrings and decorators' noise of names."""
+    left_out = _docstring_lines(function)
+    own = re.compile(rf"\b{re.escape(function.name)}\b")
+    for at, text in enumerate(function.lines):
+        if at not in left_out:
+            compared = own.sub("kernel", text.rstrip()) if function.is_kernel else text.rstrip()
+            yield ShownLine(function.first_line + at, text, compared)
+
+
+def _docstring_lines(function: SourceFunction) -> set[int]:
+    """Return the lines, from 0, of the docstrings in a function."""
+    indent = len(function.lines[0]) - len(function.lines[0].lstrip())
+    tree = ast.parse("\n".join(line[indent:] for line in function.lines))
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            text = node.body[0]
+            found |= set(range(text.lineno - 1, text.end_lineno or text.lineno))
+    return found
+
+
+_SHORTENED: dict[Form, Callable[[str], str]] = {
+    Form.PTX: lambda text: re.sub(r"\$L__\w+", "$L", re.sub(r"(%[a-z]+)\d+", r"\1", text)),
+    Form.SASS: lambda text: re.sub(r"\.L\w+", ".L", re.sub(r"\b(U?[RPB])\d+\b", r"\1", text)),
+}
+
+
+def _listing_lines(listing: Listing) -> Iterator[ShownLine]:
+    own = re.compile(rf"\b{re.escape(listing.kernel)}")
+    for number, line in enumerate(listing.lines, start=1):
+        if line.text.strip():
+            compared = _SHORTENED[listing.form](own.sub("kernel", line.text))
+            yield ShownLine(number, line.text, " ".join(compared.split()))

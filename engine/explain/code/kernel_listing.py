@@ -1,0 +1,62 @@
+"""The PTX and the SASS of a variant's kernels, compiled for an architecture that need not be here."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.kernel_factory import import_names
+from engine.device.launches import Pass
+from engine.errors import BadValue
+from engine.explain.architectures import Architecture
+from engine.explain.code.instruction_counts import InstructionCounts, counted
+from engine.explain.code.listing import Form, Listing
+from engine.explain.code.ptx_listing import ptx_listing
+from engine.explain.code.sass_listing import sass_listing
+from engine.explain.examples import Example
+
+if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
+    from engine.device import disassembler, explained_code
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKernel:
+    """A kernel of a variant: the passes that launch it, its listing and counts."""
+
+    passes: tuple[str, ...]
+    listing: Listing
+    counts: InstructionCounts
+
+
+def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
+    """Return each kernel of a variant once, in the order of their launches.
+
+    Raises BadValue for a variant without kernels of ours, where the CUDA compiler is missing, and for SASS
+    without a disassembler; UnsupportedVariant where the variant does not run on such a device.
+    """
+    variant, what = example.variant, f"{form.upper()} of {example.variant.key}"
+    if not variant.has_kernels:
+        why = f"it has no CUDA kernel of ours{', but calls a library' if variant.library else ''}"
+        raise BadValue(what, why, f"`code {variant.key}` shows its source.")
+    if missing:
+        raise BadValue(what, missing, "Without it the source is shown.")
+    if SIMULATED:
+        raise BadValue(what, "the simulator compiles nothing", "Leave NUMBA_ENABLE_CUDASIM unset.")
+    import_names(__name__)
+    launched: dict[tuple[int, str], list[Pass]] = {}
+    for step in example.passes(architecture):
+        launched.setdefault((id(step.kernel), str(step.signature)), []).append(step)
+    found = []
+    for steps in launched.values():
+        step = steps[0]
+        name = step.kernel.py_func.__name__
+        code = step.kernel, step.signature, architecture.capability
+        if form is Form.PTX:
+            listing = ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
+        else:
+            listing = sass_listing(
+                disassembler.disassembled(explained_code.explained_machine_code(*code)),
+                name,
+                str(architecture),
+            )
+        found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
+    return tuple(found)

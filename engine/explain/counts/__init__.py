@@ -1,0 +1,1 @@
+"""What a kernel asks of memory, counted from its own source."""

@@ -1,0 +1,1 @@
+"""What a launch takes of a GPU, before it runs."""

@@ -1,0 +1,231 @@
+"""PTX and SASS of kernels with the lines of their source: the very instructions that are launched."""
+
+import pickle
+import re
+import struct
+
+import pytest
+
+from engine.compiled.code_store import CodeStore
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.errors import BadValue
+from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.code.instruction_classes import InstructionClass as Class
+from engine.explain.code.kernel_listing import listed_kernels
+from engine.explain.code.kernel_source import source_of
+from engine.explain.code.listing import Form, SourceLine
+from engine.explain.examples import Asked, example_of, variant_named
+from engine.geometry.block import Block
+from engine.geometry.refusal import UnsupportedVariant
+from engine.mask.mask import Mask
+
+if not (SIMULATED or missing):
+    from engine.device import disassembler, explained_code
+    from engine.device.kernel_code import COMPILED_WITH, architecture_of, compiled
+    from engine.device.numba_cuda import cuda
+
+NVDISASM = not (SIMULATED or missing) and disassembler.disassembler()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+]
+
+# One of each family; of `cuda-equalise` NVVM refuses the variables ("Symbol name with unsupported ...").
+FAMILIES = [
+    "naive", "naive-uncoalesced", "tiled", "cached-constant", "separable-l2", "register-blocked",
+    "digit-sums", "split-float16", "separable-fused", "low-rank-2", "box", "matmul-tiled", "network-fast",
+    "cuda-equalise", "median-local", "dct-tiled",
+]  # fmt: skip
+
+LINKED = FAMILIES[::2]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept(tmp_path_factory):
+    """Keep code in a folder of these tests: each kernel is compiled once."""
+    made = CodeStore(tmp_path_factory.mktemp("kept"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explained_code, "code_store", lambda: made)
+        patch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
+        yield
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    """Keep code in a folder of the test."""
+    made = CodeStore(tmp_path)
+    monkeypatch.setattr(explained_code, "code_store", lambda: made)
+    return tmp_path
+
+
+def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
+    return listed_kernels(example_of(variant_named(key), Asked(**asked)), form, architecture)
+
+
+def plain_ptx(step):
+    """Return the PTX of a kernel as the tests of kernels compile it, without lines."""
+    options = {name: step.kernel.targetoptions[name] for name in COMPILED_WITH}
+    ptx, _ = cuda.compile(
+        step.kernel.py_func, step.signature, device=False, abi="numba", cc=architecture_of((9, 0)),
+        output="ptx", **options,
+    )  # fmt: skip
+    return ptx
+
+
+def instructions(ptx):
+    """Return the lines of PTX without places and without names that are counted in a process."""
+    # Behind the code the names of inlined functions may stand, which belong to places.
+    code = re.split(r"\$L__func_end|\.section\b", ptx)[0]
+    lines = (line.strip() for line in re.sub(r"_ZN\w+|smem\w*", "name", code).split("\n"))
+    return [line for line in lines if line and not line.startswith((".loc", ".file", "//", "}"))]
+
+
+def sections_of_code(content):
+    """Return the instructions in a file of machine code: its executable sections."""
+    (first,), (size, count, _) = struct.unpack_from("<Q", content, 40), struct.unpack_from("<3H", content, 58)
+    sections = [struct.unpack_from("<IIQQQQ", content, first + n * size) for n in range(count)]
+    return [content[at : at + length] for _, _, flags, _, at, length in sections if flags & 4]
+
+
+@pytest.mark.parametrize("key", FAMILIES)
+def test_that_ptx_with_lines_is_that_without(key):
+    for step in example_of(variant_named(key)).passes():
+        explained = explained_code.explained_ptx(step.kernel, step.signature, (9, 0))
+        assert ".loc" in explained
+        assert instructions(explained) == instructions(plain_ptx(step))
+
+
+@pytest.mark.parametrize("key", LINKED)
+def test_that_machine_code_with_lines_is_that_which_is_launched(key):
+    for step in example_of(variant_named(key)).passes():
+        explained = explained_code.explained_machine_code(step.kernel, step.signature, (9, 0))
+        launched = compiled(step.kernel, step.signature, (9, 0))
+        assert len(explained) > len(launched)
+        assert sections_of_code(explained) == sections_of_code(launched)
+
+
+@pytest.mark.parametrize("key", FAMILIES)
+def test_that_every_instruction_has_a_class(key):
+    for one in listed(key):
+        assert Class.OTHER not in one.counts.by_class
+        assert one.counts.total == len(one.listing.instructions) > 20
+
+
+@pytest.mark.parametrize("key", FAMILIES)
+def test_that_instructions_come_from_lines_of_the_source(key):
+    functions = source_of(example_of(variant_named(key))).functions
+    lines = {
+        SourceLine(one.path, number)
+        for one in functions
+        for number in range(one.first_line, one.first_line + len(one.lines))
+    }
+    for one in listed(key):
+        sources = one.listing.sources()
+        assert sources
+        assert set(sources) <= lines
+
+
+def test_that_lines_of_source_and_of_ptx_mark_each_other():
+    (one,) = listed("naive")
+    (kernel,) = source_of(example_of(variant_named("naive"))).kernels
+    at = next(number for number, line in enumerate(kernel.lines) if "partial += value" in line)
+    source = SourceLine(kernel.path, kernel.first_line + at)
+    marked = [one.listing.lines[number] for number in one.listing.of_source(source)]
+    assert all(line.source == source for line in marked)
+    assert {line.opcode for line in marked} >= {"fma.rn.f32", "ld.global.f32"}
+    assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
+
+
+def test_that_names_are_short_and_the_same_in_each_process():
+    (one,) = listed("tiled")
+    assert ".visible .entry correlate_tiled(" in one.listing.text
+    assert re.search(r"\.shared \.align 4 \.b8 shared\[1728\];", one.listing.text)
+    assert "_ZN" not in one.listing.text
+    assert "/" not in one.listing.text
+
+
+def test_that_naive_spends_29_8_instructions_on_a_tap_and_23_5_of_them_on_64_bit_integers():
+    (one,) = listed("naive")
+    taps = one.counts.taps
+    assert (taps.is_loop, taps.taps, taps.instructions, taps.integer_64) == (True, 4, 29.75, 23.5)
+    assert taps.per_tap[Class.LOAD_GLOBAL] == 2
+
+
+def test_that_taps_that_are_written_one_after_another_are_counted_over_the_whole_kernel():
+    (one,) = listed("row-naive")
+    taps = one.counts.taps
+    assert (taps.is_loop, taps.taps, taps.instructions) == (False, 5, one.counts.total / 5)
+
+
+def test_that_kernels_for_tensor_cores_have_no_cost_of_a_tap():
+    (one,) = listed("digit-sums")
+    assert one.counts.by_class[Class.TENSOR]
+    assert one.counts.taps is None
+
+
+def test_that_a_kernel_is_listed_once_with_all_its_passes():
+    names = [one.passes for one in listed("network-pool")]
+    assert names == [("convolution-1", "convolution-2"), ("pool-1", "pool-2")]
+
+
+@pytest.mark.usefixtures("store")
+def test_that_the_second_time_nothing_is_compiled(monkeypatch):
+    first = listed("cached")
+
+    def refuse(*arguments, **named):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(explained_code, "cuda", refuse)
+    assert listed("cached") == first
+
+
+def test_that_listings_can_be_sent_to_another_process():
+    found = listed("cached")
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_that_the_environment_switches_keeping_off(monkeypatch, store):
+    monkeypatch.setenv("HALOSCOPE_KEEP_KERNELS", "0")
+    listed("cached")
+    assert list(store.iterdir()) == []
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
+def test_that_code_is_compiled_for_architectures_that_are_not_here(architecture):
+    (one,) = listed("tiled", architecture=architecture)
+    assert re.search(rf"^\.target {architecture}a?$", one.listing.text, re.MULTILINE)
+
+
+def test_that_a_kernel_that_does_not_run_there_says_so():
+    with pytest.raises(UnsupportedVariant, match="compute capability"):
+        listed("split-float16", architecture=Architecture(7, 5))
+
+
+def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_chosen_is_refused():
+    mask = Mask([[1.0] * 33] * 33)
+    assert listed("tiled-input", mask=Mask([[1.0] * 9] * 9))
+    with pytest.raises(UnsupportedVariant):
+        listed("tiled-input", mask=mask, block=Block(8, 8))
+
+
+@pytest.mark.parametrize("key", ["cpu-serial", "numpy", "fft"])
+def test_that_what_has_no_kernel_of_ours_says_so(key):
+    with pytest.raises(BadValue, match="it has no CUDA kernel of ours"):
+        listed(key)
+
+
+def test_that_a_missing_disassembler_is_said_with_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(disassembler, "disassembler", lambda: None)
+    with pytest.raises(BadValue, match="pip install nvidia-cuda-nvdisasm"):
+        listed("cached", Form.SASS)
+
+
+@pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")
+@pytest.mark.parametrize("key", LINKED)
+def test_that_every_instruction_of_the_machine_has_a_class(key):
+    for one in listed(key, Form.SASS):
+        assert one.listing.sources()
+        others = [line.opcode for line in one.listing.lines if line.kind is Class.OTHER]
+        assert set(others) <= {"NOP"}

@@ -1,0 +1,130 @@
+"""The teaching order as a story of diffs, and its slides."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from engine.explain.architectures import Architecture
+from engine.explain.code import teaching_story as stories
+from engine.explain.code.slides import slides
+from engine.explain.code.teaching_story import compared_with, teaching_story
+from engine.explain.examples import variant_named
+from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.registry import TASKS
+from tests.made_runs import make_result
+
+RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]
+
+
+@pytest.fixture(scope="module")
+def chapters():
+    """The story without compiled code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stories, "missing", "not in this test")
+        return teaching_story(RUNS)
+
+
+@pytest.fixture(scope="module")
+def steps(chapters):
+    return {step.key: step for chapter in chapters for step in chapter.steps}
+
+
+class Outline(HTMLParser):
+    """What a page refers to, and whether its elements are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.anchors, self.links = [], set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "meta":
+            self.open.append(tag)
+        self.anchors |= {value for name, value in attrs if name == "id"}
+        self.links |= {value for name, value in attrs if name in ("href", "src")}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize(
+    ("key", "before"),
+    [
+        ("tiled", "naive"), ("constant", "naive"), ("cached", "tiled"), ("cached-constant", "cached"),
+        ("separable-l2", "separable-l1"), ("register-blocked", "tiled"),
+        ("separable-fused", "register-blocked"),
+        ("row-naive", "naive"), ("naive", None), ("digit-sums", None),
+    ],
+)  # fmt: skip
+def test_that_a_kernel_is_compared_with_the_one_that_its_module_names(key, before):
+    found = compared_with(variant_named(key), [one for one in VARIANTS if one.has_kernels])
+    assert (found and found.key) == before
+
+
+def test_that_every_kernel_of_ours_has_a_step(steps):
+    kernels = {one.key for task in TASKS.values() for one in task.variants if one.has_kernels}
+    assert set(steps) == kernels
+
+
+def test_that_the_steps_are_in_teaching_order(chapters):
+    assert [step.key for step in chapters[0].steps] == [one.key for one in VARIANTS if one.has_kernels]
+
+
+def test_that_a_step_has_its_idea_its_lines_and_what_it_saved(steps):
+    tiled = steps["tiled"]
+    assert "shared memory" in tiled.idea
+    assert tiled.saves.startswith("Against `naive`")
+    assert (tiled.diff.left, tiled.diff.right) == ("naive", "tiled")
+    assert tiled.measured.saved == 0.75
+
+
+def test_that_a_step_that_was_not_measured_has_no_times(steps):
+    assert steps["cached"].measured is None
+
+
+def test_that_variants_of_one_kernel_are_compared_with_the_first(steps):
+    assert steps["low-rank-3"].before == "low-rank-2"
+    assert steps["low-rank-3"].diff.removed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(stories.missing or stories.SIMULATED), reason="needs the CUDA compiler")
+def test_that_a_step_says_what_a_tap_costs(monkeypatch):
+    monkeypatch.setattr(stories, "TASKS", {"product": TASKS["product"]})
+    ((_, tiled),) = (chapter.steps for chapter in teaching_story())
+    assert tiled.cost.instructions < tiled.cost_before.instructions / 3
+
+
+@pytest.mark.slow
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(stories.missing or stories.SIMULATED), reason="needs the CUDA compiler")
+def test_that_a_kernel_that_does_not_run_on_an_architecture_has_a_step_without_a_cost():
+    known = {key: variant_named(key) for key in ("split-float16", "box")}
+    old, new = stories._steps(known, (), Architecture(7, 5), lambda key: None)
+    assert (old.key, old.cost, bool(old.source.kernels)) == ("split-float16", None, True)
+    assert new.cost is not None
+
+
+def test_that_slides_need_nothing_from_elsewhere(chapters):
+    page = slides(chapters)
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert all(link.startswith("#") for link in outline.links)
+    assert {link[1:] for link in outline.links} <= outline.anchors
+    assert not re.search(r"<script|<link|@import|url\(", page)
+
+
+def test_that_slides_print_and_follow_light_and_dark(chapters):
+    page = slides(chapters)
+    assert "@media print" in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_that_a_slide_shows_what_was_saved(chapters):
+    page = slides(chapters, "Measured here & now.")
+    slide = page.partition('<section id="tiled">')[2].partition("</section>")[0]
+    assert "0.5000 ms instead of 2.000 ms, 75% less than naive" in slide
+    assert '<span class="added">+' in slide
+    assert "Measured here &amp; now." in page

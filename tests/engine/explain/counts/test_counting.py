@@ -1,0 +1,381 @@
+"""What launches ask of memory: hand-counted examples, the models of work, results of the same run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.device.launches import Between, Operand
+from engine.errors import Cancelled
+from engine.explain.counts import counting
+from engine.explain.counts.counting import blocks_of, counted_run, kernel_in_lockstep
+from engine.explain.counts.launch_arrays import launch_arrays
+from engine.explain.counts.lockstep import Lockstep
+from engine.explain.counts.sampled_blocks import Axis, places, sampled
+from engine.explain.counts.unknown import NotCounted
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.run.task import Choice
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import VARIANTS, MaskClass
+from engine.tasks.network.task import network_job
+from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.network.weights import trained_weights
+from engine.tasks.operation.variants import OPERATION_VARIANTS
+from tests.engine.explain.jobs import filtering, operation, product, zeros
+from tests.engine.variants.cases import problem_of, verified
+from tests.engine.variants.suited import cases_in_simulator
+
+WITH_KERNELS = [one for one in VARIANTS.on("cuda") if one.has_kernels]
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Count anew in each test."""
+    counting._kept.cache_clear()
+
+
+def counted(job):
+    """Return the counts of a job with one launch."""
+    run = counted_run(job)
+    assert run.not_counted is None, run.not_counted
+    (only,) = run.passes
+    return only
+
+
+def of(found, array, kind="loads"):
+    """Return the requests to an array."""
+    return next(one.requests for one in found.arrays if (one.array, one.kind) == (array, kind))
+
+
+# One tap: nothing overlaps, no edge.
+def test_that_neighbours_in_a_row_are_four_sectors_of_one_line():
+    found = counted(filtering("naive", (32, 8), (1, 1)))
+    # 512 x 512 results by warps of 32.
+    assert of(found, "image").requests == 512 * 512 // 32
+    assert found.is_exact
+    for requests in (of(found, "image"), of(found, "out", "stores")):
+        assert (requests.sectors_per_request, requests.transactions_per_request) == (4, 1)
+        assert requests.efficiency == 1.0
+
+
+def test_that_a_warp_down_a_column_takes_32_sectors_of_32_lines():
+    found = counted(filtering("naive-uncoalesced", (32, 8), (1, 1)))
+    for requests in (of(found, "image"), of(found, "out", "stores")):
+        assert (requests.sectors_per_request, requests.transactions_per_request) == (32, 32)
+        assert requests.efficiency == 1 / 8
+
+
+def test_that_a_column_of_8_threads_takes_8_rows():
+    found = counted(filtering("naive-uncoalesced", (8, 8), (1, 1)))
+    assert of(found, "image").sectors_per_request == 8
+
+
+def test_that_the_two_naive_kernels_differ_in_what_serves_their_requests_alone():
+    one, other = (counted(filtering(key, (32, 8))) for key in ("naive", "naive-uncoalesced"))
+    # Ghost cells are not loaded: of a warp down a column at the picture's side none is left to ask.
+    assert one.global_loads.bytes == other.global_loads.bytes
+    assert other.global_loads.sectors > 5 * one.global_loads.sectors
+
+
+def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
+    found = counted(filtering("naive", (32, 8)))
+    assert of(found, "weights").requests == 25 * 512 * 512 // 32
+    assert of(found, "weights").sectors_per_request == 1
+    assert of(found, "weights").efficiency == 4.0
+
+
+def test_that_constant_memory_is_one_request_with_one_address_per_tap_and_warp():
+    found = counted(filtering("constant", (32, 8)))
+    assert found.constant_loads.requests == 25 * 512 * 512 // 32
+    assert found.constant_loads.wavefronts_per_request == 1
+    assert {one.array for one in found.arrays if one.memory == "global"} == {"image", "out"}
+
+
+def test_that_a_shifted_row_takes_a_fifth_sector():
+    # Of five taps in a row one begins on a line, and four reach into the next sector; at both sides of the
+    # picture, 32 blocks of 8 rows... two taps of one warp in 16 have ghost cells instead, and four sectors.
+    found = counted(filtering("naive", (32, 8), (1, 5)))
+    sectors = 512 * (16 * (4 + 4 * 5) - 4)
+    assert of(found, "image").sectors == sectors
+    assert of(found, "image").requests == 512 * 16 * 5
+
+
+def test_that_tiles_of_whole_warps_have_no_bank_conflicts():
+    found = counted(filtering("tiled", (32, 8)))
+    assert found.shared_loads.requests == 25 * 512 * 512 // 32
+    assert found.shared_loads.wavefronts_per_request == 1
+    assert found.shared_stores.wavefronts_per_request == 1
+
+
+def test_that_two_rows_of_a_narrow_tile_meet_in_banks():
+    # 16 threads a row, 20 cells: words 0 to 15 and 20 to 35, so that 32 to 35 meet 0 to 3.
+    found = counted(filtering("tiled", (16, 16)))
+    assert found.shared_loads.wavefronts_per_request == 2
+
+
+def test_that_each_warp_comes_to_each_barrier():
+    found = counted(filtering("tiled", (32, 8)))
+    assert found.barriers == 512 * 512 // 32
+
+
+def test_that_a_block_asks_for_the_sectors_of_its_tile():
+    job = filtering("tiled", (32, 8), (1, 1))
+    found = counted(job)
+    # Each cell is wanted by one block: what blocks ask for is the picture.
+    picture = next(one for one in found.arrays if one.array == "image")
+    assert picture.requests.block_sectors == picture.launch_sectors == 512 * 512 * 4 // 32
+
+
+def test_that_a_halo_makes_blocks_ask_for_more_than_the_picture():
+    found = counted(filtering("tiled", (32, 8)))
+    picture = next(one for one in found.arrays if one.array == "image")
+    assert picture.requests.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
+
+
+def test_that_packed_rows_that_begin_anywhere_take_more_sectors():
+    how = {"block": (32, 8), "mask_shape": (1, 1), "width": 509}
+    pitched, packed = (counted(filtering("naive", **how, layout=one)) for one in Layout)
+    assert of(pitched, "image").sectors_per_request < of(packed, "image").sectors_per_request
+
+
+def test_that_a_matrix_product_asks_for_an_element_and_for_neighbours():
+    found = counted(product("matmul-naive", 32))
+    assert (of(found, "m").sectors_per_request, of(found, "n").sectors_per_request) == (1, 4)
+    assert of(found, "m").requests == of(found, "n").requests == 64 * 64 * 64 // 32
+
+
+def test_that_tiles_of_a_product_need_a_request_for_each_tile():
+    found = counted(product("matmul-tiled", 32))
+    assert found.global_loads.requests == 2 * 2 * 64 * 64 // 32
+    assert found.shared_loads.wavefronts_per_request == 1
+
+
+def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
+    found = counted(filtering("register-blocked"))
+    assert found.shared_loads.wavefronts_per_request == 4
+    assert found.global_stores.sectors_per_request == 16
+
+
+# Whole launches.
+
+
+def count_every_block(monkeypatch):
+    """Let every block of a launch be counted."""
+    for name in ("FEW_COUNTED", "MOST_THREADS"):
+        monkeypatch.setattr(counting, name, 1e12)
+
+
+def says_why(run):
+    """Return whether a run is not counted for a reason that its emitter or the picture gives."""
+    return run.not_counted.code in ("not-counted", "depends-on-samples") and run.not_counted.detail != ""
+
+
+def whole_job(chosen, dtype="float32", channels=1):
+    """Return the job of a variant on a small picture, with a mask that it takes."""
+    sides = (1, 5) if chosen.masks is MaskClass.ONE_ROW else (9, 9) if chosen.rank > 1 else (5, 5)
+    weights = np.ones(sides)
+    if chosen.rank > 1:
+        random = np.random.default_rng(1)
+        weights = sum(np.outer(*random.standard_normal((2, 9))) for _ in range(chosen.rank))
+    mask, block = Mask(weights), chosen.block_for(Block(16, 8))
+    problem = problem_of(60, 70, mask, channels, dtype)
+    return filter_job(Choice(chosen, block), problem, mask, zeros(60, 70, channels, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "dtype", "channels"),
+    [
+        *((chosen, "float32", 1) for chosen in WITH_KERNELS if not chosen.uint8_only),
+        # Emitted loaders of 8 bit load somewhere else what they do not need: the model leaves that out.
+        *((chosen, "uint8", 3) for chosen in WITH_KERNELS if chosen.uses_block),
+    ],
+    ids=lambda one: getattr(one, "key", str(one)),
+)
+def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, channels, monkeypatch):
+    count_every_block(monkeypatch)
+    job = whole_job(chosen, dtype, channels)
+    run, work = counted_run(job), chosen.work(job.problem, job.block)
+    if run.not_counted is not None:
+        assert says_why(run)
+        return
+    assert all(one.counted_blocks == one.blocks and one.is_exact for one in run.passes)
+    assert run.total("global_loads").bytes == work.global_load_bytes
+    assert run.total("global_stores").bytes == work.global_store_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+    assert run.total("constant_loads").bytes == 4 * work.constant_loads
+
+
+@pytest.mark.parametrize("stage", NETWORK_VARIANTS.on("cuda"), ids=lambda stage: stage.key)
+def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
+    job = network_job(stage, np.zeros((3, 28, 28), np.float32), trained_weights())
+    run, work = counted_run(job), stage.work(job.problem, job.block)
+    assert run.not_counted is None, run.not_counted
+    assert run.total("global_loads").bytes == work.global_load_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+
+
+DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-local")
+
+
+@pytest.mark.parametrize("chosen", OPERATION_VARIANTS.on("cuda"), ids=lambda one: one.key)
+def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(chosen):
+    samples = np.random.default_rng(1).integers(0, 255, (40, 48, 3), np.uint8)
+    settings = {"left": 3, "top": 4, "width": 5, "height": 6} if chosen.operation == "find-patch" else {}
+    job = operation(chosen, samples, **settings)
+    run, work = counted_run(job), chosen.work(job.problem, job.block)
+    if chosen.key in DEPENDING:
+        assert run.not_counted.code == "depends-on-samples"
+        return
+    assert run.not_counted is None, run.not_counted
+    assert run.total("global_loads").bytes == work.global_load_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+
+
+@pytest.mark.parametrize("chosen", WITH_KERNELS, ids=lambda one: one.key)
+def test_that_the_threads_in_lockstep_compute_what_the_oracle_does(chosen):
+    for case in cases_in_simulator(chosen):
+        mask, problem = case.mask(), case.problem()
+        samples = np.ascontiguousarray(case.picture(), problem.dtype)
+        block = chosen.block_for(case.block)
+        job = filter_job(Choice(chosen, block), problem, mask, samples, layout=case.rows)
+        try:
+            result = computed_in_lockstep(job)
+        except NotCounted:
+            # Words of several numbers have no values here.
+            assert not chosen.uses_block
+            return
+        added = chosen.added_error(problem, mask), chosen.added_steps(mask)
+        verified(result, samples, mask, problem, *added)
+
+
+def computed_in_lockstep(job):
+    """Return a filter's result; what lies in rows past the picture must be neither read nor written."""
+    problem, arrays = job.problem, launch_arrays(job)
+    unread = np.nan if problem.dtype == "float32" else 77
+    image = np.full(arrays.operands[0].shape, unread, problem.dtype)
+    image[:, : problem.width] = job.operands.samples
+    out = np.full(arrays.out.shape, 77 if problem.is_quantised else np.nan, problem.result_dtype)
+    values = {Operand.IMAGE: image, Operand.OUT: out}
+    values[Operand.SCRATCH] = np.full(arrays.out.shape, np.nan, np.float32)
+    passes = job.variant.passes(problem, job.operands.mask, job.block)
+    for value in (value for step in passes for value in step.arguments if isinstance(value, Between)):
+        values[value] = np.full(value.shape, np.nan, value.dtype)
+    for step in passes:
+        run = Lockstep(blocks_of(step.launch.grid), step.launch.block, lambda: None)
+        kernel_in_lockstep(step, arrays, run, values)
+        run.log.finish()
+    return out[:, : problem.width]
+
+
+# Some of the blocks.
+
+
+@pytest.mark.parametrize(
+    ("key", "mask_shape"),
+    [
+        *(
+            (key, (3, 3))
+            for key in ("naive", "naive-uncoalesced", "cached", "register-blocked", "separable-l1")
+        ),
+        *((key, (9, 9)) for key in ("constant", "tiled", "tiled-input", "cached-constant")),
+        ("tiled", (31, 31)),
+    ],
+)
+def test_that_some_blocks_stand_for_all_others(key, mask_shape, monkeypatch):
+    job = filtering(key, (16, 16), mask_shape, side=300, width=420)
+    monkeypatch.setattr(counting, "FEW_COUNTED", 0)
+    some = counted_run(job)
+    count_every_block(monkeypatch)
+    counting._kept.cache_clear()
+    every = counted_run(job)
+    for one, whole in zip(some.passes, every.passes, strict=True):
+        assert one.blocks == whole.blocks == whole.counted_blocks
+        assert one.barriers == whole.barriers
+        for mine, theirs in zip(one.arrays, whole.arrays, strict=True):
+            assert mine.requests.requests == theirs.requests.requests
+            if one.is_exact:
+                assert mine == theirs
+            else:
+                assert mine.requests.sectors == pytest.approx(theirs.requests.sectors, rel=0.002)
+
+
+def test_that_the_largest_masks_are_counted_in_few_blocks():
+    found = counted(filtering("naive", (16, 16), (63, 63), side=4096))
+    assert found.counted_blocks < 60
+    assert found.blocks == 256 * 256
+
+
+def test_that_blocks_at_both_ends_stand_for_themselves():
+    assert places(10, Axis(1, 2, 2)) == [(0, 1.0), (3, 4.0), (4, 3.0), (8, 1.0), (9, 1.0)]
+    assert places(4, Axis(1, 2, 2)) == [(place, 1.0) for place in range(4)]
+
+
+def test_that_the_blocks_counted_stand_for_all_of_a_grid():
+    axes = (Axis(1, 2, 2), Axis(1, 1, 1), Axis(1, 1, 1))
+    assert sum(one.weight for one in sampled((100, 7, 3), axes)) == 2100
+
+
+# Kept, stopped, refused.
+
+
+def test_that_a_launch_is_counted_once():
+    counted(filtering("naive"))
+    counted(filtering("naive"))
+    assert counting._kept.cache_info().misses == 1
+
+
+def test_that_another_size_is_counted_anew():
+    counted(filtering("naive", side=100))
+    counted(filtering("naive", side=101))
+    assert counting._kept.cache_info().misses == 2
+
+
+def test_that_stopped_counting_leaves_nothing_behind():
+    def stopped(progress):
+        raise Cancelled("counting")
+
+    with pytest.raises(Cancelled):
+        counted_run(filtering("naive"), stopped)
+    assert counted(filtering("naive")).blocks > 0
+
+
+def test_that_counting_can_be_stopped_while_it_runs():
+    asked = []
+    counted_run(filtering("naive", mask_shape=(31, 31)), asked.append)
+    assert len(asked) > 5
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("cpu-parallel", "It runs on the CPU"),
+        ("fft", "kernels are not counted"),
+        ("split-float16", "asks for memory depends on the picture's samples"),
+    ],
+)
+def test_that_what_is_not_counted_says_why(key, words):
+    assert words in str(counted_run(filtering(key)).not_counted)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
+    job = filtering("digit-sums", channels=channels, dtype="uint8")
+    job = replace(job, problem=replace(job.problem, result_dtype="uint8"))
+    found, work = counted(job), job.variant.work(job.problem, job.block)
+    # At the picture's sides threads load somewhere else what they do not need: the model leaves that out.
+    assert work.global_load_bytes <= found.global_loads.bytes < 1.01 * work.global_load_bytes
+    assert found.global_stores.bytes == work.global_store_bytes
+    # 16 bytes a thread.
+    assert of(found, "out", "stores").sectors_per_request == 16
+    if channels == 1:
+        assert found.shared_loads.bytes == work.shared_loads
+
+
+def test_that_every_teaching_kernel_is_counted():
+    for chosen in WITH_KERNELS:
+        if chosen.uses_block:
+            assert counted_run(whole_job(chosen)).not_counted is None, chosen.key
