@@ -37,6 +37,10 @@ class DeviceLimits:
     """GPU: of int32."""
     instructions_per_s: Limit | None = None
     """GPU: instructions issued, each for the 32 threads of a warp."""
+    blocks_per_s: Limit | None = None
+    """GPU: blocks of one warp that do nothing."""
+    launches_per_s: Limit | None = None
+    """GPU: launches of one such block, each after the one before has ended."""
     int8_tensor_multiply_adds_per_s: Limit | None = None
     """GPU: of int8 into int32 by `mma.sync`."""
     float16_tensor_multiply_adds_per_s: Limit | None = None
