@@ -1,0 +1,104 @@
+"""The recorded runs that come nearest to a problem: those of its mask's size on the nearest picture.
+
+Nothing is scaled: each run keeps its own picture, mask and border. Called on: the host's pipe, or a script's
+main thread.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+from engine.device_info import RECORDED
+from engine.files.assets import faults_of_asset
+from engine.geometry.block import Limits
+from engine.host.verbs import Describe
+from engine.mask.mask import Mask
+from engine.results.progress import Checkpoint
+from engine.results.recorded import RUNS, recorded_document, recorded_path
+from engine.tasks.filtering.columns import mask_text
+from engine.tasks.filtering.messages import RecordedRequest, RecordedRuns
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
+from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.tasks.read_results import results_from_document
+
+
+def describe(request: Describe[RecordedRequest], report: Checkpoint) -> RecordedRuns:
+    """Return the recorded runs for a problem."""
+    return recorded_runs(request.job.problem, request.job.mask)
+
+
+def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
+    """Return a run of each variant that can compute a problem, all on the picture nearest to its own.
+
+    A run with the very mask, border and type of results comes before others.
+    """
+    if not (recorded := every_recorded_run()):
+        return RecordedRuns(note="This version came without recorded runs.")
+    of_size = [run for run in recorded if run.problem.mask_shape == mask.shape]
+    if not of_size:
+        shapes = sorted({run.problem.mask_shape for run in recorded})
+        sizes = ", ".join(f"{rows} × {columns}" for rows, columns in shapes)
+        why = f"No run was recorded with a mask of {mask.rows} × {mask.columns}; recorded are {sizes}."
+        return RecordedRuns(note=why)
+    nearest = _picture(min((run.problem for run in of_size), key=lambda other: _distance(other, problem)))
+
+    def differs(run: RunResult) -> tuple[bool, ...]:
+        other = run.problem
+        return (
+            other.result_dtype != problem.result_dtype,
+            run.weights_digest != mask.weights_digest,
+            other.border != problem.border,
+        )
+
+    chosen: dict[str, RunResult] = {}
+    for run in sorted((run for run in of_size if _picture(run.problem) == nearest), key=differs):
+        if run.variant not in chosen and _computes(run, problem, mask):
+            chosen[run.variant] = run
+    runs = tuple(chosen[known.key] for known in VARIANTS if known.key in chosen)
+    return RecordedRuns(runs, _note(runs, problem, mask))
+
+
+@cache
+def every_recorded_run() -> tuple[RunResult, ...]:
+    """Return every recorded run; raises EngineError where the file is damaged."""
+    document = recorded_document(RUNS)
+    if not document:
+        return ()
+    with faults_of_asset(recorded_path(RUNS), "The recording"):
+        runs: tuple[RunResult, ...] = results_from_document(document)  # type: ignore[assignment]
+        return tuple(replace(run, device=RECORDED) for run in runs)
+
+
+def _computes(run: RunResult, problem: Problem, mask: Mask) -> bool:
+    """Whether the variant of a run takes that mask and these types too."""
+    known = variant(run.variant)
+    block = run.block or known.default_block
+    # What a GPU of that kind can do is not in question: it did it.
+    return known.why_not(problem, mask, block, Limits(compute_capability=(9, 0))) is None
+
+
+def _picture(problem: Problem) -> tuple[int, int, int, str]:
+    return problem.height, problem.width, problem.channels, problem.dtype
+
+
+def _distance(one: Problem, other: Problem) -> tuple[float, ...]:
+    """Return how far two pictures are from each other: first in type, then in size, then in shape."""
+    types = (one.dtype != other.dtype) + (one.channels != other.channels)
+    size = abs(math.log(one.samples / other.samples))
+    return types, size, abs(math.log(one.width / other.width))
+
+
+def _note(runs: Iterable[RunResult], problem: Problem, mask: Mask) -> str:
+    """Say what the recorded runs do not share with a problem; empty where they are of the very same."""
+    parts: dict[str, None] = {}
+    for run in runs:
+        other = run.problem
+        if _picture(other) != _picture(problem) or other.result_dtype != problem.result_dtype:
+            parts[other.picture_text] = None
+        if run.weights_digest != mask.weights_digest:
+            parts[f"mask {mask_text(run)}"] = None
+        if other.border != problem.border:
+            parts[f"border {other.border}"] = None
+    return f"Nearest recorded: {', '.join(parts)}" if parts else ""
