@@ -90,7 +90,7 @@ def beside(table: CourseTable, recorded: RecordedPaper) -> CourseTable:
     )
     if rows == table.rows:
         return table
-    return replace(table, rows=rows, notes=(*table.notes, recorded.source))
+    return replace(table, rows=rows, notes=(recorded.source, *table.notes))
 
 
 def _filled(cell: Cell, figure: str) -> Cell:
