@@ -18,6 +18,8 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.request import answer
+from engine.host.verbs import Describe
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
@@ -26,6 +28,7 @@ from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
 from engine.run.sweep import ways
 from engine.tasks.filtering.columns import mask_text
+from engine.tasks.filtering.messages import RecordedRequest
 from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.filtering.results import RunResult
@@ -36,7 +39,6 @@ from engine.tasks.operation.sweep import operation_jobs
 from engine.tasks.operation.variants import operation_variant, operation_variants
 from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
-from engine.tasks.recorded_runs import recorded_runs
 
 BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))
@@ -145,8 +147,8 @@ class BenchSettings(Settings):
         OneOf("--result-type", RESULT_TYPES),
     )
     recorded: bool = option(
-        """--recorded  also show what another machine with a GPU measured, marked as recorded: masks of the same
-        size on the same picture, or on the nearest one that was recorded""",
+        """--recorded  also show what another machine with a GPU measured, marked as recorded: masks of the
+        same size on the same picture, or on the nearest one that was recorded""",
         False,
     )
     baseline: str | None = option(
@@ -223,7 +225,8 @@ def _recorded(results: Sequence[RunResult], sweep: FilterSweep, baseline: str) -
     """Return the recorded runs of these variants, and of the baseline, for each problem."""
     masks = {mask.weights_digest: mask for mask in sweep.known_masks}
     asked = dict.fromkeys((run.problem, masks[run.weights_digest or ""]) for run in results)
-    found = [recorded_runs(problem, mask) for problem, mask in asked]
+    # By the name of what answers: reading results loads every task.
+    found = [answer(Describe(RecordedRequest(*one)), lambda step: None) for one in asked]
     for note in dict.fromkeys(one.note for one in found if one.note):
         log(note)
     wanted = {baseline, *(variant.key for variant in sweep.variants)}
