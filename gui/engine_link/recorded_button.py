@@ -6,9 +6,9 @@ from gui.engine_link.engine_state import EngineState
 from gui.widgets.panel_parts import text_button
 
 RECORDED_TIP = (
-    "Show what an NVIDIA H200 measured for this, beside what this machine measures and marked as recorded."
+    "Show what a GPU of another machine measured, beside the figures of this one and marked as recorded."
 )
-OFFER = "There is no GPU here: press Recorded (Ctrl+G) to see what an NVIDIA H200 measured."
+OFFER = "There is no GPU here: press Recorded (Ctrl+G) to see what another machine's GPU measured."
 """What a panel without figures of a GPU says where there is none."""
 
 

@@ -49,7 +49,7 @@ class BlockTiles:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """Describe: recorded runs for a problem. Reply: RecordedRuns. The first one reads them, for 0.2 s."""
+    """Describe: recorded runs for a problem. Reply: RecordedRuns."""
 
     answers: ClassVar[str] = "engine.tasks.recorded_runs"
     problem: Problem
