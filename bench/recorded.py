@@ -58,7 +58,7 @@ PICTURES = (
     (4096, 4096, 3, "uint8"),
 )
 # Each variant with the mask of its class: binomial, of equal weights, of one row, of rank 2 or 3.
-SIDES = (3, 5, 9, 15)
+SIDES = (3, 5, 7, 9, 15)
 FIRST_SAMPLE, FIRST_MASK = "astronaut", "sharpen"
 # Of the CPU beside the GPU, for speed-ups on one machine. The plain loops do 0.3 G multiply-adds per second.
 BASELINE, ON_CPU = "cpu-serial", ("cpu-serial", "cpu-parallel")

@@ -90,10 +90,13 @@ class MetricPlot(RowPlot):
         if rows:
             against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
-            parts = [f"{self._shown.header}{against}{scale}", _problem_text(made_here)]
+            note = self._results.recorded_note
+            parts = [f"{self._shown.header}{against}{scale}"]
+            # What was recorded for another problem says so in the note.
+            parts.append(_problem_text(made_here if made_here or note else recorded))
             if recorded:
                 gpu = next((run.result for run in recorded if run.result.layout), recorded[0].result)
-                parts += [f"hollow: {device_text(gpu)}", self._results.recorded_note]
+                parts += [f"hollow: {device_text(gpu)}", note]
             caption = " · ".join(filter(None, parts))
         empty = self._why_empty(made_here or recorded) if rows else self._empty
         self.end(caption, self._omitted(of_problem), empty, words, is_earlier=is_earlier)
