@@ -1,9 +1,11 @@
-"""Measures the limits of the CPU: multiply-adds in registers, and copies, on one core and on all."""
+"""Measures the limits of the CPU: what its cores do in registers and in their caches, and copies."""
 
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 
 from engine.compiled.cpu_target import cpu_target
@@ -12,11 +14,22 @@ from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
 from engine.device.threads.parallel_copy import copy_bytes
 from engine.device.threads.thread_pool import TASK, SharedCall
-from engine.explain.limits.cpu_work_code import CHAINS, STEPS
+from engine.explain.limits.cpu_work_code import (
+    CACHED_FLOATS,
+    CHAINS,
+    COUNTS_INSTRUCTIONS,
+    FLOAT_CHAINS,
+    INSTRUCTION_STEPS,
+    INSTRUCTIONS,
+    INTEGER_CHAINS,
+    INTEGER_STEPS,
+    STEPS,
+)
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.results.progress import Checkpoint, Progress
+from engine.variants.cpu.edges import aligned_rows
 
 # Bytes of one side of a copy, the last one more than the caches of most processors hold.
 SIZES = tuple(mega << 20 for mega in (1, 4, 16, 32, 64, 128, 256))
@@ -28,12 +41,29 @@ LINE_BYTES = 64
 _LEAST_COPIED = 16 << 20
 _LEAST_SAMPLES, _SAMPLING_S = 3, 0.12
 # 50 us a piece; so many pieces that cores that begin late hardly matter.
-_ROUNDS, _PIECES = 2000, 32
+_ROUNDS, _PIECES, _PIECE_RESULTS = 2000, 32, 128
 _CACHED_COPIES = 200
 _CODE = "engine.explain.limits.cpu_rates_code"
-_MULTIPLY_ADDS, _COPIES, _CACHED = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("multiply_adds", "copies", "cached_copies")
+_IN_REGISTERS, _COPIES, _CACHED = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies", "cached_copies")
 )
+
+
+class _Work(NamedTuple):
+    """What `in_registers` does: its number there, and how much of it a round does, in _ROUNDS / `share`."""
+
+    number: int
+    per_round: int
+    share: int = 1
+
+
+_VECTORS = CACHED_FLOATS // cpu_target().vector_floats
+MULTIPLY_ADDS = _Work(0, CHAINS * STEPS * cpu_target().vector_floats)
+ISSUED = _Work(1, len(INSTRUCTIONS) * INSTRUCTION_STEPS, 64)
+OPERATIONS = _Work(2, FLOAT_CHAINS + INTEGER_CHAINS * INTEGER_STEPS * 2)
+LOADS, MISALIGNED_LOADS, STORES = (_Work(number, _VECTORS, 20) for number in (3, 4, 5))
+# How long each of these is tried again.
+_BRIEFLY_S = 0.03
 
 
 def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
@@ -49,19 +79,20 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
 
     def measured(number: int, name: str, measure: Callable[[], float]) -> float:
         # Compiling takes a second, once.
-        report(Progress(f"measuring {name}", number / (3 + len(SIZES)), 3.0))
+        report(Progress(f"measuring {name}", number / (4 + len(SIZES)), 3.0))
         return measure()
 
-    all_cores = measured(0, "multiply-adds", lambda: multiply_adds_per_s(cores))
-    one_core = measured(1, "multiply-adds of one core", lambda: multiply_adds_per_s(1))
-    cached = measured(2, "copies within the caches", lambda: cached_copy_bytes_per_s(cores))
+    all_cores = measured(0, "multiply-adds", lambda: work_per_s(MULTIPLY_ADDS, cores))
+    one_core = measured(1, "multiply-adds of one core", lambda: work_per_s(MULTIPLY_ADDS, 1))
+    found = measured(2, "what cores do beside them", lambda: _more_rates(cores))
+    cached = measured(3, "copies within the caches", lambda: cached_copy_bytes_per_s(cores))
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
     for number, size in enumerate(SIZES):
         name = f"copies of {size >> 20} MiB"
-        copies[2 * size] = measured(3 + number, name, lambda: copy_bytes_per_s(source, target, size))  # noqa: B023
+        copies[2 * size] = measured(4 + number, name, lambda: copy_bytes_per_s(source, target, size))  # noqa: B023
     # Less than each core's cache holds.
     copies[2 * PIECE_BYTES * cores] = cached
-    found = DeviceLimits(
+    limits = DeviceLimits(
         cpu_info().title,
         copy_bytes_per_s=Limit(copies[2 * SIZES[-1]]),
         l2_bytes_per_s=Limit(cached),
@@ -69,18 +100,34 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
         core_multiply_adds_per_s=Limit(one_core),
         cores=cores,
         vector_bits=32 * cpu_target().vector_floats,
+        **found,
     )
-    return found.with_copies(copies)
+    return limits.with_copies(copies)
 
 
-def multiply_adds_per_s(cores: int) -> float:
-    """Return the multiply-adds of float32 that so many cores do per second, in registers."""
-    pieces = _PIECES * cores
-    operands = np.linspace(0.1, 0.9, CHAINS, dtype=np.float32)
-    sums = np.zeros(pieces * LINE_BYTES, np.uint8)
-    call = SharedCall(_MULTIPLY_ADDS, (0, 0, operands, _ROUNDS, pieces, TASK), cores)
-    done = pieces * _ROUNDS * CHAINS * STEPS * cpu_target().vector_floats
-    return done / _least_s(lambda: call.launch(sums.ctypes.data, 0))
+def _more_rates(cores: int) -> dict[str, Limit]:
+    """Return more limits of all cores, by the names of `DeviceLimits`."""
+    rates = {
+        "vector_operations_per_s": (OPERATIONS, cores),
+        "vector_loads_per_s": (LOADS, cores),
+        "misaligned_vector_loads_per_s": (MISALIGNED_LOADS, cores),
+        "vector_stores_per_s": (STORES, cores),
+    }
+    if COUNTS_INSTRUCTIONS:
+        rates |= {"instructions_per_s": (ISSUED, cores), "core_instructions_per_s": (ISSUED, 1)}
+    return {name: Limit(work_per_s(work, number, _BRIEFLY_S)) for name, (work, number) in rates.items()}
+
+
+def work_per_s(work: _Work, cores: int, sampling_s: float = _SAMPLING_S) -> float:
+    """Return how much of some work so many cores do per second, in registers or in their first caches."""
+    # Numba leaves out what reads the instructions of `ISSUED`.
+    llvm.initialize_native_asmparser()
+    pieces, rounds = _PIECES * cores, max(1, _ROUNDS // work.share)
+    operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
+    operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
+    sums = _aligned(pieces * _PIECE_RESULTS)
+    call = SharedCall(_IN_REGISTERS, (0, 0, operands, work.number, rounds, pieces, TASK), cores)
+    return pieces * rounds * work.per_round / _least_s(lambda: call.launch(sums.ctypes.data, 0), sampling_s)
 
 
 def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float:

@@ -90,7 +90,7 @@ class Vectors(LlvmCode):
         """Return some elements of two vectors that lie side by side, known only at run time. For AVX-512."""
         return self.called("x86.avx512.vpermi2var.ps.512", self.floats, low, elements, high)
 
-    def _samples(self, pointer: Value, index: Operand) -> Value:
+    def unconverted(self, pointer: Value, index: Operand) -> Value:
         """Return VECTOR samples as they are, wherever they lie."""
         element = pointer.llvm.type.pointee
         address = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
@@ -98,7 +98,7 @@ class Vectors(LlvmCode):
 
     def load(self, pointer: Value, index: Operand = 0) -> Value:
         """Return VECTOR samples as floats, wherever they lie."""
-        values = self._samples(pointer, index)
+        values = self.unconverted(pointer, index)
         if values.is_float:
             return values
         return self.value(self.builder.sitofp(values.zext(self._integers).llvm, self.floats))
@@ -106,7 +106,7 @@ class Vectors(LlvmCode):
     def load_sum(self, one: Value, other: Value, index: Operand) -> Value:
         """Return the exact sums of VECTOR samples of 8 or 16 bit with as many others, as floats."""
         wide = ir.VectorType(ir.IntType(2 * one.llvm.type.pointee.width), VECTOR)
-        total = self._samples(one, index).zext(wide) + self._samples(other, index).zext(wide)
+        total = self.unconverted(one, index).zext(wide) + self.unconverted(other, index).zext(wide)
         if wide != self._integers:
             total = total.zext(self._integers)
         return self.value(self.builder.sitofp(total.llvm, self.floats))
