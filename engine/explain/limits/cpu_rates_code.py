@@ -11,12 +11,8 @@ from engine.explain.limits.cpu_work_code import (
     CHAINS,
     CHANGED,
     COPIED_VECTORS,
-    COUNTS_INSTRUCTIONS,
-    FLOAT_CHAINS,
-    INSTRUCTION_STEPS,
-    INSTRUCTIONS,
-    INTEGER_CHAINS,
-    INTEGER_STEPS,
+    MIXED_INSTRUCTIONS,
+    MIXES,
     STEPS,
 )
 from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
@@ -39,29 +35,6 @@ def _chains(code, operands, target, rounds):
     start = [code.splat((values + number).load()) for number in range(CHAINS)]
     sums, _ = code.do_while([start, rounds], round_of)
     code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
-
-
-@cpu_function(types.void)
-def _operations(code, operands, target, rounds):
-    """Do `rounds` times a multiply-add in each of FLOAT_CHAINS registers, and whole numbers beside them."""
-    values = code.pointer(operands)
-    numbers = [(values + number).load() for number in range(FLOAT_CHAINS)]
-    floats = [code.splat(number) for number in numbers]
-    integers = [code.splat(number.bits_as(I32)) for number in numbers[:INTEGER_CHAINS]]
-    x, y, a, b = floats[0], floats[1], integers[0], integers[1]
-
-    def round_of(carried):
-        sums, whole, left = carried
-        sums = [code.fma(one, x, y) for one in sums]
-        for _ in range(INTEGER_STEPS):
-            # Two additions of the same numbers would be one.
-            whole = [(one + a) ^ b for one in whole]
-        return [sums, whole, left - 1], left > 1
-
-    sums, whole, _ = code.do_while([floats, integers, rounds], round_of)
-    found = [in_pairs(sums, lambda a, b: a + b), in_pairs(whole, lambda a, b: a ^ b).bits_as(code.floats)]
-    for number, one in enumerate(found):
-        code.store(one, code.at_address(target, operands), number * VECTOR)
 
 
 @cpu_function(types.void)
@@ -104,18 +77,23 @@ def _cached_stores(code, operands, rounds):
     code.do_while(rounds, round_of)
 
 
-@cpu_function(types.void)
-def _issued(code, operands, rounds):
-    """Issue `rounds` times INSTRUCTION_STEPS times INSTRUCTIONS."""
-    if not COUNTS_INSTRUCTIONS:
-        return
-    text = "\n".join(INSTRUCTIONS * INSTRUCTION_STEPS)
+def _repeated(mix):
+    """Return a function that executes a mix of instructions `rounds` times; nothing where there is none."""
+    text = "\n".join(mix * (MIXED_INSTRUCTIONS // max(1, len(mix))))
 
-    def round_of(left):
-        code.statement(text, f"r,{CHANGED}", [code.pointer(operands)])
-        return left - 1, left > 1
+    @cpu_function(types.void)
+    def repeated(code, operands, rounds):
+        def round_of(left):
+            code.statement(text, f"r,{CHANGED}", [code.pointer(operands)])
+            return left - 1, left > 1
 
-    code.do_while(rounds, round_of)
+        if text:
+            code.do_while(rounds, round_of)
+
+    return repeated
+
+
+_issued, _with_additions, _with_integers, _with_fewer = (_repeated(mix) for mix in MIXES)
 
 
 @cpu_function(types.void)
@@ -136,9 +114,9 @@ def _copied(code, operands, source, target, floats, past_cache):
 
 
 def in_registers(sums, unused, operands, what, rounds, pieces, task):
-    """Do pieces of work, each with two cache lines for its results, on as many threads as take part.
+    """Do pieces of work, each with a cache line for its result, on as many threads as take part.
 
-    `operands` has a row per worker; `what` is one of `WHAT`.
+    `operands` has a row per worker; `what` a number of `_Work`.
     """
     entry_point()
     worker = share(task)
@@ -147,19 +125,23 @@ def in_registers(sums, unused, operands, what, rounds, pieces, task):
         piece = add(task[SELF], TAKEN, 1)
         if piece >= pieces:
             break
-        result = sums + 128 * piece
+        result = sums + 64 * piece
         if what == 0:
             _chains(own, result, rounds)
         elif what == 1:
-            _issued(own, rounds)
-        elif what == 2:
-            _operations(own, result, rounds)
-        elif what == 3:
             _cached_loads(own, result, rounds, 0)
-        elif what == 4:
+        elif what == 2:
             _cached_loads(own, result, rounds, 1)
-        else:
+        elif what == 3:
             _cached_stores(own, rounds)
+        elif what == 4:
+            _issued(own, rounds)
+        elif what == 5:
+            _with_additions(own, rounds)
+        elif what == 6:
+            _with_integers(own, rounds)
+        else:
+            _with_fewer(own, rounds)
     finish(task, worker)
 
 

@@ -36,12 +36,10 @@ class DeviceLimits:
     integer_multiply_adds_per_s: Limit | None = None
     """GPU: of int32."""
     instructions_per_s: Limit | None = None
-    """GPU: instructions issued, each for the 32 threads of a warp. CPU (x86-64): instructions of all cores; a
+    """GPU: instructions issued, each for the 32 threads of a warp. CPU, x86-64 alone: instructions, where a
     comparison and the branch that follows it are one."""
-    core_instructions_per_s: Limit | None = None
-    """CPU: the same of one core while the others are idle."""
     vector_operations_per_s: Limit | None = None
-    """CPU: instructions that compute with whole vectors, such as multiply-adds between integer additions."""
+    """CPU, x86-64 alone: instructions that compute with whole vectors, multiply-adds and others in turn."""
     vector_loads_per_s: Limit | None = None
     """CPU: loads of whole vectors from the first cache of each core, each from within a cache line."""
     misaligned_vector_loads_per_s: Limit | None = None

@@ -17,12 +17,9 @@ from engine.device.threads.thread_pool import TASK, SharedCall
 from engine.explain.limits.cpu_work_code import (
     CACHED_FLOATS,
     CHAINS,
-    COUNTS_INSTRUCTIONS,
-    FLOAT_CHAINS,
-    INSTRUCTION_STEPS,
-    INSTRUCTIONS,
-    INTEGER_CHAINS,
-    INTEGER_STEPS,
+    HAS_MIXES,
+    MIXED_INSTRUCTIONS,
+    MIXES,
     STEPS,
 )
 from engine.explain.limits.device_limits import DeviceLimits, Limit
@@ -41,7 +38,7 @@ LINE_BYTES = 64
 _LEAST_COPIED = 16 << 20
 _LEAST_SAMPLES, _SAMPLING_S = 3, 0.12
 # 50 us a piece; so many pieces that cores that begin late hardly matter.
-_ROUNDS, _PIECES, _PIECE_RESULTS = 2000, 32, 128
+_ROUNDS, _PIECES = 2000, 32
 _CACHED_COPIES = 200
 _CODE = "engine.explain.limits.cpu_rates_code"
 _IN_REGISTERS, _COPIES, _CACHED = (
@@ -50,18 +47,19 @@ _IN_REGISTERS, _COPIES, _CACHED = (
 
 
 class _Work(NamedTuple):
-    """What `in_registers` does: its number there, and how much of it a round does, in _ROUNDS / `share`."""
+    """What `in_registers` does: its number there, how much of it a round does, and rounds per _ROUNDS."""
 
     number: int
     per_round: int
-    share: int = 1
+    rounds: float = 1.0
 
 
 _VECTORS = CACHED_FLOATS // cpu_target().vector_floats
 MULTIPLY_ADDS = _Work(0, CHAINS * STEPS * cpu_target().vector_floats)
-ISSUED = _Work(1, len(INSTRUCTIONS) * INSTRUCTION_STEPS, 64)
-OPERATIONS = _Work(2, FLOAT_CHAINS + INTEGER_CHAINS * INTEGER_STEPS * 2)
-LOADS, MISALIGNED_LOADS, STORES = (_Work(number, _VECTORS, 20) for number in (3, 4, 5))
+LOADS, MISALIGNED_LOADS, STORES = (_Work(number, _VECTORS, 0.5) for number in (1, 2, 3))
+ISSUED, *OPERATIONS = (
+    _Work(4 + number, MIXED_INSTRUCTIONS // max(1, len(mix)) * len(mix), 0.5) for number, mix in enumerate(MIXES)
+)
 # How long each of these is tried again.
 _BRIEFLY_S = 0.03
 
@@ -107,25 +105,30 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
 
 def _more_rates(cores: int) -> dict[str, Limit]:
     """Return more limits of all cores, by the names of `DeviceLimits`."""
-    rates = {
-        "vector_operations_per_s": (OPERATIONS, cores),
-        "vector_loads_per_s": (LOADS, cores),
-        "misaligned_vector_loads_per_s": (MISALIGNED_LOADS, cores),
-        "vector_stores_per_s": (STORES, cores),
+    works: dict[str, tuple[int, tuple[_Work, ...]]] = {
+        "vector_loads_per_s": (cores, (LOADS,)),
+        "misaligned_vector_loads_per_s": (cores, (MISALIGNED_LOADS,)),
+        "vector_stores_per_s": (cores, (STORES,)),
     }
-    if COUNTS_INSTRUCTIONS:
-        rates |= {"instructions_per_s": (ISSUED, cores), "core_instructions_per_s": (ISSUED, 1)}
-    return {name: Limit(work_per_s(work, number, _BRIEFLY_S)) for name, (work, number) in rates.items()}
+    if HAS_MIXES:
+        works |= {
+            "instructions_per_s": (cores, (ISSUED,)),
+            "vector_operations_per_s": (cores, tuple(OPERATIONS)),
+        }
+    return {
+        name: Limit(max(work_per_s(work, number, _BRIEFLY_S) for work in some))
+        for name, (number, some) in works.items()
+    }
 
 
 def work_per_s(work: _Work, cores: int, sampling_s: float = _SAMPLING_S) -> float:
     """Return how much of some work so many cores do per second, in registers or in their first caches."""
     # Numba leaves out what reads the instructions of `ISSUED`.
     llvm.initialize_native_asmparser()
-    pieces, rounds = _PIECES * cores, max(1, _ROUNDS // work.share)
+    pieces, rounds = _PIECES * cores, max(1, int(_ROUNDS * work.rounds))
     operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
     operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
-    sums = _aligned(pieces * _PIECE_RESULTS)
+    sums = _aligned(pieces * LINE_BYTES)
     call = SharedCall(_IN_REGISTERS, (0, 0, operands, work.number, rounds, pieces, TASK), cores)
     return pieces * rounds * work.per_round / _least_s(lambda: call.launch(sums.ctypes.data, 0), sampling_s)
 
