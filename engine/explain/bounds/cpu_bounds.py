@@ -60,7 +60,7 @@ class CpuBounds:
                 found.append(Bound(key, title, 1e3 * amount / rate, amount, unit, rate, counted))
 
         emitted = "how the kernel is emitted"
-        each = samples
+        each = float(samples)
         if self.work.whole_vectors:
             each = vectors
             made = samples * one.multiply_adds

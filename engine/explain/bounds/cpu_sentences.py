@@ -1,6 +1,7 @@
 """The reason for the time of a filter on the CPU, in a sentence, from its bounds."""
 
 from collections.abc import Callable
+from typing import Any
 
 from engine.device.device_list import cpu_info
 from engine.device_info import AUTO
@@ -10,6 +11,7 @@ from engine.explain.subject import Subject
 from engine.reason import Reason
 from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.quantities import digits_text, percent_text
+from engine.run.variant import AnyVariant
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
@@ -66,32 +68,36 @@ def _removes(best: Variant, subject: Subject[Problem], found: CpuBounds, limits:
         at_once = limits.vector_bits // 32
         cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
         return f"`{best.key}` computes {at_once} results with an instruction{cores}."
-    ours, its = (
-        one.work(subject.problem, one.default_block).flops / 2 / samples for one in (subject.variant, best)
-    )
+    ours, its = _made(subject.variant, subject) / samples, _made(best, subject) / samples
     if its < ours:
         return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result."
     return f"`{best.key}` is expected to take less."
 
 
+def _made(one: AnyVariant[Problem, Any], subject: Subject[Problem]) -> float:
+    """Return the multiply-adds of a variant, by its model of work."""
+    work = one.work(subject.problem, one.block_for(None))
+    return work.flops / 2 if work else 0.0
+
+
 def _copy(bound: Bound, subject: Subject[Problem], vector: int) -> str:
     megabytes, rate = _count(bound.amount / 1e6), _count(bound.per_s / 1e9)
-    return f"Bound by memory: {megabytes} MB are read and written at {rate} GB/s at most"
+    return f"Bound by memory, {megabytes} MB read and written at {rate} GB/s at most"
 
 
 def _multiply_adds(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    return f"Bound by multiply-adds: {_count(bound.amount / subject.problem.samples)} for each result"
+    return f"Bound by multiply-adds, {_count(bound.amount / subject.problem.samples)} for each result"
 
 
 def _instructions(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    work = subject.variant.work(subject.problem, subject.block)
-    return f"Issue-bound: {_count(bound.amount / (work.flops / 2))} instructions for each multiply-add"
+    each = bound.amount / _made(subject.variant, subject)
+    return f"Issue-bound, {_count(each)} instructions for each multiply-add"
 
 
 def _per_vector(words: str) -> Callable[[Bound, Subject[Problem], int], str]:
     def said(bound: Bound, subject: Subject[Problem], vector: int) -> str:
         each = _count(bound.amount / subject.problem.samples * vector)
-        return f"Bound by {words}: {each} for {vector} results"
+        return f"Bound by {words}, {each} for {vector} results"
 
     return said
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine.compiled.cpu_target import cpu_target
 from engine.explain.bounds.machine_loops import Function, Instruction, Loop
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.box import BoxSums
@@ -62,13 +61,9 @@ def work_of(prepared: Any, problem: Problem, functions: Functions) -> CpuWork | 
     for kind, passes in _PASSES.items():
         if isinstance(prepared, kind):
             threads = getattr(prepared, "workers", 1)
-            return CpuWork(tuple(passes(prepared, problem, functions)), threads, threads_are_vectors(kind))
+            whole_vectors = kind not in (Serial, SeparableSerial)
+            return CpuWork(tuple(passes(prepared, problem, functions)), threads, whole_vectors)
     return None
-
-
-def threads_are_vectors(kind: type) -> bool:
-    """Return whether a kind of prepared variant computes whole vectors."""
-    return kind not in (Serial, SeparableSerial)
 
 
 def issued(function: Function, loop: Loop) -> float:
@@ -77,11 +72,11 @@ def issued(function: Function, loop: Loop) -> float:
 
 
 def vector_operations(function: Function, loop: Loop) -> float:
-    """Return the fewest instructions of a round that compute with whole vectors."""
-    return function.least(loop, lambda one: one.uses(cpu_target().vector_floats) and not one.is_move)
+    """Return the fewest computations of a round with whole vectors; shorter ones count a half."""
+    return function.least(loop, lambda one: one.vector_share(VECTOR))
 
 
-def multiply_adds(function: Function, loop: Loop) -> int:
+def multiply_adds(function: Function, loop: Loop) -> float:
     """Return the most multiply-adds of a round beside the loops within it."""
     return function.most(loop, lambda one: one.is_multiply_add)
 
@@ -96,16 +91,14 @@ def _serial(prepared: Serial, problem: Problem, functions: Functions) -> Iterato
     yield _textbook(functions, "correlate_serial", (rows * columns, rows, 1))
 
 
-def _separable_serial(
-    prepared: SeparableSerial, problem: Problem, functions: Functions
-) -> Iterator[CpuPass]:
+def _separable_serial(prepared: SeparableSerial, problem: Problem, functions: Functions) -> Iterator[CpuPass]:
     rows, columns = problem.mask_shape
     yield _textbook(functions, "along_rows_serial", (columns, 1))
     yield _textbook(functions, "down_columns_serial", (rows, 1))
 
 
 def _textbook(functions: Functions, name: str, runs: tuple[int, ...]) -> CpuPass:
-    """Return a pass of loops within loops; `runs` says how often each runs for a result, the innermost first."""
+    """Return a pass of loops within loops; `runs`: how often each runs for a result, the innermost first."""
     function = next((one for key, one in functions.items() if name in key and ".entry" not in key), None)
     if function is None:
         return CpuPass(multiply_adds=runs[0])
@@ -180,7 +173,9 @@ def _two_passes(prepared: TwoPasses, problem: Problem, functions: Functions) -> 
     elif SHARES_SAMPLES and columns > VECTOR and problem.channels in (1, 3):
         loads *= (ALONG_VECTORS + problem.channels) / (2 * ALONG_VECTORS)
     function = next((one for name, one in functions.items() if "two_passes_of_bands" in name), None)
-    instructions, operations = (_per_multiply_add(function, counted) for counted in (issued, vector_operations))
+    instructions, operations = (
+        _per_multiply_add(function, counted) for counted in (issued, vector_operations)
+    )
     yield CpuPass(
         multiply_adds=taps,
         vector_operations=operations * taps,
@@ -198,12 +193,14 @@ def _two_passes(prepared: TwoPasses, problem: Problem, functions: Functions) -> 
 
 def _per_multiply_add(function: Function | None, counted: Counted) -> float:
     """Return the least that a loop has of something for each of its multiply-adds."""
-    loops = hot_loops(function) if function else []
+    if function is None:
+        return 0.0
+    loops = hot_loops(function)
     return min((counted(function, loop) / multiply_adds(function, loop) for loop in loops), default=0.0)
 
 
 def _loads(loads: float, step: int) -> dict[str, float]:
-    """Return loads for neighbouring results, `step` floats apart, by whether they can begin at whole vectors."""
+    """Return loads for neighbouring results, `step` floats apart, by whether they can be aligned."""
     aligned = math.gcd(step, VECTOR) / VECTOR
     return {"vector_loads": loads * aligned, "misaligned_loads": loads * (1 - aligned)}
 
@@ -248,7 +245,7 @@ def _per_store(function: Function | None) -> float:
     """Return the fewest instructions for each vector that a loop stores."""
 
     def stores(one: Instruction) -> bool:
-        return one.uses(cpu_target().vector_floats) and one.writes_memory
+        return one.uses(VECTOR) and one.writes_memory
 
     found: Iterable[float] = ()
     if function:

@@ -4,6 +4,7 @@ What LLVM writes for x86-64 is read: functions, their blocks, the loops of these
 may take several ways; the least of them counts, so that what follows from it is a lower bound.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -53,10 +54,19 @@ class Instruction(NamedTuple):
     @property
     def is_move(self) -> bool:
         """Whether it computes nothing: a copy, a load, a store, or a zero."""
-        return self.name.startswith(("vmov", "vbroadcast", "vzero", "vxorps", "vpxor"))
+        return self.name.startswith(("vmov", "vbroadcast", "vpbroadcast", "vzero", "vxorps", "vpxor"))
+
+    def vector_share(self, vector_floats: int) -> float:
+        """Return 1 for a computation with whole vectors, 0 for what is none.
+
+        A half for one with shorter vectors: it may take half as many units.
+        """
+        if self.name[0] != "v" or self.is_move:
+            return 0.0
+        return 1.0 if self.uses(vector_floats) else 0.5
 
 
-Weight = Callable[[Instruction], int]
+Weight = Callable[[Instruction], float]
 
 
 @dataclass(eq=False)
@@ -67,7 +77,7 @@ class Block:
     following: list[str] = field(default_factory=list)  # labels of the blocks that may come next
     calls: list[str] = field(default_factory=list)  # functions of the same code
 
-    def weight(self, of: Weight) -> int:
+    def weight(self, of: Weight) -> float:
         """Return what its instructions weigh."""
         return sum(map(of, self.code))
 
@@ -103,36 +113,36 @@ class Function:
         """All loops, those within others too."""
         return tuple(_with_inner(_loops(self.blocks, frozenset(self.blocks))))
 
-    def most(self, loop: Loop, of: Weight) -> int:
+    def most(self, loop: Loop, of: Weight) -> float:
         """Return the most that a round weighs beside the loops within it."""
         return sum(self.blocks[label].weight(of) for label in _own(loop))
 
-    def least(self, loop: Loop, of: Weight) -> int:
+    def least(self, loop: Loop, of: Weight) -> float:
         """Return the least that a round weighs beside the loops within it."""
         return self._least(loop, lambda block: block.weight(of))
 
-    def least_issued(self, loop: Loop) -> int:
+    def least_issued(self, loop: Loop) -> float:
         """Return the fewest instructions that a round issues, those of functions that it calls too."""
         return self._least(loop, self._issued)
 
     @cached_property
-    def least_issued_by_call(self) -> int:
+    def least_issued_by_call(self) -> float:
         """The fewest instructions that a call issues."""
         first = next(iter(self.blocks))
         ends = {label for label, block in self.blocks.items() if not block.following}
         return self._path(first, ends, {label: self._issued(block) for label, block in self.blocks.items()})
 
-    def _issued(self, block: Block) -> int:
+    def _issued(self, block: Block) -> float:
         called = (self.others.get(name) for name in block.calls)
         return block.issued + sum(one.least_issued_by_call for one in called if one and one is not self)
 
-    def _least(self, loop: Loop, weight: Callable[[Block], int]) -> int:
+    def _least(self, loop: Loop, weight: Callable[[Block], float]) -> float:
         own = _own(loop)
         weights = {label: weight(self.blocks[label]) if label in own else 0 for label in loop.labels}
         ends = {label for label in loop.labels if loop.header in self.blocks[label].following}
         return self._path(loop.header, ends, weights)
 
-    def _path(self, first: str, ends: Iterable[str], weights: dict[str, int]) -> int:
+    def _path(self, first: str, ends: Iterable[str], weights: dict[str, float]) -> float:
         """Return the weight of the lightest way from a block to one of others, through weighted ones only."""
         known, ends = {first: weights[first]}, set(ends)
         waiting = {first}
@@ -142,10 +152,10 @@ class Function:
                 return known[label]
             waiting.remove(label)
             for after in self.blocks[label].following:
-                if after in weights and known[label] + weights[after] < known.get(after, 1 << 60):
+                if after in weights and known[label] + weights[after] < known.get(after, math.inf):
                     known[after] = known[label] + weights[after]
                     waiting.add(after)
-        return 0
+        return 0.0
 
 
 def functions(assembly: str) -> dict[str, Function]:

@@ -17,12 +17,14 @@ CACHED_FLOATS = 2048
 HAS_MIXES = platform.machine() in ("x86_64", "AMD64") and cpu_target().has("fma")
 """Whether there are mixes of instructions: their rates are those of the processor's own, of x86-64."""
 
-# The first mix is issued as fast as any: instructions that do not wait for one another and use different units:
-# whole numbers, a float, a load, and comparisons with branches that are not taken, which count as one. None of
-# it is a move, which some processors do not execute. The others are vector operations: which of them a
-# processor does beside multiply-adds depends on its units.
+# The first mix is issued as fast as any: instructions that do not wait for one another and use different
+# units: whole numbers, a float, a load, and comparisons with branches that are not taken, which count as one.
+# None of it is a move, which some processors do not execute. The others are vector operations: which of them
+# a processor does beside multiply-adds depends on its units.
 _COMPARISON = "testq %r8, %r8\njc 1f\n1:"
 _VECTOR = {16: "zmm", 8: "ymm", 4: "xmm"}[cpu_target().vector_floats]
+
+
 def _vector_mix(other: str, count: int) -> tuple[str, ...]:
     """Return a multiply-add in registers 1 to 8 each, and so many of another operation in 9 to 15."""
     sums = [f"vfmadd231ps %{_VECTOR}0, %{_VECTOR}0, %{_VECTOR}{number}" for number in range(1, 9)]
@@ -32,7 +34,7 @@ def _vector_mix(other: str, count: int) -> tuple[str, ...]:
 
 MIXES: tuple[tuple[str, ...], ...] = (
     (
-        _COMPARISON, "addq $$1, %rax", f"vaddps %xmm0, %xmm0, %xmm1",
+        _COMPARISON, "addq $$1, %rax", "vaddps %xmm0, %xmm0, %xmm1",
         _COMPARISON, "addq $$1, %rcx", "movq ($0), %rdx",
     ),
     _vector_mix("vaddps", 8),
