@@ -38,6 +38,10 @@ class DeviceLimits:
     instructions_per_s: Limit | None = None
     """GPU: instructions issued, each for the 32 threads of a warp. CPU, x86-64 alone: instructions, where a
     comparison and the branch that follows it are one."""
+    blocks_per_s: Limit | None = None
+    """GPU: blocks of one warp that do nothing."""
+    launches_per_s: Limit | None = None
+    """GPU: launches of one such block, each after the one before has ended."""
     vector_operations_per_s: Limit | None = None
     """CPU, x86-64 alone: instructions that compute with whole vectors, multiply-adds and others in turn."""
     vector_loads_per_s: Limit | None = None
