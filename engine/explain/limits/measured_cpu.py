@@ -35,7 +35,7 @@ PIECE_BYTES, MOST_PIECE_BYTES = 64 << 10, 1 << 20
 LINE_BYTES = 64
 # A copy is repeated until it has copied so much; a core wakes in less time.
 _LEAST_COPIED = 16 << 20
-_LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.12, 0.03
+_LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.1, 0.02
 # 50 us a piece; so many pieces that cores that begin late hardly matter. With few of them a launch is short,
 # and seldom interrupted.
 _ROUNDS, _PIECES, _FEW_PIECES = 2000, 32, 4
