@@ -16,6 +16,9 @@ from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.code.code_panel import CodePanel
+from gui.explore.code.code_state import CodeState
+from gui.explore.code.slides_saving import save_slides
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
@@ -37,6 +40,7 @@ from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
+from gui.page.dock_room import DockRoom
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
@@ -113,6 +117,7 @@ class ExplorePage(RunsPage):
         self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
         self._add_launch(services, beside)
+        self._add_code(services, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -242,7 +247,7 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock
+        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -303,6 +308,26 @@ class ExplorePage(RunsPage):
             self.launch_slot.fill(made)
             insert_into_tab_order(self.blocks_slot, made)
         self.launch.watch(is_visible)
+
+    def _add_code(self, services: Services, beside: Dock) -> None:
+        """Put the panel Code behind the results; it is made when it is first looked at."""
+        self.code = CodeState(self.looked_at, services.state, services.link, self.tile, self.results)
+        self.code_slot = Slot()
+        self.code_dock = self.add_dock("code", "Code", self.code_slot, _AREA.BottomDockWidgetArea)
+        self.share_place(self.launch_dock, self.code_dock)
+        self.code_room = DockRoom(self, self.code_dock)
+        beside.raise_()
+        self.code_dock.visibilityChanged.connect(lambda is_visible: self._watch_code(services, is_visible))
+
+    def _watch_code(self, services: Services, is_visible: bool) -> None:
+        if is_visible and not self.code_slot.is_filled:
+            made = CodePanel(self.code)
+            made.wants_slides.connect(lambda: save_slides(services, self.results, services.messages.on(self)))
+            made.wants_room.connect(self.code_room.want)
+            self.code_slot.fill(made)
+            insert_into_tab_order(self.launch_slot, made)
+        self.code.watch(is_visible)
+        self.code_room.follow(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace
