@@ -16,9 +16,6 @@ from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.code.code_panel import CodePanel
-from gui.explore.code.code_state import CodeState
-from gui.explore.code.slides_saving import save_slides
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
@@ -51,6 +48,7 @@ from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.blocks.blocks_panel import BlocksPanel
+    from gui.explore.code.code_state import CodeState
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -311,7 +309,7 @@ class ExplorePage(RunsPage):
 
     def _add_code(self, services: Services, beside: Dock) -> None:
         """Put the panel Code behind the results; it is made when it is first looked at."""
-        self.code = CodeState(self.looked_at, services.state, services.link, self.tile, self.results)
+        self.code: CodeState | None = None
         self.code_slot = Slot()
         self.code_dock = self.add_dock("code", "Code", self.code_slot, _AREA.BottomDockWidgetArea)
         self.share_place(self.launch_dock, self.code_dock)
@@ -321,12 +319,17 @@ class ExplorePage(RunsPage):
 
     def _watch_code(self, services: Services, is_visible: bool) -> None:
         if is_visible and not self.code_slot.is_filled:
-            made = CodePanel(self.code)
-            made.wants_slides.connect(lambda: save_slides(services, self.results, services.messages.on(self)))
+            # What is known of code takes 60 ms to import.
+            from gui.explore.code.code_panel import code_panel
+
+            answers = services.messages.on(self)
+            made = code_panel(self.looked_at, self.tile, self.results, services, answers)
+            self.code = made.code
             made.wants_room.connect(self.code_room.want)
             self.code_slot.fill(made)
             insert_into_tab_order(self.launch_slot, made)
-        self.code.watch(is_visible)
+        if self.code is not None:
+            self.code.watch(is_visible)
         self.code_room.follow(is_visible)
 
     def _connect(self) -> None:

@@ -37,9 +37,10 @@ def describe(request: Describe[CodeRequest], report: Checkpoint) -> ShownCode:
         notes += [note] if note else []
     source = source_of(examples[0])
     kernels = []
-    for example in examples if asked.form is not None else ():
-        report(Progress(f"compiling {example.variant.key}", 0.5, _EXPECTED_S))
-        kernels.append(listed_kernels(example, asked.form, asked.architecture))
+    if asked.form is not None:
+        for example in examples:
+            report(Progress(f"compiling {example.variant.key}", 0.5, _EXPECTED_S))
+            kernels.append(listed_kernels(example, asked.form, asked.architecture))
     diff: Diff | None = None
     if asked.other and kernels:
         left, right = ([one.listing for one in listed] for listed in kernels)

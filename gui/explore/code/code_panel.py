@@ -1,6 +1,7 @@
 """The panel Code: source, PTX and SASS of the kernel that is looked at, and what another kernel changes."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QResizeEvent, QShortcut
@@ -25,7 +26,13 @@ from gui.explore.code.code_state import CodeState
 from gui.explore.code.code_view import CodeView
 from gui.explore.code.code_words import instruction_sentence, sentences_of, source_sentence, story_text
 from gui.explore.code.find_bar import FindBar
+from gui.explore.code.slides_saving import save_slides
 from gui.explore.looked_at.kernel_field import KernelField
+from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.tile.tile_state import TileState
+from gui.page.contract import Services
+from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, fill_box, icon_button, keep_narrow, row
@@ -60,19 +67,18 @@ class CodePanel(QWidget):
 
     def __init__(self, code: CodeState) -> None:
         super().__init__()
-        self._code = code
+        self.code = code
         self._is_wide = self._is_low = False
         self._kernels: Sequence[ListedKernel] = ()
         # The rows of the lines of the source that are shown.
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
-        self._used: QWidget | None = None
         # Whether both views scroll together.
         self._is_synchronous = False
         self.chosen = KernelField(code.looked_at, "Kernel whose code is shown", _KERNEL_TIP)
         self.form, self.gpu, self.other = QComboBox(), QComboBox(), QComboBox()
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.find = icon_button("magnify", "Find in the code", "Find in the code (Ctrl+F)")
+        self.search = icon_button("magnify", "Find in the code", "Find in the code (Ctrl+F)")
         self.copy = icon_button(
             "copy", "Copy the code", "Copy what is selected, else all of what has the cursor"
         )
@@ -90,6 +96,7 @@ class CodePanel(QWidget):
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
         self.left, self.right = CodeView("Source of the kernel"), CodeView("Listing of the kernel")
+        self._used = self.left
         self.find_bar = FindBar()
         self._build()
         self._connect()
@@ -118,7 +125,7 @@ class CodePanel(QWidget):
             self._show()
 
     def _show(self) -> None:
-        code = self._code
+        code = self.code
         source, diff = code.source, code.diff
         self.chosen.show_choice(source.block if source is not None else None)
         fill_box(self.form, _FORMS, code.form)
@@ -150,16 +157,16 @@ class CodePanel(QWidget):
         rows = source_rows(source.source)
         is_other = self.left.show_rows(rows, is_python=True)
         self._rows_of = {row.source: at for at, row in enumerate(rows) if row.source is not None}
-        listed = self._code.listed
+        listed = self.code.listed
         self._kernels = listed.kernels if listed is not None else ()
-        self._listing.say(self._code.listing_words)
-        self._listing.setVisible(self._code.form is not None)
+        self._listing.say(self.code.listing_words)
+        self._listing.setVisible(self.code.form is not None)
         is_other = self.right.show_rows(listing_rows(self._kernels), is_python=False) or is_other
         self._said = "" if is_other else self._said
 
     def _show_diff(self, diff: Diff) -> None:
         """Show what differs: side by side where there is room, else in one column."""
-        is_python = self._code.form is None
+        is_python = self.code.form is None
         self._kernels, self._rows_of, self._said = (), {}, ""
         self._listing.say("")
         self._listing.setVisible(self._is_wide)
@@ -177,7 +184,7 @@ class CodePanel(QWidget):
         return " ".join([said, *source.notes])
 
     def _show_step(self) -> None:
-        lines = self._code.step_lines
+        lines = self.code.step_lines
         self.left.light_step(frozenset(at for line, at in self._rows_of.items() if line in lines))
 
     def _show_line(self) -> None:
@@ -216,7 +223,7 @@ class CodePanel(QWidget):
         if self._is_synchronous:
             other.verticalScrollBar().setValue(value)
 
-    def _search(self) -> None:
+    def _open_search(self) -> None:
         self.find_bar.search_in(self._view_with_focus())
 
     def _copy(self) -> None:
@@ -226,20 +233,16 @@ class CodePanel(QWidget):
 
     def _view_with_focus(self) -> CodeView:
         """Return the view that was in use last."""
-        return self.right if self._used is self.right and self.right.isVisible() else self.left
-
-    def _follow_focus(self, _before: QWidget | None, now: QWidget | None) -> None:
-        if now in (self.left, self.right):
-            self._used = now
+        return self._used if self._used.isVisible() else self.left
 
     def _connect(self) -> None:
-        code = self._code
+        code = self.code
         code.changed.connect(self._show)
         self.form.activated.connect(lambda at: code.choose_form(self.form.itemData(at)))
         self.gpu.activated.connect(lambda at: code.choose_architecture(self.gpu.itemData(at)))
         self.other.activated.connect(lambda at: code.compare_with(self.other.itemData(at)))
         self.swap.clicked.connect(code.swap)
-        self.find.clicked.connect(self._search)
+        self.search.clicked.connect(self._open_search)
         self.copy.clicked.connect(self._copy)
         self.slides.clicked.connect(self.wants_slides)
         self.room.toggled.connect(self.wants_room)
@@ -249,10 +252,11 @@ class CodePanel(QWidget):
             view.verticalScrollBar().valueChanged.connect(
                 lambda value, other=other: self._scroll(other, value)
             )
-        QShortcut(QKeySequence.StandardKey.Find, self, self._search).setContext(
+        QShortcut(QKeySequence.StandardKey.Find, self, self._open_search).setContext(
             Qt.ShortcutContext.WidgetWithChildrenShortcut
         )
-        QGuiApplication.instance().focusChanged.connect(self._follow_focus)
+        for view in (self.left, self.right):
+            view.used.connect(partial(setattr, self, "_used", view))
 
     def _build(self) -> None:
         for box, name, tip, characters in (
@@ -285,8 +289,8 @@ class CodePanel(QWidget):
         )
         self._stack = Placeholder(shown)
         compared = row((self.chosen, 3), (self.other, 2), self.swap, spacing=HALF_GRID)
-        buttons = self.find, self.copy, self.slides, self.room
-        look = row(self.form, (self.gpu, 1), 1, *buttons, spacing=HALF_GRID)
+        buttons = self.search, self.copy, self.slides, self.room
+        look = row(self.form, (self.gpu, 5), 1, *buttons, spacing=HALF_GRID)
         self._head = row((compared, 3), (look, 2), spacing=HALF_GRID)
         self._head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
         # The bar of the dock above it is empty.
@@ -296,3 +300,12 @@ class CodePanel(QWidget):
 
 def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:
     return frozenset(at for at, row in enumerate(rows) if row.source == source)
+
+
+def code_panel(
+    looked_at: LookedAt, tile: TileState, results: ResultsModel, services: Services, answers: PageMessages
+) -> CodePanel:
+    """Return the panel with its state; it saves slides with what the results of the page say."""
+    panel = CodePanel(CodeState(looked_at, services.state, services.link, tile, results))
+    panel.wants_slides.connect(lambda: save_slides(services, results, answers))
+    return panel

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from gui.explore.code.code_rows import Look, Row, number_text
@@ -22,6 +22,7 @@ class CodeView(QPlainTextEdit):
     """Shows rows. The one with the cursor is `row`; `chosen` says that a person has moved it to another."""
 
     chosen = Signal(int)
+    used = Signal()  # it has got the focus
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -142,6 +143,15 @@ class CodeView(QPlainTextEdit):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "_numbers"):
             self._numbers.setFont(self.font())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.used.emit()
+        self._repaint()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._repaint()
 
     def _bring_into_sight(self, rows: Collection[int]) -> None:
         if not rows:

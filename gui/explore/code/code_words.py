@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from engine.explain.code.instruction_classes import InstructionClass
 from engine.explain.code.instruction_counts import InstructionCounts
 from engine.explain.code.listing import CodeLine, SourceLine
 from engine.explain.code.shown_code import KernelSource, ListedKernel
@@ -48,7 +49,7 @@ def _tap_sentence(counts: InstructionCounts) -> str:
 def source_sentence(source: SourceLine, kernels: Sequence[ListedKernel]) -> str:
     """Return what a line of the source has become."""
     lines = [one.listing.lines[at] for one in kernels for at in one.listing.of_source(source)]
-    made = Counter(str(line.kind) for line in lines if line.kind)
+    made = Counter(line.kind for line in lines if line.kind)
     form = kernels[0].listing.form.upper()
     if not made:
         return f"Line {source.line}: no instruction of this {form} comes from it."
@@ -64,7 +65,7 @@ def instruction_sentence(line: CodeLine) -> str:
     return f"{line.opcode}: {line.kind}; from line {line.source.line} of {line.source.path}."
 
 
-def _by_class(counts: Mapping[str, float], written: str) -> str:
+def _by_class(counts: Mapping[InstructionClass, float], written: str) -> str:
     ordered = sorted(counts.items(), key=lambda one: -one[1])
     # Names of classes have commas.
     return " · ".join(f"{kind} {written.format(count)}" for kind, count in ordered)
