@@ -113,6 +113,13 @@ def filter_example(variant: Variant, problem: Problem, mask: Mask, block: Block 
     return _with_block(variant, problem, mask, block, _filter_facts(problem, mask), ())
 
 
+def operation_example(
+    variant: OperationVariant, problem: OperationProblem, patch: Any, block: Block | None = None
+) -> Example:
+    """Return an operation's variant with a problem, a patch and a block that a person has chosen."""
+    return _with_block(variant, problem, patch, block, _operation_facts(problem), ())
+
+
 def _with_block(
     variant: AnyKernel,
     problem: Any,
@@ -167,8 +174,11 @@ def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProble
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
     _, problem, operands = resolved_operands(request, samples)
-    facts = {"operation": problem.operation_text, "picture": _picture(dtype, channels)}
-    return problem, operands.patch, facts
+    return problem, operands.patch, _operation_facts(problem)
+
+
+def _operation_facts(problem: OperationProblem) -> dict[str, str]:
+    return {"operation": problem.operation_text, "picture": _picture(problem.dtype, problem.channels)}
 
 
 def _product(variant: AnyKernel, asked: Asked) -> tuple[MatrixProduct, None, dict[str, str]]:

@@ -34,7 +34,7 @@ class DockRoom:
         if self._is_wanted and is_visible and not is_large:
             self._before = {dock: dock.size() for dock in (self._dock, *self._others())}
             width, height = self._page.width(), round(self._page.height() * _HEIGHT)
-            self._resize({dock: QSize(width * (dock is self._dock), height) for dock in self._before})
+            self._resize({dock: QSize(width if dock is self._dock else 1, height) for dock in self._before})
         elif is_large and not (self._is_wanted and is_visible):
             before, self._before = self._before, {}
             self._resize(before)

@@ -27,7 +27,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     variant, what = example.variant, f"{form.upper()} of {example.variant.key}"
     if not variant.has_kernels:
         why = f"it has no CUDA kernel of ours{', but calls a library' if variant.library else ''}"
-        raise BadValue(what, why, f"`code {variant.key}` shows its source.")
+        raise BadValue(what, why, "Look at its source instead.")
     if missing:
         raise BadValue(what, missing, "Without it the source is shown.")
     if SIMULATED:

@@ -7,6 +7,9 @@ from engine.results.compare import compared
 from engine.results.measurement import AnyResult
 from engine.results.quantities import ms_cell
 
+# More than this part of the time before is said in times.
+_MOST_MORE = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDifference:
@@ -28,9 +31,11 @@ class MeasuredDifference:
     def sentence(self) -> str:
         """The difference in words."""
         share = abs(self.saved)
-        word = (
-            "about as long as" if share < 0.01 else f"{share:.0%} {'less' if self.saved > 0 else 'more'} than"
-        )
+        word = f"{share:.0%} {'less' if self.saved > 0 else 'more'} than"
+        if share < 0.01:
+            word = "about as long as"
+        elif self.saved <= -_MOST_MORE:
+            word = f"{1 + share:.3g} times as long as"
         return (
             f"{ms_cell(self.after_ms)} ms instead of {ms_cell(self.before_ms)} ms, {word} {self.before} "
             f"({self.problem}, {self.device})"

@@ -12,6 +12,7 @@ from engine.geometry.block import Block
 from engine.host.request import Request
 from engine.results.measurement import AnyResult
 from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.operation.messages import OperationJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CodeRequest:
 
     answers: ClassVar[str] = "engine.explain.code.answers"
     is_quick: ClassVar[bool] = False
-    job: FilterJob  # with a variant by its name, not "auto"
+    job: FilterJob | OperationJob  # a convolution with a variant by its name, not "auto"
     form: Form | None = None  # None: the source alone
     architecture: Architecture = DEFAULT
     other: str = ""  # the key of a kernel to compare with
@@ -37,7 +38,8 @@ class ShownCode:
     variant: str
     block: Block | None  # of its threads; None for a kernel that has none to choose
     compiled_for: str  # in words
-    notes: tuple[str, ...]  # why that is not what the job says, of this kernel and of the other one
+    note: str  # why that is not what the job says; else empty
+    other_note: str  # the same of the kernel that it is compared with
     source: KernelSource
     steps: tuple[TileSteps, ...]  # of each of its kernels
     kernels: tuple[ListedKernel, ...] = ()  # their listings in the form that was asked for

@@ -51,7 +51,7 @@ _OTHER_TIP = "Another kernel: the lines that differ, and the measured times of b
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
 # With less width, what is side by side stands below one another, and a diff in one column.
 _BESIDE_FROM = 104 * GRID
-_HEAD_BESIDE_FROM = 88 * GRID
+_HEAD_BESIDE_FROM = 104 * GRID
 # With less height, the story leaves its room to the code.
 _LOW = 36 * GRID
 # Equal lines around each difference of a diff in one column.
@@ -176,12 +176,12 @@ class CodePanel(QWidget):
         self._is_synchronous = self._is_wide
 
     def _heading(self, source: ShownCode, diff: Diff | None) -> str:
-        said = f"{source.variant}, compiled for {source.compiled_for}."
-        if diff is not None:
-            measured = "" if diff.measured else ": run both, and what was measured stands here"
-            same = "" if diff.removed or diff.added else " Nothing differs."
-            said = f"{diff.heading}{measured}.{same}"
-        return " ".join([said, *source.notes])
+        if diff is None:
+            return source.note or f"{source.variant}, compiled for {source.compiled_for}."
+        measured = "" if diff.measured else ": run both, and what was measured stands here"
+        same = "" if diff.removed or diff.added else "Nothing differs."
+        said = f"{diff.heading}{measured}.", same, source.note, source.other_note
+        return " ".join(filter(None, said))
 
     def _show_step(self) -> None:
         lines = self.code.step_lines

@@ -27,10 +27,6 @@ from gui.explore.tile.tile_state import TileState
 
 SETTLED_MS = 250
 """A kernel takes up to 1 s to compile, and the next preview waits for it: not at each step of an edit."""
-_NO_FILTER = (
-    "Code is shown of convolutions only.\n"
-    "Choose Convolution under Operation; `python main.py code` shows every kernel."
-)
 _NO_PICTURE = "Open a picture: the code of the chosen kernel appears here."
 _NO_ENGINE = "The code appears once the engine is up."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
@@ -101,7 +97,7 @@ class CodeState(ExplainedKernel):
     def others(self) -> tuple[VariantInfo, ...]:
         """The kernels that this one can be compared with."""
         own = self.source.variant if self.source else ""
-        return tuple(known for known in self._state.variants if known.key != own)
+        return tuple(known for known in self.looked_at.alternatives if known.key != own)
 
     @property
     def diff(self) -> Diff | None:
@@ -153,15 +149,17 @@ class CodeState(ExplainedKernel):
 
     def _ask(self) -> None:
         self._wanted = None
-        job = self.looked_at.job
-        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE, _NO_CHOICE)
+        job = self.looked_at.any_job
+        # Of another operation, whatever is chosen has code.
+        why_not = self.looked_at.why_not(_NO_ENGINE, "", _NO_PICTURE, _NO_CHOICE)
         if job is None or why_not:
             self._sources.forget()
             self._listings.forget()
             self._listed = None
-            self._show(None, why_not)
+            self._show(None, why_not or _NO_PICTURE)
             return
-        other = "" if self.other == job.variant else self.other
+        known = [one.key for one in self.looked_at.alternatives if one.key != job.variant]
+        other = self.other if self.other in known else ""
         listed = (
             None if self.form is None else Describe(CodeRequest(job, self.form, self.architecture, other))
         )

@@ -42,6 +42,7 @@ class CodeView(QPlainTextEdit):
         self._highlighter = Highlighter(self.document())
         self._numbers = _Numbers(self)
         self.updateRequest.connect(self._follow_scrolling)
+        self.verticalScrollBar().valueChanged.connect(self._colour)
         self.cursorPositionChanged.connect(self._follow_cursor)
         theme_notifier().changed.connect(self._repaint)
 
@@ -77,6 +78,7 @@ class CodeView(QPlainTextEdit):
         self._numbers.fit(max(map(len, map(number_text, rows)), default=0))
         self.setViewportMargins(self._numbers.width(), 0, 0, 0)
         self.setPlainText("\n".join(row.text for row in rows))
+        self._colour()
         self._repaint()
         return True
 
@@ -138,6 +140,7 @@ class CodeView(QPlainTextEdit):
         super().resizeEvent(event)
         inside = self.contentsRect()
         self._numbers.setGeometry(inside.left(), inside.top(), self._numbers.width(), inside.height())
+        self._colour()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -170,6 +173,9 @@ class CodeView(QPlainTextEdit):
 
     def _follow_scrolling(self, _rect: QRect, _dy: int) -> None:
         self._numbers.update()
+
+    def _colour(self) -> None:
+        self._highlighter.colour([number for number, _, _ in self.rows_in_sight()])
 
     def _repaint(self) -> None:
         self.viewport().update()
