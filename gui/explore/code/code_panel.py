@@ -51,7 +51,7 @@ _OTHER_TIP = "Another kernel: the lines that differ, and the measured times of b
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
 # With less width, what is side by side stands below one another, and a diff in one column.
 _BESIDE_FROM = 104 * GRID
-_HEAD_BESIDE_FROM = 104 * GRID
+_HEAD_BESIDE_FROM, _PARTS_BESIDE_FROM = 104 * GRID, 56 * GRID
 # With less height, the story leaves its room to the code.
 _LOW = 36 * GRID
 # Equal lines around each difference of a diff in one column.
@@ -115,8 +115,9 @@ class CodePanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         directions = QBoxLayout.Direction
-        is_head_wide = self.width() >= _HEAD_BESIDE_FROM
-        self._head.setDirection(directions.LeftToRight if is_head_wide else directions.TopToBottom)
+        for layout, least in self._rows_beside.items():
+            is_beside = self.width() >= least
+            layout.setDirection(directions.LeftToRight if is_beside else directions.TopToBottom)
         is_wide, is_low = self.width() >= _BESIDE_FROM, self.height() < _LOW
         if (is_wide, is_low) != (self._is_wide, self._is_low):
             self._is_wide, self._is_low = is_wide, is_low
@@ -140,7 +141,7 @@ class CodePanel(QWidget):
         self._stack.say(code.words if source is None else "")
         if source is None:
             return
-        self._is_synchronous = False
+        self._scroll_together(False)
         if diff is None:
             self._show_code(source)
         else:
@@ -173,7 +174,7 @@ class CodePanel(QWidget):
         left, right = side_rows(diff) if self._is_wide else (unified_rows(diff, _AROUND), ())
         self.left.show_rows(left, is_python=is_python)
         self.right.show_rows(right, is_python=is_python)
-        self._is_synchronous = self._is_wide
+        self._scroll_together(self._is_wide)
 
     def _heading(self, source: ShownCode, diff: Diff | None) -> str:
         if diff is None:
@@ -219,6 +220,15 @@ class CodePanel(QWidget):
     def _source_at(self, view: CodeView, at: int) -> SourceLine | None:
         return view.rows[at].source if at < len(view.rows) else None
 
+    def _scroll_together(self, is_synchronous: bool) -> None:
+        """Let both views scroll as one, which then have the same height, or not."""
+        self._is_synchronous = is_synchronous
+        policy = Qt.ScrollBarPolicy
+        for view in (self.left, self.right):
+            view.setHorizontalScrollBarPolicy(
+                policy.ScrollBarAlwaysOn if is_synchronous else policy.ScrollBarAsNeeded
+            )
+
     def _scroll(self, other: CodeView, value: int) -> None:
         if self._is_synchronous:
             other.verticalScrollBar().setValue(value)
@@ -238,7 +248,7 @@ class CodePanel(QWidget):
     def _connect(self) -> None:
         code = self.code
         code.changed.connect(self._show)
-        self.form.activated.connect(lambda at: code.choose_form(self.form.itemData(at)))
+        self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
         self.gpu.activated.connect(lambda at: code.choose_architecture(self.gpu.itemData(at)))
         self.other.activated.connect(lambda at: code.compare_with(self.other.itemData(at)))
         self.swap.clicked.connect(code.swap)
@@ -288,14 +298,19 @@ class CodePanel(QWidget):
             )
         )
         self._stack = Placeholder(shown)
-        compared = row((self.chosen, 3), (self.other, 2), self.swap, spacing=HALF_GRID)
-        buttons = self.search, self.copy, self.slides, self.room
-        look = row(self.form, (self.gpu, 5), 1, *buttons, spacing=HALF_GRID)
-        self._head = row((compared, 3), (look, 2), spacing=HALF_GRID)
-        self._head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
+        other = row((self.other, 1), self.swap, spacing=HALF_GRID)
+        compared = row((self.chosen, 3), (other, 2), spacing=HALF_GRID)
+        form = row(self.form, (self.gpu, 5), 1, spacing=HALF_GRID)
+        buttons = row(1, self.search, self.copy, self.slides, self.room, spacing=HALF_GRID)
+        look = row((form, 1), buttons, spacing=HALF_GRID)
+        head = row((compared, 3), (look, 2), spacing=HALF_GRID)
+        self._rows_beside = {head: _HEAD_BESIDE_FROM, compared: _PARTS_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
+        for layout in self._rows_beside:
+            layout.setDirection(QBoxLayout.Direction.TopToBottom)
+        head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
         # The bar of the dock above it is empty.
         margins = (GRID, 0, GRID, HALF_GRID)
-        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=margins))
 
 
 def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:

@@ -107,10 +107,10 @@ class CodeView(QPlainTextEdit):
         ground = QColor(theme.base)
         if row < len(self._rows) and (tone := _TONES.get(self._rows[row].look)):
             ground = mixed(ground, QColor(getattr(theme, tone)), _TINT)
-        if row in self._step:
-            ground = mixed(ground, QColor(theme.positive), _TINT)
         if row in self._marked:
             ground = mixed(ground, QColor(theme.accent), _TINT)
+        elif row in self._step:
+            ground = mixed(ground, QColor(theme.positive), _TINT)
         elif row == self._row and self.hasFocus():
             ground = mixed(ground, QColor(theme.text), _CURRENT)
         return ground
