@@ -146,7 +146,10 @@ class CodePanel(QWidget):
             self._show_code(source)
         else:
             self._show_diff(diff)
-        self.heading.setText(self._heading(source, diff))
+        # Lines do not break within 32 × 8.
+        self.heading.setText(
+            self._heading(source, diff).replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
+        )
         self.story.say(story_text(source.source))
         # A listing or a diff needs the room.
         self.story.setVisible(code.form is None and diff is None and not self._is_low)
