@@ -6,6 +6,7 @@ from html import escape
 
 from engine.explain.architectures import Architecture
 from engine.explain.code.code_diff import Change, UnifiedLine
+from engine.explain.code.measured_difference import machine_text
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
 from engine.results.measurement import AnyResult
 
@@ -74,7 +75,7 @@ def slides(chapters: Sequence[Chapter], about: str = "") -> str:
 
 def about_text(results: Sequence[AnyResult], architecture: Architecture) -> str:
     """Return where the times and the counts of slides come from."""
-    devices = sorted({one.environment.device for one in results})
+    devices = sorted(set(map(machine_text, results)))
     times = f"Times: {', '.join(devices)}." if devices else "No times were given."
     return f"{times} Instructions: PTX for {architecture}, as they are written."
 

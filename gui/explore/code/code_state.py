@@ -63,8 +63,8 @@ class CodeState(ExplainedKernel):
         self._settled_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._follow_run)
         tile.step_changed.connect(self._show_again)
-        for added in (results.rowsInserted, results.modelReset):
-            added.connect(self._show_again)
+        for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
+            changed.connect(self._show_again)
 
     @property
     def words(self) -> str:
