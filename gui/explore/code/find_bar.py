@@ -1,6 +1,6 @@
 """Searching in code: a field that Ctrl+F opens and Esc closes."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -50,6 +50,12 @@ class FindBar(QWidget):
         if self._view is not None:
             self._view.setFocus()
         self.closed.emit()
+
+    def event(self, event: QEvent) -> bool:
+        # Ours before the shortcut of the window, which would stop a run.
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            event.setAccepted(event.key() == Qt.Key.Key_Escape)
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

@@ -363,6 +363,17 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert page.code_dock in page.tabifiedDockWidgets(page.launch_dock)
 
 
+def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
+    _, panel = code_panel_of(haloscope, qtbot)
+    stopped = []
+    haloscope.actions["cancel"].triggered.connect(lambda: stopped.append(True))
+    haloscope.actions["cancel"].setEnabled(True)
+    panel.search.click()
+    qtbot.keyClick(panel.find_bar.field, Qt.Key.Key_Escape)
+    assert not panel.find_bar.isVisible()
+    assert not stopped
+
+
 def test_that_a_large_panel_gives_its_room_back_when_another_is_looked_at(haloscope, qtbot):
     page, panel = code_panel_of(haloscope, qtbot)
     others = [dock for dock in page.docks if dock.objectName() in ("time", "speed-up", "kernel")]
