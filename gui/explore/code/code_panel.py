@@ -251,6 +251,7 @@ class CodePanel(QWidget):
     def _connect(self) -> None:
         code = self.code
         code.changed.connect(self._show)
+        code.step_changed.connect(self._show_step)
         self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
         self.gpu.activated.connect(lambda at: code.choose_architecture(self.gpu.itemData(at)))
         self.other.activated.connect(lambda at: code.compare_with(self.other.itemData(at)))

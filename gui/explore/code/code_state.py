@@ -7,7 +7,7 @@ are compiled: it is asked once nothing has changed for a moment, one at a time, 
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 
 from engine.errors import EngineError
 from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
@@ -38,6 +38,8 @@ _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
 class CodeState(ExplainedKernel):
     """The code that is shown, or the reason why there is none."""
 
+    step_changed = Signal()  # `step_lines`
+
     def __init__(
         self,
         looked_at: LookedAt,
@@ -62,7 +64,7 @@ class CodeState(ExplainedKernel):
         self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
         self._settled_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._follow_run)
-        tile.step_changed.connect(self._show_again)
+        tile.step_changed.connect(self.step_changed)
         for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
             changed.connect(self._show_again)
 
