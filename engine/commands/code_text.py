@@ -6,9 +6,8 @@ from textwrap import indent
 from engine.commands.output import table
 from engine.explain.code.code_diff import Change, Diff
 from engine.explain.code.instruction_counts import InstructionCounts
-from engine.explain.code.kernel_listing import ListedKernel
-from engine.explain.code.kernel_source import KernelSource
 from engine.explain.code.listing import CodeLine
+from engine.explain.code.shown_code import KernelSource, ListedKernel
 from engine.explain.examples import Example
 
 # Equal lines that are shown before and after a difference.
@@ -78,8 +77,7 @@ def diff_text(diff: Diff, *, side_by_side: bool) -> str:
 
 
 def _compiled_for(example: Example) -> str:
-    facts = ", ".join(f"{name} {value}" for name, value in example.facts.items())
-    return f"{example.variant.key}, compiled for: {facts}"
+    return f"{example.variant.key}, compiled for: {example.compiled_for}"
 
 
 def _beside_source(lines: Sequence[CodeLine]) -> Iterator[str]:

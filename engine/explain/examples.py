@@ -66,6 +66,11 @@ class Example:
     depends_on: tuple[str, ...] = ()  # the fields of `Asked` that change the kernel
     is_block_given: bool = False
 
+    @property
+    def compiled_for(self) -> str:
+        """The facts in words."""
+        return ", ".join(f"{name} {value}" for name, value in self.facts.items())
+
     def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
         """Return its kernels with their types, one per launch; UnsupportedVariant says why there are none.
 
@@ -100,11 +105,34 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
         why = f"there is no example of the task {variant.task}"
         raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.") from None
     problem, constant, facts = make(variant, asked)
-    block = variant.block_for(asked.block)
+    return _with_block(variant, problem, constant, asked.block, facts, depends_on)
+
+
+def filter_example(variant: Variant, problem: Problem, mask: Mask, block: Block | None = None) -> Example:
+    """Return a filter's variant with a problem, a mask and a block that a person has chosen."""
+    return _with_block(variant, problem, mask, block, _filter_facts(problem, mask), ())
+
+
+def operation_example(
+    variant: OperationVariant, problem: OperationProblem, patch: Any, block: Block | None = None
+) -> Example:
+    """Return an operation's variant with a problem, a patch and a block that a person has chosen."""
+    return _with_block(variant, problem, patch, block, _operation_facts(problem), ())
+
+
+def _with_block(
+    variant: AnyKernel,
+    problem: Any,
+    constant: Any,
+    asked: Block | None,
+    facts: dict[str, str],
+    depends_on: tuple[str, ...],
+) -> Example:
+    block = variant.block_for(asked)
     if variant.uses_block:
         facts |= {"block": str(block)}
         depends_on = (*depends_on, "block")
-    is_given = asked.block is not None and variant.uses_block
+    is_given = asked is not None and variant.uses_block
     return Example(variant, problem, constant, block, facts, depends_on, is_given)
 
 
@@ -129,9 +157,13 @@ def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask, dict[str,
     problem = Problem(
         HEIGHT, WIDTH, asked.channels, dtype, mask.shape, mask.anchor, asked.border, result_dtype=result
     )
+    return problem, mask, _filter_facts(problem, mask)
+
+
+def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
     rows, columns = mask.shape
-    facts = {"mask": mask.name or f"{rows} × {columns}", "border": str(asked.border)}
-    return problem, mask, facts | {"picture": _picture(dtype, asked.channels), "result": result}
+    facts = {"mask": mask.name or f"{rows} × {columns}", "border": str(problem.border)}
+    return facts | {"picture": _picture(problem.dtype, problem.channels), "result": problem.result_dtype}
 
 
 def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, Any, dict[str, str]]:
@@ -142,8 +174,11 @@ def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProble
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
     _, problem, operands = resolved_operands(request, samples)
-    facts = {"operation": problem.operation_text, "picture": _picture(dtype, channels)}
-    return problem, operands.patch, facts
+    return problem, operands.patch, _operation_facts(problem)
+
+
+def _operation_facts(problem: OperationProblem) -> dict[str, str]:
+    return {"operation": problem.operation_text, "picture": _picture(problem.dtype, problem.channels)}
 
 
 def _product(variant: AnyKernel, asked: Asked) -> tuple[MatrixProduct, None, dict[str, str]]:

@@ -38,6 +38,7 @@ from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
+from gui.page.dock_room import DockRoom
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
@@ -48,6 +49,7 @@ from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.blocks.blocks_panel import BlocksPanel
+    from gui.explore.code.code_state import CodeState
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -114,6 +116,7 @@ class ExplorePage(RunsPage):
         self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
         self._add_launch(services, beside)
+        self._add_code(services, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -243,7 +246,7 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock
+        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -305,6 +308,31 @@ class ExplorePage(RunsPage):
             self.launch_slot.fill(made)
             insert_into_tab_order(self.blocks_slot, made)
         self.launch.watch(is_visible)
+
+    def _add_code(self, services: Services, beside: Dock) -> None:
+        """Put the panel Code behind the results; it is made when it is first looked at."""
+        self.code: CodeState | None = None
+        self.code_slot = Slot()
+        self.code_dock = self.add_dock("code", "Code", self.code_slot, _AREA.BottomDockWidgetArea)
+        self.share_place(self.launch_dock, self.code_dock)
+        self.code_room = DockRoom(self, self.code_dock)
+        beside.raise_()
+        self.code_dock.visibilityChanged.connect(lambda is_visible: self._watch_code(services, is_visible))
+
+    def _watch_code(self, services: Services, is_visible: bool) -> None:
+        if is_visible and not self.code_slot.is_filled:
+            # What is known of code takes 60 ms to import.
+            from gui.explore.code.code_panel import code_panel
+
+            answers = services.messages.on(self)
+            made = code_panel(self.looked_at, self.tile, self.results, services, answers)
+            self.code = made.code
+            made.wants_room.connect(self.code_room.want)
+            self.code_slot.fill(made)
+            insert_into_tab_order(self.launch_slot, made)
+        if self.code is not None:
+            self.code.watch(is_visible)
+        self.code_room.follow(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace

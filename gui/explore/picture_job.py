@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
@@ -12,6 +12,9 @@ from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.problem import OperationProblem
+
+if TYPE_CHECKING:
+    from engine.tasks.operation.contract import Operation
 
 PictureJob = FilterJob | OperationJob
 
@@ -71,17 +74,19 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
 
 
 def _operation_problem(job: OperationJob) -> OperationProblem | None:
-    from engine.tasks.operation.operations import OPERATIONS
-
     pixels = job.picture.pixels
     with suppress(EngineError):
         if not job.patch_path:
-            return OPERATIONS[job.operation].problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
+            return _operation_of(job).problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
     return None
 
 
 def _parameters_of(job: OperationJob) -> dict[str, Any]:
+    return _operation_of(job).read(job.settings)
+
+
+def _operation_of(job: OperationJob) -> "Operation":
     # Its modules take a while to import; whoever has a job of an operation has them.
     from engine.tasks.operation.operations import OPERATIONS
 
-    return OPERATIONS[job.operation].read(job.settings)
+    return OPERATIONS[job.operation]

@@ -1,6 +1,6 @@
 """The 8-pixel grid and the font of numbers."""
 
-from PySide6.QtGui import QFont, QFontMetrics
+from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 GRID = 8
@@ -34,3 +34,10 @@ def scaled_font(scale: float, *, bold: bool = False) -> QFont:
 def digits_width(count: int) -> int:
     """Return the width of so many figures in `number_font`, pixels."""
     return QFontMetrics(number_font()).horizontalAdvance("0" * count)
+
+
+def code_font() -> QFont:
+    """Return the font of code: one whose letters have one width."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(QApplication.font().pointSizeF() * 0.88)
+    return font

@@ -34,6 +34,7 @@ if __name__ == "__main__":
     import main
     status = main.main(["--measure-startup"])
     import gui.course.page
+    import gui.explore.code.code_panel
     import gui.explore.launch.launch_panel
     import gui.network.page
     import gui.plots.figure_plot

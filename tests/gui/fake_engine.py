@@ -19,6 +19,7 @@ from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.explain.code.messages import CodeRequest, SaveSlides
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import protocol, shared
@@ -36,6 +37,7 @@ from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
+from tests.gui.made_code import made_code
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
     CPU_DEVICE,
@@ -227,6 +229,8 @@ class FakeEngineClient:
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
+            (Describe, CodeRequest): lambda one: made_code(one.job),
+            (SaveSlides,): lambda one: protocol.Saved(one.path, ("41 kernels in 4 chapters.",)),
             (Check, OperationJob): _checked_operation,
             (Preview, OperationJob): self._operated,
             (Run, OperationJob): self._operated,

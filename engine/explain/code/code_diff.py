@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import NamedTuple
 
-from engine.explain.code.kernel_source import SourceFunction
 from engine.explain.code.listing import Form, Listing
 from engine.explain.code.measured_difference import MeasuredDifference
+from engine.explain.code.shown_code import SourceFunction
 
 
 class Change(StrEnum):

@@ -1,6 +1,5 @@
 """The PTX and the SASS of a variant's kernels, compiled for an architecture that need not be here."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.device.cuda_presence import SIMULATED, missing
@@ -8,23 +7,15 @@ from engine.device.kernel_factory import import_names
 from engine.device.launches import Pass
 from engine.errors import BadValue
 from engine.explain.architectures import Architecture
-from engine.explain.code.instruction_counts import InstructionCounts, counted
-from engine.explain.code.listing import Form, Listing
+from engine.explain.code.instruction_counts import counted
+from engine.explain.code.listing import Form
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
+from engine.explain.code.shown_code import ListedKernel
 from engine.explain.examples import Example
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import disassembler, explained_code
-
-
-@dataclass(frozen=True, slots=True)
-class ListedKernel:
-    """A kernel of a variant: the passes that launch it, its listing and counts."""
-
-    passes: tuple[str, ...]
-    listing: Listing
-    counts: InstructionCounts
 
 
 def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
@@ -36,7 +27,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     variant, what = example.variant, f"{form.upper()} of {example.variant.key}"
     if not variant.has_kernels:
         why = f"it has no CUDA kernel of ours{', but calls a library' if variant.library else ''}"
-        raise BadValue(what, why, f"`code {variant.key}` shows its source.")
+        raise BadValue(what, why, "Look at its source instead.")
     if missing:
         raise BadValue(what, missing, "Without it the source is shown.")
     if SIMULATED:

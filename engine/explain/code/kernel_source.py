@@ -11,8 +11,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -22,7 +20,8 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.launches import DeviceKind
 from engine.explain.code.listing import short_path
-from engine.explain.code.module_story import Story, story_of
+from engine.explain.code.module_story import story_of
+from engine.explain.code.shown_code import KernelSource, Role, SourceFunction
 from engine.explain.examples import AnyKernel, Example
 
 # `engine`, or what it is called where it is installed.
@@ -30,51 +29,6 @@ _ENGINE = __name__.rpartition(".explain.")[0]
 _CALLED = tuple(f"{_ENGINE}.{room}." for room in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
 _LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threads"))
-
-
-class Role(StrEnum):
-    """What a function is for a kernel."""
-
-    KERNEL = "kernel"
-    DEVICE_FUNCTION = "device function"
-    EMITTER = "emitter"
-    HELPER = "helper of emitters"
-    HOST = "host code"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFunction:
-    """A function with the lines of its file, as they are there; a kernel's name is that of the inner one."""
-
-    role: Role
-    name: str
-    path: str  # from the folder that holds the engine's own on, with slashes
-    first_line: int  # from 1
-    lines: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """All its lines."""
-        return "\n".join(self.lines)
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether it is a kernel, or a compiled function of the CPU."""
-        return self.role is Role.KERNEL
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """The story of a variant's module, and its functions: kernels first, then what they call."""
-
-    story: Story
-    functions: tuple[SourceFunction, ...]
-    remark: str  # what a reader has to know first; empty where the source is a kernel's
-
-    @property
-    def kernels(self) -> tuple[SourceFunction, ...]:
-        """The functions that are kernels, or compiled functions of the CPU."""
-        return tuple(one for one in self.functions if one.is_kernel)
 
 
 def source_of(example: Example) -> KernelSource:

@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from engine.explain.architectures import Architecture
 from engine.explain.code.code_diff import Change, UnifiedLine
+from engine.explain.code.measured_difference import machine_text
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
+from engine.results.measurement import AnyResult
 
 TITLE = "One kernel after another"
 # Equal lines before and after a difference.
@@ -68,6 +71,13 @@ def slides(chapters: Sequence[Chapter], about: str = "") -> str:
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
+
+
+def about_text(results: Sequence[AnyResult], architecture: Architecture) -> str:
+    """Return where the times and the counts of slides come from."""
+    devices = sorted(set(map(machine_text, results)))
+    times = f"Times: {', '.join(devices)}." if devices else "No times were given."
+    return f"{times} Instructions: PTX for {architecture}, as they are written."
 
 
 def _cover(chapters: Sequence[Chapter], about: str) -> str:

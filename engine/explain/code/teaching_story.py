@@ -8,10 +8,11 @@ from engine.device.cuda_presence import SIMULATED, missing
 from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.code.code_diff import Diff, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
-from engine.explain.code.kernel_source import KernelSource, source_of
+from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
 from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
 from engine.explain.code.module_story import SAVES, Story, story_of
+from engine.explain.code.shown_code import KernelSource
 from engine.explain.examples import AnyKernel, example_of
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import AnyResult
@@ -90,6 +91,11 @@ def teaching_story(
             steps = tuple(_steps(known, results, architecture, on_step))
             chapters.append(Chapter(title, steps))
     return tuple(chapters)
+
+
+def count_of_steps() -> int:
+    """Return how many kernels the story has."""
+    return sum(one.has_kernels for task in TASKS.values() for one in task.variants)
 
 
 def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel | None:

@@ -42,7 +42,7 @@ def describe(request: Describe[OperationsRequest], report: Checkpoint) -> tuple[
 def preview(request: Preview[OperationJob], report: Checkpoint) -> Operated:
     """Do an operation once and prepare what it found for the screen."""
     begin = time.perf_counter()
-    resolved = _resolved(request.job)
+    resolved = resolved_job(request.job)
     job, machine = resolved.job(), backend(resolved.device.key)
     report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
     values = compute(job, machine)
@@ -52,7 +52,7 @@ def preview(request: Preview[OperationJob], report: Checkpoint) -> Operated:
 def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
     """Verify, warm up, sample; prepare what was found for the screen."""
     begin = time.perf_counter()
-    resolved = _resolved(request.job)
+    resolved = resolved_job(request.job)
     machine = backend(resolved.device.key)
     plan = SamplingPlan(budget_s=request.budget_s)
     outcome = measure(resolved.job(), machine, plan, checkpoint=report)
@@ -64,7 +64,7 @@ def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
 
 def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
-    resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
+    resolved = resolved_job(replace(request.job, variant="auto", device="cpu", block=None))
 
     def refuse(known: OperationVariant) -> None:
         block = known.block_for(request.job.block)
@@ -75,7 +75,8 @@ def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availabilit
     return tuple(availability_of(known.key, partial(refuse, known)) for known in known_ones)
 
 
-def _resolved(job: OperationJob) -> ResolvedOperation:
+def resolved_job(job: OperationJob) -> ResolvedOperation:
+    """Return a job of the window with its operation, problem, device, variant and block."""
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
     return ResolvedOperation(job, shared.attach(job.picture.pixels), patch)
 

@@ -16,8 +16,8 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, row
 
 _KERNEL_TIP = (
-    "The kernel that is chosen, or another one to look at, here and in the panel Tile. Launches are "
-    "computed, so this needs no GPU."
+    "The kernel that is chosen, or another one to look at, here and in the panels Tile and Code. Launches "
+    "are computed, so this needs no GPU."
 )
 _GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its limits are known."
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."

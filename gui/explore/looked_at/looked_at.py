@@ -10,6 +10,7 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
 AS_CHOSEN = ""
@@ -58,6 +59,16 @@ class LookedAt(QObject):
         if job is not None and job.variant == AUTO:
             job = replace(job, variant=self._chosen_by_auto or AUTO)
         return job
+
+    @property
+    def any_job(self) -> PictureJob | None:
+        """The same, or the job of another operation, with the kernel that is chosen for it."""
+        return self.job if self.can_choose else self._workspace.job()
+
+    @property
+    def alternatives(self) -> tuple[VariantInfo, ...]:
+        """All kernels that can do such a job, on whatever device."""
+        return self._state.variants_of(self._workspace.operation)
 
     def why_not(self, no_engine: str, no_filter: str, no_picture: str, no_choice: str) -> str:
         """Return which of these is the reason that there is nothing to explain; empty for none."""

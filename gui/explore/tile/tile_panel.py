@@ -130,6 +130,7 @@ class TilePanel(QWidget):
             self.cut.setToolTip(f"The tile has {rows} × {columns} cells. Scroll, or press -, to see all.")
 
     def _show_current(self) -> None:
+        self._tile.look_at(self.grid.current)
         for label, text in zip((self.used, self.loaded), self.grid.sentences(), strict=True):
             label.setText(text)
             label.setToolTip(text)

@@ -1,7 +1,9 @@
 """Which block's tile is shown: asks the engine whenever the job changes while somebody looks."""
 
+from PySide6.QtCore import Signal
+
 from engine.errors import EngineError
-from engine.geometry.tile_plan import TilePlan
+from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
 from engine.host.verbs import Describe
 from engine.tasks.filtering.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
@@ -21,10 +23,15 @@ _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one
 class TileState(ExplainedKernel):
     """The tile of one block of the chosen kernel, or the reason why there is none."""
 
+    step_changed = Signal()
+
     def __init__(self, looked_at: LookedAt, link: EngineLink) -> None:
         super().__init__(looked_at)
         self._tiles = Newest(link)
         self.found: BlockTiles | None = None
+        self.step: int | None = None
+        """The step that loads the cell which is looked at; 0: it is read where it is used; None: no thread
+        reads it, or there is none."""
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
         self._looked_at_before = looked_at.kernel, looked_at.block
@@ -57,6 +64,13 @@ class TileState(ExplainedKernel):
         self._at = across, down
         self._refresh()
 
+    def look_at(self, cell: tuple[int, int] | None) -> None:
+        """Note which cell of the tile is looked at."""
+        step = _step_of(self.plan, cell) if self.plan is not None and cell is not None else None
+        if step != self.step:
+            self.step = step
+            self.step_changed.emit()
+
     def _ask(self) -> None:
         looked_at = self.looked_at
         before, self._looked_at_before = self._looked_at_before, (looked_at.kernel, looked_at.block)
@@ -83,3 +97,10 @@ class TileState(ExplainedKernel):
     def _show(self, found: BlockTiles | None, why_not: str) -> None:
         self.found, self._why_not = found, why_not
         self.changed.emit()
+
+
+def _step_of(plan: TilePlan, cell: tuple[int, int]) -> int | None:
+    loader = plan.loaders[cell]
+    # A ghost cell that has a value of its own is read nowhere.
+    is_value = loader == DIRECT and plan.source(*cell) is None
+    return None if loader == UNUSED or is_value else int(plan.steps[cell])

@@ -58,7 +58,7 @@ def assert_no_word_is_cut(page):
 @pytest.mark.parametrize(
     ("page", "titles"),
     [
-        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch"]]),
+        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch", "Code"]]),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
     ],
 )
@@ -126,6 +126,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "blocks",
         "tile",
         "launch",
+        "code",
     }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
@@ -303,7 +304,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 8
+    assert len(shown(window, QtWidgets.QDockWidget)) == 9
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -508,7 +509,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, launch"
+        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, launch, code"
     ):
         page.bring_to_front("tiles")
 

@@ -1,10 +1,12 @@
 """Diffs of kernels: what is equal is shown as equal, and both sides are whole."""
 
+from engine.device_info import RECORDED
 from engine.explain.code.code_diff import Change, listing_diff, source_diff
-from engine.explain.code.kernel_source import Role, SourceFunction, source_of
+from engine.explain.code.kernel_source import source_of
 from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
+from engine.explain.code.shown_code import Role, SourceFunction
 from engine.explain.examples import example_of, variant_named
 from tests.made_runs import make_failure, make_result
 
@@ -146,3 +148,17 @@ def test_that_without_both_times_on_one_device_nothing_was_saved():
     assert measured_difference([make_result("naive", 1.0), make_failure("tiled")], "naive", "tiled") is None
     elsewhere = make_result("tiled", 1.0, device="cuda:1")
     assert measured_difference([make_result("naive", 1.0), elsewhere], "naive", "tiled") is None
+
+
+def test_that_recorded_times_are_marked_and_give_way_to_measured_ones():
+    recorded = [make_result(key, ms, device=RECORDED) for key, ms in (("naive", 9.0), ("tiled", 3.0))]
+    assert "recorded, " in measured_difference(recorded, "naive", "tiled").sentence
+    here = [make_result("naive", 2.0), make_result("tiled", 0.5)]
+    found = measured_difference([*recorded, *here], "naive", "tiled")
+    assert (found.before_ms, found.after_ms) == (2.0, 0.5)
+    assert "recorded" not in found.sentence
+
+
+def test_that_a_step_that_takes_far_longer_says_how_many_times():
+    found = measured_difference([make_result("naive", 1.0), make_result("tiled", 300.5)], "naive", "tiled")
+    assert "300 times as long as naive" in found.sentence

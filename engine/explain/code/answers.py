@@ -1,0 +1,113 @@
+"""Answers what the window asks of a kernel's code. Called on: the main thread of the host."""
+
+from dataclasses import replace
+
+from engine.device.cuda_presence import missing
+from engine.device_info import AUTO
+from engine.explain.architectures import Architecture
+from engine.explain.code.code_diff import Diff, listing_diff, source_diff
+from engine.explain.code.kernel_listing import listed_kernels
+from engine.explain.code.kernel_source import source_of
+from engine.explain.code.messages import CodeRequest, SaveSlides, ShownCode
+from engine.explain.code.slides import about_text, slides
+from engine.explain.code.teaching_story import count_of_steps, teaching_story
+from engine.explain.code.tile_steps import tile_steps
+from engine.explain.examples import Example, example_of, filter_example, operation_example
+from engine.files.atomic_write import atomic_write
+from engine.files.output_checks import check_place
+from engine.geometry.block import Block
+from engine.geometry.refusal import UnsupportedVariant
+from engine.host import shared
+from engine.host.protocol import Saved
+from engine.host.verbs import Describe
+from engine.results.progress import Checkpoint, Progress
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.variants import variant
+from engine.tasks.operation.answers import resolved_job
+from engine.tasks.operation.messages import OperationJob
+from engine.tasks.operation.variants import operation_variant
+
+# A kernel takes less; numba.cuda is imported for the first.
+_EXPECTED_S = 2.0
+
+
+def describe(request: Describe[CodeRequest], report: Checkpoint) -> ShownCode:
+    """Return the code of a job's kernel, or its diff to another one."""
+    asked = request.job
+    report(Progress("reading the code", 0.0, _EXPECTED_S))
+    keys = [_key(asked.job), *([asked.other] if asked.other else [])]
+    found = [_example(asked.job, key, asked.architecture) for key in keys]
+    examples = [example for example, _ in found]
+    source = source_of(examples[0])
+    kernels = []
+    if asked.form is not None:
+        for example in examples:
+            report(Progress(f"compiling {example.variant.key}", 0.5, _EXPECTED_S))
+            kernels.append(listed_kernels(example, asked.form, asked.architecture))
+    diff: Diff | None = None
+    if asked.other and kernels:
+        left, right = ([one.listing for one in listed] for listed in kernels)
+        diff = listing_diff(left, right, (keys[0], keys[1]))
+    elif asked.other:
+        diff = source_diff(source.functions, source_of(examples[1]).functions, (keys[0], keys[1]))
+    return ShownCode(
+        keys[0],
+        examples[0].block if examples[0].variant.uses_block else None,
+        examples[0].compiled_for,
+        found[0][1],
+        found[-1][1] if asked.other else "",
+        source,
+        tuple(map(tile_steps, source.kernels)),
+        kernels[0] if kernels else (),
+        diff,
+    )
+
+
+def save_slides(request: SaveSlides, report: Checkpoint) -> Saved:
+    """Write the teaching order as slides; a cancelled request ends between two kernels."""
+    check_place(request.path)
+    steps, every = iter(range(10_000)), count_of_steps()
+
+    def on_step(key: str) -> None:
+        report(Progress(f"reading {key}", next(steps) / every, _EXPECTED_S))
+
+    chapters = teaching_story(request.results, request.architecture, on_step=on_step)
+    atomic_write(request.path, slides(chapters, about_text(request.results, request.architecture)).encode())
+    return Saved(request.path, (f"{every} kernels in {len(chapters)} chapters.",))
+
+
+def _key(job: FilterJob | OperationJob) -> str:
+    """Return the key of a job's variant; of an operation "auto" is the one that would run."""
+    if isinstance(job, OperationJob) and job.variant == AUTO:
+        return resolved_job(job).choice.variant.key
+    return job.variant
+
+
+def _example(job: FilterJob | OperationJob, key: str, architecture: Architecture) -> tuple[Example, str]:
+    """Return what a kernel is compiled for: the job, or, with the reason, what the kernel takes instead."""
+    # The block is that of the job's own kernel.
+    block = job.block if key == job.variant else None
+    example = _of_filter(job, key, block) if isinstance(job, FilterJob) else _of_operation(job, key, block)
+    if missing or not example.variant.has_kernels:
+        return example, ""
+    try:
+        example.passes(architecture)
+    except UnsupportedVariant as error:
+        instead = example_of(example.variant)
+        return instead, f"{key}: {error.refusal.short}. So it is shown for {instead.compiled_for}."
+    return example, ""
+
+
+def _of_filter(job: FilterJob, key: str, block: Block | None) -> Example:
+    samples = shared.attach(job.picture.pixels)
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    return filter_example(variant(key, takes_auto=False), problem, job.mask, block)
+
+
+def _of_operation(job: OperationJob, key: str, block: Block | None) -> Example:
+    # No device is needed.
+    resolved = resolved_job(replace(job, variant=AUTO, device="cpu", block=None))
+    chosen = operation_variant(key, job.operation)
+    return operation_example(chosen, resolved.problem, resolved.operands.patch, block)

@@ -1,0 +1,219 @@
+"""The code of the kernel that is looked at: asks the engine when the job changes while somebody looks.
+
+The source is there at once. PTX, SASS and the diff of these follow from a second question, for which kernels
+are compiled: it is asked once nothing has changed for a moment, one at a time, and never during a run.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QTimer, Signal
+
+from engine.errors import EngineError
+from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.code.code_diff import Diff
+from engine.explain.code.listing import Form, SourceLine
+from engine.explain.code.measured_difference import measured_difference
+from engine.explain.code.messages import CodeRequest, ShownCode
+from engine.host.messages import VariantInfo
+from engine.host.verbs import Describe
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.looked_at.explained_kernel import ExplainedKernel
+from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.tile.tile_state import TileState
+
+SETTLED_MS = 250
+"""A kernel takes up to 1 s to compile, and the next preview waits for it: not at each step of an edit."""
+_NO_PICTURE = "Open a picture: the code of the chosen kernel appears here."
+_NO_ENGINE = "The code appears once the engine is up."
+_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
+_READING = "Reading the source."
+_COMPILING = "Compiling for {}: a second the first time."
+_AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
+
+
+class CodeState(ExplainedKernel):
+    """The code that is shown, or the reason why there is none."""
+
+    step_changed = Signal()  # `step_lines`
+
+    def __init__(
+        self,
+        looked_at: LookedAt,
+        state: EngineState,
+        link: EngineLink,
+        tile: TileState,
+        results: ResultsModel,
+    ) -> None:
+        super().__init__(looked_at)
+        self._state, self._tile, self._results = state, tile, results
+        self._sources, self._listings = Newest(link), Newest(link)
+        self.form: Form | None = None
+        """The listing that is wanted; None: the source alone."""
+        self.other = ""
+        """The key of the kernel to compare with; empty for none."""
+        self.source: ShownCode | None = None
+        self._listed: ShownCode | None = None
+        self._architecture: Architecture | None = None
+        self._why_not = _NO_PICTURE
+        self._not_listed = ""
+        self._wanted: Describe[CodeRequest] | None = None
+        self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
+        self._settled_timer.timeout.connect(self._compile)
+        state.running_changed.connect(self._follow_run)
+        tile.step_changed.connect(self.step_changed)
+        for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
+            changed.connect(self._show_again)
+
+    @property
+    def words(self) -> str:
+        """Why there is no source."""
+        return self._why_not
+
+    @property
+    def listed(self) -> ShownCode | None:
+        """The listings, or their diff; None with `listing_words`, or where none are wanted."""
+        return self._listed if self.form is not None else None
+
+    @property
+    def listing_words(self) -> str:
+        """Why there are no listings."""
+        if self.form is None or self.listed is not None:
+            return ""
+        if self._not_listed:
+            return self._not_listed
+        return _AFTER_RUN if self._state.running else _COMPILING.format(self.architecture)
+
+    @property
+    def architecture(self) -> Architecture:
+        """What is compiled for: at first the GPU that is here, if there is one."""
+        gpus = [device for device in self._state.devices if device.is_usable_gpu]
+        here = [gpu.limits.compute_capability for gpu in gpus if gpu.limits.compute_capability]
+        known = [Architecture(*one) for one in here if Architecture(*one) in ARCHITECTURES]
+        return self._architecture or next(iter(known), DEFAULT)
+
+    @property
+    def others(self) -> tuple[VariantInfo, ...]:
+        """The kernels that this one can be compared with."""
+        own = self.source.variant if self.source else ""
+        return tuple(known for known in self.looked_at.alternatives if known.key != own)
+
+    @property
+    def diff(self) -> Diff | None:
+        """The diff that is shown, with what was measured; None where nothing is compared, or not yet."""
+        shown = self.source if self.form is None else self.listed
+        if shown is None or shown.diff is None:
+            return None
+        results = [run.result for run in self._results.tried()]
+        return replace(shown.diff, measured=measured_difference(results, shown.diff.left, shown.diff.right))
+
+    @property
+    def step_lines(self) -> frozenset[SourceLine]:
+        """The lines of the step that is chosen in the panel Tile; none where they are not known."""
+        found, plan, step, source = self._tile.found, self._tile.plan, self._tile.step, self.source
+        if found is None or plan is None or step is None or source is None or found.variant != source.variant:
+            return frozenset()
+        # A kernel for each pass; strips of one kernel are several tiles.
+        at = self._tile.pass_number if len(source.steps) == len(found.tiles) else 0
+        if at >= len(source.steps):
+            return frozenset()
+        lines = source.steps[at].lines_of(step, plan.step_names)
+        return frozenset(SourceLine(source.source.kernels[at].path, line) for line in lines)
+
+    def choose_form(self, form: Form | None) -> None:
+        """Show a listing beside the source; None for the source alone."""
+        self.form = form
+        self._ask_again()
+
+    def choose_architecture(self, architecture: Architecture) -> None:
+        """Compile for another architecture."""
+        self._architecture = architecture
+        self._ask_again()
+
+    def compare_with(self, key: str) -> None:
+        """Show what another kernel has instead; empty for nothing."""
+        self.other = key
+        self._ask_again()
+
+    def swap(self) -> None:
+        """Look at the other kernel, and compare it with this one."""
+        if self.source is not None and self.other:
+            other, self.other = self.other, self.source.variant
+            self.looked_at.choose_kernel(other)
+
+    def _ask_again(self) -> None:
+        self._listed, self._not_listed = None, ""
+        self.changed.emit()
+        self._refresh()
+
+    def _ask(self) -> None:
+        self._wanted = None
+        job = self.looked_at.any_job
+        # Of another operation, whatever is chosen has code.
+        why_not = self.looked_at.why_not(_NO_ENGINE, "", _NO_PICTURE, _NO_CHOICE)
+        if job is None or why_not:
+            self._sources.forget()
+            self._listings.forget()
+            self._listed = None
+            self._show(None, why_not or _NO_PICTURE)
+            return
+        known = [one.key for one in self.looked_at.alternatives if one.key != job.variant]
+        other = self.other if self.other in known else ""
+        listed = (
+            None if self.form is None else Describe(CodeRequest(job, self.form, self.architecture, other))
+        )
+        self._sources.ask(
+            Describe(CodeRequest(job, other=other)), partial(self._described, listed), self._failed
+        )
+        if self.source is None:
+            # Why there was none may no longer hold.
+            self._show(None, _READING)
+
+    def _described(self, listed: Describe[CodeRequest] | None, shown: ShownCode) -> None:
+        if self._listed is not None and self._listed.variant != shown.variant:
+            self._listed = None
+        self._wanted, self._not_listed = listed, ""
+        if listed is not None:
+            self._settled_timer.start()
+        self._show(shown, "")
+
+    def _compile(self) -> None:
+        """Ask for listings, unless something runs, still changes, or is being compiled."""
+        is_busy = self._state.running or self._settled_timer.isActive() or self._listings.in_flight
+        if self._wanted is None or not self._is_watched or is_busy:
+            return
+        asked = self._wanted
+        self._listings.ask(asked, partial(self._replied, asked), partial(self._not_replied, asked))
+
+    def _follow_run(self) -> None:
+        self._compile()
+        if self._is_watched and self.listing_words:
+            self.changed.emit()
+
+    def _replied(self, asked: Describe[CodeRequest], shown: ShownCode) -> None:
+        if asked is self._wanted:
+            self._wanted, self._listed = None, shown
+            self.changed.emit()
+        self._compile()
+
+    def _not_replied(self, asked: Describe[CodeRequest], error: EngineError) -> None:
+        if asked is self._wanted:
+            self._wanted, self._listed = None, None
+            # A lost host's successor is asked again once it is ready.
+            self._not_listed = _NO_ENGINE if needs_no_message(error) else str(error)
+            self.changed.emit()
+        self._compile()
+
+    def _failed(self, error: EngineError) -> None:
+        self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))
+
+    def _show(self, source: ShownCode | None, why_not: str) -> None:
+        self.source, self._why_not = source, why_not
+        self.changed.emit()
+
+    def _show_again(self) -> None:
+        if self._is_watched:
+            self.changed.emit()

@@ -1,0 +1,214 @@
+"""Rows of code to read: numbers beside them, words in colours, and rows that are lit."""
+
+from collections.abc import Collection, Sequence
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+
+from gui.explore.code.code_rows import Look, Row, number_text
+from gui.explore.code.highlighter import Highlighter
+from gui.style.cell_colours import mixed
+from gui.style.metrics import GRID, HALF_GRID, code_font
+from gui.style.theme import current_theme, theme_notifier
+
+# Parts of a colour in the ground: words keep a contrast of 4.5 : 1 on it.
+_TINT, _CURRENT = 0.14, 0.08
+_TONES = {Look.REMOVED: "error", Look.ADDED: "good", Look.GAP: "muted"}
+_BAR = 3
+
+
+class CodeView(QPlainTextEdit):
+    """Shows rows. The one with the cursor is `row`; `chosen` says that a person has moved it to another."""
+
+    chosen = Signal(int)
+    used = Signal()  # it has got the focus
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._rows: Sequence[Row] = ()
+        self._row = 0
+        self._marked: Collection[int] = ()
+        self._step: Collection[int] = ()
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFont(code_font())
+        self.setAccessibleName(name)
+        # The arrow keys move the cursor, which chooses a row.
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+        self._highlighter = Highlighter(self.document())
+        self._numbers = _Numbers(self)
+        self.updateRequest.connect(self._follow_scrolling)
+        self.verticalScrollBar().valueChanged.connect(self._colour)
+        self.cursorPositionChanged.connect(self._follow_cursor)
+        theme_notifier().changed.connect(self._repaint)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """What is shown."""
+        return self._rows
+
+    @property
+    def row(self) -> int:
+        """The row with the cursor."""
+        return self._row
+
+    @property
+    def marked(self) -> Collection[int]:
+        """Rows that belong to one that was chosen elsewhere."""
+        return self._marked
+
+    @property
+    def step(self) -> Collection[int]:
+        """Rows of the step that was chosen in the panel Tile."""
+        return self._step
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * GRID, 6 * GRID)
+
+    def show_rows(self, rows: Sequence[Row], *, is_python: bool) -> bool:
+        """Show rows from the first one on; the same rows stay as they are, and the reply is False."""
+        if rows == self._rows:
+            return False
+        self._rows, self._marked, self._step, self._row = rows, (), (), 0
+        self._highlighter.take(rows, is_python=is_python)
+        self._numbers.fit(max(map(len, map(number_text, rows)), default=0))
+        self.setViewportMargins(self._numbers.width(), 0, 0, 0)
+        self.setPlainText("\n".join(row.text for row in rows))
+        self._colour()
+        self._repaint()
+        return True
+
+    def mark(self, rows: Collection[int]) -> None:
+        """Light rows that belong to one that was chosen elsewhere, and bring the first of them into sight."""
+        self._marked = rows
+        self._repaint()
+        self._bring_into_sight(rows)
+
+    def light_step(self, rows: Collection[int]) -> None:
+        """Light the rows of a step, and bring the first of them into sight where they are others."""
+        if rows != self._step:
+            self._step = rows
+            self._repaint()
+            self._bring_into_sight(rows)
+
+    def choose(self, row: int) -> None:
+        """Move the cursor to a row, as a person does."""
+        cursor = QTextCursor(self.document().findBlockByNumber(row))
+        self.setTextCursor(cursor)
+        self.centerCursor()
+
+    def ground_of(self, row: int) -> QColor:
+        """Return the colour behind a row."""
+        theme = current_theme()
+        ground = QColor(theme.base)
+        if row < len(self._rows) and (tone := _TONES.get(self._rows[row].look)):
+            ground = mixed(ground, QColor(getattr(theme, tone)), _TINT)
+        if row in self._marked:
+            ground = mixed(ground, QColor(theme.accent), _TINT)
+        elif row in self._step:
+            ground = mixed(ground, QColor(theme.positive), _TINT)
+        elif row == self._row and self.hasFocus():
+            ground = mixed(ground, QColor(theme.text), _CURRENT)
+        return ground
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        width = self.viewport().width()
+        for number, top, height in self.rows_in_sight():
+            painter.fillRect(QRect(0, top, width, height), self.ground_of(number))
+        painter.end()
+        super().paintEvent(event)
+
+    def rows_in_sight(self) -> list[tuple[int, int, int]]:
+        """Return the rows in sight, each with its upper edge and its height in pixels."""
+        found: list[tuple[int, int, int]] = []
+        block: QTextBlock = self.firstVisibleBlock()
+        offset, end = self.contentOffset(), self.viewport().height()
+        while block.isValid():
+            box = self.blockBoundingGeometry(block).translated(offset)
+            if box.top() > end:
+                break
+            found.append((block.blockNumber(), round(box.top()), round(box.height())))
+            block = block.next()
+        return found
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        inside = self.contentsRect()
+        self._numbers.setGeometry(inside.left(), inside.top(), self._numbers.width(), inside.height())
+        self._colour()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_numbers"):
+            self._numbers.setFont(self.font())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.used.emit()
+        self._repaint()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._repaint()
+
+    def _bring_into_sight(self, rows: Collection[int]) -> None:
+        if not rows:
+            return
+        seen = [number for number, _, _ in self.rows_in_sight()]
+        if not any(row in seen[:-1] for row in rows):
+            # Some rows above it, so that it is seen where it belongs.
+            self.verticalScrollBar().setValue(max(0, min(rows) - len(seen) // 3))
+
+    def _follow_cursor(self) -> None:
+        row = self.textCursor().blockNumber()
+        if row != self._row:
+            self._row = row
+            self._repaint()
+            self.chosen.emit(row)
+
+    def _follow_scrolling(self, _rect: QRect, _dy: int) -> None:
+        self._numbers.update()
+
+    def _colour(self) -> None:
+        self._highlighter.colour([number for number, _, _ in self.rows_in_sight()])
+
+    def _repaint(self) -> None:
+        self.viewport().update()
+        self._numbers.update()
+
+
+class _Numbers(QWidget):
+    """The numbers of the rows in sight, with a bar beside those that are lit."""
+
+    def __init__(self, view: CodeView) -> None:
+        super().__init__(view)
+        self._view = view
+        self.setFont(view.font())
+
+    def fit(self, digits: int) -> None:
+        """Have room for so many digits."""
+        room = self.fontMetrics().horizontalAdvance("0" * max(3, digits))
+        self.resize(room + GRID + HALF_GRID + _BAR, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, view = current_theme(), self._view
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(theme.window))
+        for number, top, height in view.rows_in_sight():
+            if number >= len(view.rows):
+                continue
+            for is_lit, colour in (
+                (number in view.step, theme.positive),
+                (number in view.marked, theme.accent),
+            ):
+                if is_lit:
+                    painter.fillRect(self.width() - _BAR, top, _BAR, height, QColor(colour))
+            painter.setPen(QColor(theme.muted))
+            inside = QRect(0, top, self.width() - HALF_GRID - _BAR, height)
+            painter.drawText(inside, Qt.AlignmentFlag.AlignRight, number_text(view.rows[number]))
+        painter.end()
