@@ -17,8 +17,7 @@ from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
 from engine.explain.code.measured_difference import measured_difference
-from engine.explain.code.slides import slides
-from engine.explain.code.teaching_story import teaching_story
+from engine.explain.code.slides import story_slides
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
@@ -219,11 +218,8 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
         log(f"[{steps}] {key}")
 
     with report_interrupt([path], lambda: f"{steps} kernels done"):
-        chapters = teaching_story(results, settings.arch, on_step=on_step)
-        devices = sorted({one.environment.device for one in results})
-        times = f"Times: {', '.join(devices)}." if devices else "No times were given."
-        about = f"{times} Instructions: PTX for {settings.arch}, as they are written."
-        atomic_write(path, slides(chapters, about).encode())
+        chapters, document_text = story_slides(results, settings.arch, on_step=on_step)
+        atomic_write(path, document_text.encode())
     kernels = sum(len(chapter.steps) for chapter in chapters)
     document = {"story": path, "chapters": story_document(chapters)}
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")

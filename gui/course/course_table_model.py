@@ -11,6 +11,7 @@ from engine.course.paper import MISPRINT, Cell, CourseTable
 from engine.course.sheet import Column, Part, columns_of
 
 IS_QUIET_ROLE = Qt.ItemDataRole.UserRole
+EXCERPT_ROLE = Qt.ItemDataRole.UserRole + 1
 
 EMPTY = "–"
 # Figures are shorter, "1048576 of 2097152" too; what is longer is read as a sentence.
@@ -51,6 +52,10 @@ class CourseTableModel(QStandardItemModel):
             # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
+            if table and table.excerpts and column.position == len(table.headings) - 1:
+                for item, of_row in zip(items, table.excerpts, strict=True):
+                    item.setData(of_row[0] if of_row else None, EXCERPT_ROLE)
+                    item.setToolTip("Click or Enter shows this code.")
             header = QStandardItem(column.heading)
             whose = {Part.PAPER: ", as the paper printed it", Part.HERE: ", on this machine"}
             header.setToolTip(column.heading + whose.get(column.part, ""))

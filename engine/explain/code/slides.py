@@ -1,11 +1,13 @@
 """The teaching story as slides: one HTML file, without anything from elsewhere, to show or to print."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
+from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.code.code_diff import Change, UnifiedLine
-from engine.explain.code.teaching_story import Chapter, Step, TapCost
+from engine.explain.code.teaching_story import Chapter, Step, TapCost, teaching_story
+from engine.results.measurement import AnyResult
 
 TITLE = "One kernel after another"
 # Equal lines before and after a difference.
@@ -50,6 +52,21 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
   body { font-size: 12pt; } pre { font-size: 8pt; } pre span { white-space: pre-wrap; }
   section { min-height: 0; padding: 0; border: 0; break-after: page; } h2, .measured { break-after: avoid; } }
 """
+
+
+def story_slides(
+    results: Sequence[AnyResult] = (),
+    architecture: Architecture = DEFAULT,
+    *,
+    on_step: Callable[[str], None] = lambda key: None,
+) -> tuple[tuple[Chapter, ...], str]:
+    """Return the teaching order with what was measured, and its slides; arguments as `teaching_story` has."""
+    chapters = teaching_story(results, architecture, on_step=on_step)
+    measured = [step.measured for chapter in chapters for step in chapter.steps if step.measured]
+    devices = sorted({one.device for one in measured})
+    times = f"Times: {', '.join(devices)}." if devices else "No times were given."
+    about = f"{times} Instructions: PTX for {architecture}, as they are written."
+    return chapters, slides(chapters, about)
 
 
 def slides(chapters: Sequence[Chapter], about: str = "") -> str:

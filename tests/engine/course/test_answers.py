@@ -3,7 +3,7 @@
 import pytest
 
 from engine.course import answers
-from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.messages import CourseRequest, MeasuredPaper, SaveCourse
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.verbs import Run
@@ -16,20 +16,20 @@ CELLS = ("512, naive", "1024, naive")
 def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypatch):
     measured = []
 
-    def tables_of(paper, device, *, on_progress):
+    def measured_paper(paper, device, *, on_progress):
         assert (paper, device) == ("report", "cuda:1")
         for number, cell in enumerate(CELLS):
             on_progress(cell, number / len(CELLS), 7.0 + number)
             measured.append(cell)
-        return TABLES
+        return MeasuredPaper(TABLES)
 
     def stop_at_the_second(step):
         if step.stage == CELLS[1]:
             raise Cancelled("The request", "it was stopped")
 
-    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
+    monkeypatch.setattr("engine.course.measure.measured_paper", measured_paper)
     steps = []
-    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append) == TABLES
+    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()
     with pytest.raises(Cancelled):

@@ -27,6 +27,7 @@ from engine.course.runs import (
 )
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
+from engine.course.transactions import transactions_per_request
 from engine.device.cuda import MemoryBus
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -66,7 +67,7 @@ def tables_from(paper_key, values_of, sizes=None):
     module = tables_module(paper_key)
     found = {run: values_of(run) for run in module.runs(sizes)}
     done = {run: FAULT if values is None else Measured(values) for run, values in found.items()}
-    return module.tables(Results(done), sizes)
+    return module.tables(Results(done, transactions_per_request), sizes)
 
 
 def rows_of(table):
@@ -315,7 +316,9 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     assert here(effective) == [["8388608", "0.1", "83.89", "83.89"]]
     assert [row[-1] for row in here(cgma)] == ["25", "50", "100", "200", "400", "800"]
     rates, speed_ups = ("5", "20", "40", "80", "160", "320"), ("1", "4", "8", "16", "32", "64")
-    assert [tuple(row[1:]) for row in here(tiles)] == list(zip(rates, speed_ups, strict=True))
+    # A warp of 16 x 16 threads goes over two rows; the loads of M and N that all of them make are one each.
+    transactions = ("1.501", "2", "4", "4", "2", "1")
+    assert [tuple(row[1:]) for row in here(tiles)] == list(zip(rates, speed_ups, transactions, strict=True))
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
