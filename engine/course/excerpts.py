@@ -84,7 +84,7 @@ def _function(place: CodePlace) -> tuple[SourceFunction, str]:
     if name:
         function = function_source(attrgetter(name)(import_module(f"{_ENGINE}.{module}")))
         assert function is not None, f"{place.code} has no file"
-        return function, name
+        return function, function.name
     kernels = source_of(example_of(variant_named(place.code))).kernels
     has_all = (one for one in kernels if all(text in one.text for text in place.lit))
     function = next(has_all, kernels[0])

@@ -1,7 +1,7 @@
 """The code of a paper's kernels and steps: ours, and beside it with the paper's names; and the slides."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QSplitter, QWidget
 
 from engine.course.paper import Excerpt
 from gui.course.course_model import CourseModel
@@ -32,7 +32,6 @@ class CodePanel(QWidget):
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
         self.ours, self.theirs = SourceView("Our code"), SourceView("Our code, with the paper's names")
-        self._right = QWidget()
         self._both = QSplitter(Qt.Orientation.Horizontal)
         self._stack = Placeholder(self._both)
         self._build()
@@ -50,6 +49,11 @@ class CodePanel(QWidget):
         """The function that is shown."""
         at = self.choice.currentIndex()
         return self._excerpts()[at] if 0 <= at < len(self._excerpts()) else None
+
+    @property
+    def words(self) -> str:
+        """The text that is shown instead of code; empty where there is some."""
+        return self._stack.text
 
     def show_code_of(self, about: str) -> None:
         """Show the code of a kernel of the paper, or of a step, as soon as it is there."""
@@ -81,15 +85,18 @@ class CodePanel(QWidget):
         one, paper = self.shown, self._course.paper
         problem = self._course.known(paper.key).code_problem if paper else ""
         self._stack.say("" if one else problem or (_LOOKING if paper else _NO_PAPER))
+        for label in (self.where, self.names):
+            label.setVisible(one is not None)
         if one is None:
             return
         self.where.setText(f"{one.code}: {one.where}")
         self.ours.show_lines(one.lines, one.first_line, one.lit)
-        self._right.setVisible(bool(one.in_paper))
+        for part in (self.theirs, self.names):
+            part.setVisible(bool(one.in_paper))
         if paper and one.in_paper:
             names = next(kernel.names for kernel in paper.kernels if kernel.name == one.about)
             pairs = ", ".join(f"{theirs} is {ours}" for ours, theirs in names.items())
-            self.names.setText(f"Our kernel, with the paper's names: {pairs}")
+            self.names.setText(f"On the right our kernel, with the paper's names: {pairs}.")
             self.theirs.show_lines(one.in_paper, one.first_line, one.lit)
 
     def _enable_slides(self) -> None:
@@ -105,19 +112,12 @@ class CodePanel(QWidget):
         for one, other in ((self.ours, self.theirs), (self.theirs, self.ours)):
             one.verticalScrollBar().valueChanged.connect(other.verticalScrollBar().setValue)
             one.horizontalScrollBar().valueChanged.connect(other.horizontalScrollBar().setValue)
-        left = QWidget()
-        for half, label, view in ((left, self.where, self.ours), (self._right, self.names, self.theirs)):
-            _dress(label)
-            half.setLayout(column(label, (view, 1), spacing=0))
-            self._both.addWidget(half)
+            self._both.addWidget(one)
+        for label in (self.where, self.names):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setContentsMargins(GRID, 0, GRID, 0)
         self._both.setChildrenCollapsible(False)
         self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         bar = row((self.choice, 1), self.slides_button, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
-        self.setLayout(column(bar, (self._stack, 1), spacing=HALF_GRID))
-
-
-def _dress(label: QLabel) -> None:
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.setContentsMargins(GRID, 0, GRID, HALF_GRID)
-    label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.setLayout(column(bar, self.where, self.names, (self._stack, 1), spacing=HALF_GRID))

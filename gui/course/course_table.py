@@ -150,7 +150,7 @@ class CourseTableView(QTableView):
         self.clicked.connect(self._want_code)
         self.setMouseTracking(True)
         self.entered.connect(self._show_hand)
-        self.viewportEntered.connect(self.viewport().unsetCursor)
+        self.viewportEntered.connect(lambda: self.viewport().unsetCursor())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _ENTER and self.currentIndex().data(EXCERPT_ROLE) is not None:

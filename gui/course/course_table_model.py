@@ -54,8 +54,11 @@ class CourseTableModel(QStandardItemModel):
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
             if table and table.excerpts and column.position == len(table.headings) - 1:
                 for item, of_row in zip(items, table.excerpts, strict=True):
+                    # Files and lines are in the tooltip, and above the code itself.
+                    item.setText(", ".join(one.code for one in of_row))
                     item.setData(of_row[0] if of_row else None, EXCERPT_ROLE)
-                    item.setToolTip("Click or Enter shows this code.")
+                    places = (f"{one.code}: {one.where}" for one in of_row)
+                    item.setToolTip("\n".join((*places, "A click or Enter shows the code.")))
             header = QStandardItem(column.heading)
             whose = {Part.PAPER: ", as the paper printed it", Part.HERE: ", on this machine"}
             header.setToolTip(column.heading + whose.get(column.part, ""))

@@ -3,11 +3,22 @@
 import pytest
 
 from engine.course import answers
-from engine.course.messages import CourseRequest, MeasuredPaper, SaveCourse
+from engine.course.messages import (
+    CountCourse,
+    CourseCode,
+    CourseRequest,
+    MeasuredPaper,
+    SaveCourse,
+    SaveSlides,
+)
 from engine.course.paper import Cell, CourseTable
+from engine.course.papers import paper
 from engine.errors import Cancelled
+from engine.explain.code import teaching_story
+from engine.explain.counts.counting import _kept
 from engine.host.verbs import Run
 from engine.results.progress import Progress
+from tests.made_runs import make_result
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")
@@ -44,3 +55,30 @@ def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
     assert "report.md" in saved.notes[0]
     assert "## Loads" in (folder / "report.md").read_text()
+
+
+def test_that_counting_can_be_stopped():
+    def stop(step):
+        raise Cancelled("The request", "it was stopped")
+
+    # Nothing that was counted before is counted again.
+    _kept.cache_clear()
+    with pytest.raises(Cancelled):
+        answers.count_course(CountCourse("performance"), stop)
+
+
+def test_that_the_code_of_each_kernel_of_a_paper_is_told():
+    code = answers.course_code(CourseCode("report"), lambda step: None)
+    assert [one[0].about for one in code] == [kernel.name for kernel in paper("report").kernels]
+
+
+def test_that_slides_are_saved_with_what_the_paper_measured(monkeypatch, tmp_path):
+    # Nothing is compiled.
+    monkeypatch.setattr(teaching_story, "missing", "not in this test")
+    path = tmp_path / "slides.html"
+    steps = []
+    results = make_result("naive", 2.0), make_result("tiled", 0.5)
+    saved = answers.save_slides(SaveSlides(str(path), results), steps.append)
+    assert saved.path == str(path)
+    assert "slide of tiled" in [step.stage for step in steps]
+    assert "75% less than naive" in path.read_text(encoding="utf-8")
