@@ -15,6 +15,8 @@ from engine.course.messages import (
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.papers import paper
 from engine.course.tables import counted_tables, tables_with_transactions
+from engine.explain.code.slides import story_slides
+from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
@@ -67,9 +69,6 @@ def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
 
 def save_slides(request: SaveSlides, report: Checkpoint) -> Saved:
     """Write the slides of the teaching order."""
-    from engine.explain.code.slides import story_slides
-    from engine.files.atomic_write import atomic_write
-
     done = 0
 
     def on_step(key: str) -> None:
