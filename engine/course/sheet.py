@@ -126,7 +126,7 @@ def excerpt_lines(excerpt: Excerpt) -> list[str]:
             at
             for one in excerpt.lit
             for at in range(one - _AROUND, one + _AROUND + 1)
-            if 0 <= at < len(excerpt.lines)
+            if 0 <= at < len(excerpt.lines) and excerpt.lines[at]
         }
     )
     shown: list[str] = []

@@ -50,6 +50,10 @@ class KernelsTable(QTableView):
     def _buttons(self, row: int) -> list[QToolButton]:
         return self.indexWidget(self.kernels.index(row, Column.LOAD)).findChildren(QToolButton)
 
+    def _want_code(self, row: int) -> None:
+        self.selectRow(row)
+        self.code_wanted.emit(self.kernels.kernel(row))
+
     @property
     def needed_height(self) -> int:
         """Height of all rows and the header, pixels."""
@@ -112,7 +116,7 @@ class KernelsTable(QTableView):
         shows += ", beside it with the paper's names." if kernel.names else "."
         code = text_button("code-tags", "Code", f"Code of {kernel.name}", shows)
         code.setAutoRaise(False)
-        code.clicked.connect(lambda: self.code_wanted.emit(kernel))
+        code.clicked.connect(lambda: self._want_code(row))
         cell = QWidget()
         margins = HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID
         line = layout_row(1, button, code, spacing=HALF_GRID, margins=margins)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.course.excerpts import in_papers_names, kernels_of
+from engine.course.excerpts import _excerpt, in_papers_names, kernels_of
 from engine.course.markdown import markdown_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.sheet import csv_of, excerpt_lines
 from engine.course.tables import counted_tables
+from engine.explain.code import kernel_source
 
 ROOT = Path(__file__).parents[3]
 PERFORMANCE = paper("performance")
@@ -95,6 +96,17 @@ def test_that_attributes_texts_and_comments_keep_their_names():
 
 def test_that_every_kernel_of_a_paper_has_code():
     assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
+
+
+def test_that_without_numba_cuda_the_same_code_is_named(monkeypatch):
+    found = {title: table(title).excerpts for title in TITLES}
+    monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")
+    _excerpt.cache_clear()
+    for title, excerpts in found.items():
+        places = [[(one.path, one.lit) for one in row] for row in table(title).excerpts]
+        assert places == [[(one.path, one.lit) for one in row] for row in excerpts]
+    assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
+    _excerpt.cache_clear()
 
 
 def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():
