@@ -64,9 +64,7 @@ def _table(table: CourseTable) -> list[str]:
 
 def _excerpt(excerpt: Excerpt) -> str:
     lines = "\n".join(excerpt_lines(excerpt))
-    return (
-        f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```python\n{lines}\n```"
-    )
+    return f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```text\n{lines}\n```"
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:

@@ -54,8 +54,8 @@ class CourseTableModel(QStandardItemModel):
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
             if table and table.excerpts and column.position == len(table.headings) - 1:
                 for item, of_row in zip(items, table.excerpts, strict=True):
-                    # Files and lines are in the tooltip, and above the code itself.
-                    item.setText(", ".join(one.code for one in of_row))
+                    # Kernels, files and lines are in the tooltip, and above the code itself.
+                    item.setText(", ".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
                     item.setData(of_row[0] if of_row else None, EXCERPT_ROLE)
                     places = (f"{one.code}: {one.where}" for one in of_row)
                     item.setToolTip("\n".join((*places, "A click or Enter shows the code.")))
