@@ -22,6 +22,7 @@ from gui.widgets.panel_parts import dress_table
 
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID
+_NARROWEST_SENTENCE = 30 * GRID
 _NARROWEST = 8 * GRID
 _TALLEST = 10_000
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -198,7 +199,8 @@ class CourseTableView(QTableView):
         for column, needed in enumerate(self._needed):
             # What is missing is taken from each in the share of what it needs.
             missing = min(0, room) * needed // max(1, sum(self._needed[at] for at in sentences))
-            self.setColumnWidth(column, max(_WIDEST, needed + missing) if column in sentences else needed)
+            shared = max(_NARROWEST_SENTENCE, needed + missing)
+            self.setColumnWidth(column, shared if column in sentences else needed)
         if sentences:
             self.resizeRowsToContents()
             return
@@ -209,4 +211,5 @@ class CourseTableView(QTableView):
     def _width_of_cells(self, column: int) -> int:
         metrics = self.fontMetrics()
         texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
-        return max((metrics.horizontalAdvance(text) for text in texts), default=0) + 3 * GRID
+        lines = (line for text in texts for line in text.split("\n"))
+        return max(map(metrics.horizontalAdvance, lines), default=0) + 3 * GRID

@@ -55,7 +55,7 @@ class CourseTableModel(QStandardItemModel):
             if table and table.excerpts and column.position == len(table.headings) - 1:
                 for item, of_row in zip(items, table.excerpts, strict=True):
                     # Kernels, files and lines are in the tooltip, and above the code itself.
-                    item.setText(", ".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
+                    item.setText("\n".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
                     item.setData(of_row[0] if of_row else None, EXCERPT_ROLE)
                     places = (f"{one.code}: {one.where}" for one in of_row)
                     item.setToolTip("\n".join((*places, "A click or Enter shows the code.")))
