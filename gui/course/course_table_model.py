@@ -52,7 +52,8 @@ class CourseTableModel(QStandardItemModel):
             # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
-            if table and table.excerpts and column == self.columns[-1]:
+            is_code = bool(table and table.excerpts) and column == self.columns[-1]
+            if table and is_code:
                 for item, of_row in zip(items, table.excerpts, strict=True):
                     # Kernels, files and lines are in the tooltip, and above the code itself.
                     item.setText("\n".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
@@ -67,7 +68,8 @@ class CourseTableModel(QStandardItemModel):
             }
             header.setToolTip(column.heading + whose.get(column.part, ""))
             # Names and sentences are read from the left, figures from the right.
-            is_words = column.part is Part.NAME or any(len(item.text()) > _LONGEST_FIGURE for item in items)
+            is_words = column.part is Part.NAME or is_code
+            is_words = is_words or any(len(item.text()) > _LONGEST_FIGURE for item in items)
             for item in (header, *items):
                 item.setTextAlignment(_LEFT if is_words else _RIGHT)
             self.appendColumn(items)

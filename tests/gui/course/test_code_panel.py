@@ -107,6 +107,7 @@ def test_that_a_click_or_enter_on_a_step_asks_for_its_code(table, qtbot):
     table.code_wanted.connect(asked.append)
     index = table.cells.index(1, table.cells.columnCount() - 1)
     assert index.data() == "_enqueue_step"
+    assert table.cells.is_words(index.column())
     assert STEP.where in index.data(Qt.ItemDataRole.ToolTipRole)
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(index).center())
     qtbot.keyClick(table, Qt.Key.Key_Return)
