@@ -18,7 +18,7 @@ from typing import Any
 from bench.options import parser_of
 from bench.representative import mask_for
 from engine.course.bench import machine_lines
-from engine.course.measure import tables_of
+from engine.course.measure import measured_paper
 from engine.course.papers import PAPERS
 from engine.course.recorded import COURSE_FORMAT, COURSE_VERSION, recorded_values
 from engine.device.devices import backend
@@ -133,7 +133,7 @@ def record_course(before: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
     papers = dict(before.get("papers", {}))
     for key in keys:
-        tables = [recorded_values(table) for table in tables_of(key, GPU, on_progress=show)]
+        tables = [recorded_values(table) for table in measured_paper(key, GPU, on_progress=show).tables]
         papers[key] = {"machine": dict(machine_lines(GPU)), "tables": tables}
     return {"format": COURSE_FORMAT, "version": COURSE_VERSION, "papers": papers}
 

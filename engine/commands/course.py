@@ -1,5 +1,6 @@
 """`course`: the course papers, which kernel of theirs is which here, and their tables for this machine."""
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,11 +12,11 @@ from engine.commands.option_readers import number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
 from engine.course.files import check_figures, write_paper
-from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
+from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, measured_paper
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.recorded import beside, recorded_paper
-from engine.course.sheet import sheet_of
+from engine.course.sheet import excerpt_lines, sheet_of
 from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError
@@ -83,13 +84,13 @@ def run(settings: CourseSettings) -> int:
     errors: list[FileWriteError] = []
     with report_interrupt([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
-            tables = tables_of(
+            tables = measured_paper(
                 one.key,
                 settings.device,
                 sizes=settings.sizes,
                 budget_s=settings.budget,
                 on_progress=_log_progress(one),
-            )
+            ).tables
             if settings.recorded and (recorded := recorded_paper(one.key)):
                 tables = tuple(beside(table, recorded) for table in tables)
             if settings.out is not None:
@@ -139,6 +140,8 @@ def _text(one: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str
     lines = [one.citation, *(f"{name}: {value}" for name, value in machine)]
     for each in tables:
         lines += ["", each.title, _aligned(each)]
+        for excerpt in itertools.chain.from_iterable(each.excerpts):
+            lines += ["", f"{excerpt.about}: {excerpt.code}, {excerpt.where}", *excerpt_lines(excerpt)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,9 +1,19 @@
-"""Answers what the page on the course asks. Called on: the host's main thread; counting on the pipe's."""
+"""Answers what the page on the course asks.
 
-from engine.course.messages import CourseRequest, SaveCourse
-from engine.course.paper import CourseTable
+Called on: the host's main thread; `describe` and `course_code` on the one that reads the pipe.
+"""
+
+from engine.course.excerpts import kernels_of
+from engine.course.messages import (
+    CountCourse,
+    CourseCode,
+    CourseRequest,
+    MeasuredPaper,
+    SaveCourse,
+)
+from engine.course.paper import CourseTable, Excerpt
 from engine.course.papers import paper
-from engine.course.tables import counted_tables
+from engine.course.tables import counted_tables, tables_with_transactions
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
@@ -14,20 +24,30 @@ LOADING_S = 5.0
 
 
 def describe(request: Describe[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
-    """Return a paper's tables with what can be counted."""
+    """Return a paper's tables with what the models of work say."""
     return counted_tables(request.job.paper)
 
 
-def run(request: Run[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
+def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
+    """Return them with the kernels' transactions; a cancelled request ends between two steps of counting."""
+    return tables_with_transactions(request.paper, report)
+
+
+def course_code(request: CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt, ...], ...]:
+    """Return the code of a paper's kernels."""
+    return tuple(map(kernels_of, paper(request.paper).kernels))
+
+
+def run(request: Run[CourseRequest], report: Checkpoint) -> MeasuredPaper:
     """Measure a paper's tables; a cancelled request ends between two cells."""
     # What measures loads every device's code: counting is quicker without.
-    from engine.course.measure import tables_of
+    from engine.course.measure import measured_paper
 
     def report_cell(text: str, fraction: float, expected_s: float) -> None:
         report(Progress(text, fraction, expected_s))
 
     report_cell("preparing the paper's tables", 0.0, LOADING_S)
-    return tables_of(request.job.paper, request.job.device, on_progress=report_cell)
+    return measured_paper(request.job.paper, request.job.device, on_progress=report_cell)
 
 
 def save_course(request: SaveCourse, report: Checkpoint) -> Saved:

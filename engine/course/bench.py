@@ -92,10 +92,14 @@ def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
 
 @dataclass
 class Bench:
-    """Does the runs of a paper; `device` is for the CUDA variants: "auto" or the key of a device."""
+    """Does the runs of a paper; `device` is for the CUDA variants: "auto" or the key of a device.
+
+    `results` has the results of filters, products and stages as they were measured.
+    """
 
     device: str
     plan: SamplingPlan
+    results: list[AnyResult] = field(default_factory=list, repr=False)
     _pictures: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
 
     def take(self, run: Run, checkpoint: Checkpoint = lambda step: None) -> Measured:
@@ -132,7 +136,14 @@ class Bench:
             return Measured(reason="Not enough memory: the system gave no more.")
 
     def _measure(self, job: Job[Any, Any, Any], device: DeviceInfo, checkpoint: Checkpoint) -> Measured:
-        return _measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
+        return _measured_of(self._result(job, device, self.plan, checkpoint))
+
+    def _result(
+        self, job: Job[Any, Any, Any], device: DeviceInfo, plan: SamplingPlan, checkpoint: Checkpoint
+    ) -> AnyResult:
+        result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
+        self.results.append(result)
+        return result
 
     def _device_of(self, chosen: Variant) -> DeviceInfo:
         return device_named("cpu") if chosen.device is DeviceKind.CPU else cuda_device(self.device)
@@ -175,7 +186,7 @@ class Bench:
             # The sequential program takes seconds per launch; the first launches are as long as any other.
             plan = replace(plan, warm_up_s=0.0, budget_s=0.0, fewest=1)
         job = stage_job(stage, run.batch, seed=SEED)
-        result = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
+        result = self._result(job, device, plan, checkpoint)
         found = _measured_of(result)
         if result.timing is None or found.reason:
             return found

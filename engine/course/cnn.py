@@ -62,6 +62,11 @@ STAGES = {
     "network-cpu": "The fastest here on the CPU",
 }
 
+# A thread per value, in this program's layout and in the report's.
+COMPARED_LAYOUTS = frozenset(
+    f"network-{name}" for name in ("convolution", "pool", "connected", "linearised", "uncoalesced")
+)
+
 
 def _stage(key: str, sizes: tuple[int, ...] | None) -> NetworkRun:
     if key == "network-serial":
@@ -132,9 +137,13 @@ def _stages(results: Results, sizes: tuple[int, ...] | None) -> CourseTable:
         run = _stage(key, sizes)
         return results.value(run, "running_ms") * (digits / run.batch / 1e3)
 
+    def transactions(key: str) -> Quantity:
+        return results.transactions(_stage(key, sizes)) if key in COMPARED_LAYOUTS else Quantity()
+
     serial = running_s("network-serial")
     rows: list[Row] = [
-        ((title, key), (running_s(key), serial / running_s(key))) for key, title in STAGES.items()
+        ((title, key), (running_s(key), serial / running_s(key), transactions(key)))
+        for key, title in STAGES.items()
     ]
     return course_table(CNN, 2, rows, f"Here: {digits:,} digits.")
 

@@ -48,14 +48,14 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _row_tiles(),
         _eight_elements(),
         _square_tiles(),
-        _accesses(),
+        _accesses(results),
         _padded_rows(),
         _layouts(results, sizes or WIDTHS),
         _bursts(),
     )
 
 
-def _layout_run(width: int, layout: Layout) -> Run:
+def _layout_run(width: int, layout: Layout) -> FilterRun:
     mask = gaussian(5, sigma=1.0)
     return FilterRun(variant="naive", mask=mask, width=width, height=width, block=Block(32, 8), layout=layout)
 
@@ -135,13 +135,16 @@ _KERNELS = (
 )
 
 
-def _accesses() -> CourseTable:
+def _accesses(results: Results) -> CourseTable:
     rows: list[Row] = []
     for name, key, mask_shape, block in _KERNELS:
         problem = _problem(SIDE, SIDE, mask_shape, Border.ZERO)
         work = variant(key).work(problem, block)
         of_mask = work.global_loads - work.picture_loads
-        values = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
+        mask = gaussian(*mask_shape, sigma=1.0)
+        run = FilterRun(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
+        counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
+        values = *counts, results.transactions(run)
         rows.append(((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values))
     return course_table(CONVOLUTION, 3, rows)
 
@@ -186,8 +189,8 @@ def _in_words(numbers: Sequence[int]) -> str:
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for width in widths:
-        packed, pitched = (
-            results.value(_layout_run(width, layout)) for layout in (Layout.PACKED, Layout.PITCHED)
-        )
-        rows.append(((f"{width} × {width}",), (packed, pitched, packed / pitched)))
+        runs = [_layout_run(width, layout) for layout in (Layout.PACKED, Layout.PITCHED)]
+        packed, pitched = map(results.value, runs)
+        transactions = map(results.transactions, runs)
+        rows.append(((f"{width} × {width}",), (packed, pitched, packed / pitched, *transactions)))
     return course_table(CONVOLUTION, 5, rows)

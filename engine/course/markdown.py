@@ -1,10 +1,11 @@
 """A paper with its tables as Markdown."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from engine.course.paper import CourseTable, Paper
-from engine.course.sheet import sheet_of
+from engine.course.paper import CourseKernel, CourseTable, Excerpt, Paper
+from engine.course.sheet import excerpt_lines, sheet_of
 
 _RECORDED = "Those marked (recorded) are another machine's, which a note under each table names."
 
@@ -43,11 +44,19 @@ def markdown_of_table(table: CourseTable) -> str:
 
 
 def _kernels(paper: Paper) -> str:
-    rows = [
-        (one.name, one.place, f"`{one.here.variant}`", str(one.here.block or ""), one.difference)
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.place, f"`{one.here.variant}`", str(one.here.block or ""), one.difference, _names(one))
         for one in paper.kernels
     ]
-    return _lines(("In the paper", "Where", "Here", "Block", "What differs"), rows, frozenset())
+    headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]
+    if not any(one.names for one in paper.kernels):
+        headings.pop()
+        rows = [row[:-1] for row in rows]
+    return _lines(headings, rows, frozenset())
+
+
+def _names(kernel: CourseKernel) -> str:
+    return ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in kernel.names.items())
 
 
 def _table(table: CourseTable) -> list[str]:
@@ -56,7 +65,13 @@ def _table(table: CourseTable) -> list[str]:
     reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
     notes = "\n".join(f"- {note}" for note in table.notes)
     lines = _lines(headings, sheet.rows, sheet.numbers)
-    return [part for part in (f"## {table.title}", lines, reasons, notes) if part]
+    code = map(_excerpt, itertools.chain.from_iterable(table.excerpts))
+    return [part for part in (f"## {table.title}", lines, reasons, notes, *code) if part]
+
+
+def _excerpt(excerpt: Excerpt) -> str:
+    lines = "\n".join(excerpt_lines(excerpt))
+    return f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```text\n{lines}\n```"
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:

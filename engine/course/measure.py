@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.course.bench import Bench
+from engine.course.cells import Quantity
+from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable
 from engine.course.runs import Measured, Results, Run
 from engine.course.tables import PaperTables, tables_module
+from engine.course.transactions import transactions_per_request
 from engine.device.devices import device_named, own_process_needed
 from engine.errors import BadValue
 from engine.results.progress import Progress
@@ -27,15 +30,15 @@ PREPARING_S = 3.0
 OnProgress = Callable[[str, float, float], None]
 
 
-def tables_of(
+def measured_paper(
     paper_key: str,
     device: str = "auto",
     *,
     sizes: Sequence[int] | None = None,
     budget_s: float = BUDGET_S,
     on_progress: OnProgress = lambda text, fraction, expected_s: None,
-) -> tuple[CourseTable, ...]:
-    """Measure what a paper's tables need and return them.
+) -> MeasuredPaper:
+    """Measure what a paper's tables need and return them with the results.
 
     Parameters
     ----------
@@ -50,8 +53,8 @@ def tables_of(
 
     Returns
     -------
-    tuple of CourseTable
-        In the paper's order. What failed, or failed its verification, is a reason in its cells.
+    MeasuredPaper
+        The tables in the paper's order. What failed, or failed its verification, is a reason in its cells.
 
     Raises
     ------
@@ -68,10 +71,17 @@ def tables_of(
     wanted = _checked_sizes(sizes)
     check_device(device)
     runs = tuple(dict.fromkeys(module.runs(wanted)))
-    results = Results(_measured(runs, device, budget_s, on_progress))
+    bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
+    done = _measured(runs, bench, on_progress)
     on_progress("the tables", 1.0, PREPARING_S)
+
+    def transactions(run: Run) -> Quantity:
+        return transactions_per_request(run, lambda step: on_progress("the tables", 1.0, step.expected_s))
+
+    results = Results(done, transactions)
     tables = module.tables(results, wanted)
-    return tables if wanted is None else _with_note(module, tables, wanted)
+    tables = tables if wanted is None else _with_note(module, tables, wanted)
+    return MeasuredPaper(tables, tuple(bench.results))
 
 
 def check_device(device: str) -> None:
@@ -90,10 +100,7 @@ def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
     return tuple(dict.fromkeys(sizes))
 
 
-def _measured(
-    runs: tuple[Run, ...], device: str, budget_s: float, on_progress: OnProgress
-) -> dict[Run, Measured]:
-    bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
+def _measured(runs: tuple[Run, ...], bench: Bench, on_progress: OnProgress) -> dict[Run, Measured]:
     total_s = sum(run.expected_s for run in runs)
     done: dict[Run, Measured] = {}
     before_s = 0.0

@@ -4,19 +4,46 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.course.paper import CourseTable
-from engine.host.request import Request
+from engine.host.request import QueuePolicy, Request
+from engine.results.measurement import AnyResult
 
 
 @dataclass(frozen=True, slots=True)
 class CourseRequest:
-    """The tables of a paper. Reply: tuple of CourseTable.
+    """The tables of a paper.
 
-    Describe counts what can be counted: 1 to 20 ms. Run measures on this machine, which may take minutes.
+    Describe gives the printed values and those of the models of work: 1 to 300 ms. Reply: tuple of
+    CourseTable. Run measures on this machine, which may take minutes. Reply: MeasuredPaper.
     """
 
     answers: ClassVar[str] = "engine.course.answers"
     paper: str
     device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPaper:
+    """A paper's tables with this machine's figures, and the results that they were made from."""
+
+    tables: tuple[CourseTable, ...]
+    results: tuple[AnyResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CountCourse(Request):
+    """Count the transactions of a paper's kernels, too: up to 3 s. Reply: tuple of CourseTable."""
+
+    paper: str
+    handler: ClassVar[str] = "engine.course.answers:count_course"
+
+
+@dataclass(frozen=True, slots=True)
+class CourseCode(Request):
+    """The code of a paper's kernels, at once. Reply: for each kernel a tuple of Excerpt."""
+
+    paper: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.course.answers:course_code"
 
 
 @dataclass(frozen=True, slots=True)

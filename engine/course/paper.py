@@ -1,7 +1,7 @@
 """What a paper is: its kernels, its tables and their cells. Plain data, no Numba, no device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.geometry.block import Block
@@ -44,13 +44,14 @@ class CourseKernel:
     """A kernel of a paper, and how it is run `here`.
 
     `name` is the paper's, `place` its section, page heading or slide; `difference` says what is not as in the
-    paper, and why.
+    paper, and why. `names` are what the paper calls the names of our kernel, where it prints its own.
     """
 
     name: str
     place: str
     here: Configuration
     difference: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,51 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
+class CodePlace:
+    """Where a step is done in our code.
+
+    `code` is the key of a variant, whose kernel it is, or a function as "module:name" within the engine;
+    `lit` are texts that only the lines which do it have.
+    """
+
+    code: str
+    lit: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A function of ours with its lines as they are in its file; those that do a step are lit.
+
+    `about` is what is done, by a table's row or a paper's kernel; `in_paper` has the lines in the paper's
+    names, empty where it prints none.
+    """
+
+    about: str
+    code: str  # the key of a variant, or the name of a function
+    path: str
+    first_line: int
+    lines: tuple[str, ...]
+    lit: tuple[int, ...] = ()  # positions in `lines`
+    in_paper: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The file with the lit lines, or all of them."""
+        first, last = (self.lit[0], self.lit[-1]) if self.lit else (0, len(self.lines) - 1)
+        numbers = f"{self.first_line + first}"
+        return f"{self.path}, " + (
+            f"lines {numbers} to {self.first_line + last}" if last > first else f"line {numbers}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TableText:
     """The part of a paper's table that `assets/course/papers.toml` has.
 
     `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
     rows, joined by ", ", and `misprints` the places among these of values that a note says are wrong.
-    `inputs` are the values of a worked example that can be changed, `rows` the texts of a table of words.
+    `inputs` are the values of a worked example that can be changed, `rows` the texts of a table of words;
+    `code` has the places in our code of a row by its first cell.
     """
 
     title: str
@@ -87,6 +127,7 @@ class TableText:
     misprints: Mapping[str, frozenset[int]]
     inputs: tuple[Mapping[str, Any], ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    code: Mapping[str, tuple[CodePlace, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +182,7 @@ class CourseTable:
     """A table of a paper, for this machine; `figure` where the paper also draws it.
 
     Each row has as many cells as there are headings; the first ones name the row and have only `printed`.
+    With `excerpts`, those of each row, the last cell says where our code does what the row is about.
     """
 
     title: str
@@ -148,3 +190,4 @@ class CourseTable:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     figure: Figure | None = None
+    excerpts: tuple[tuple[Excerpt, ...], ...] = ()

@@ -3,7 +3,7 @@
 import tomllib
 from typing import Any
 
-from engine.course.paper import MISPRINT, Configuration, CourseKernel, Paper, TableText
+from engine.course.paper import MISPRINT, CodePlace, Configuration, CourseKernel, Paper, TableText
 from engine.errors import UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.geometry.block import Block
@@ -33,11 +33,15 @@ def _table(entry: dict[str, Any]) -> TableText:
     }
     headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
     inputs, rows = tuple(entry.get("inputs", ())), tuple(map(tuple, entry.get("rows", ())))
-    return TableText(entry["title"], headings, notes, printed, misprints, inputs, rows)
+    places = {
+        name: tuple(CodePlace(one["code"], tuple(one["lit"])) for one in found)
+        for name, found in entry.get("code", {}).items()
+    }
+    return TableText(entry["title"], headings, notes, printed, misprints, inputs, rows, places)
 
 
 def _kernel(entry: dict[str, Any]) -> CourseKernel:
-    words = {key: entry.pop(key) for key in ("name", "place", "difference") if key in entry}
+    words = {key: entry.pop(key) for key in ("name", "place", "difference", "names") if key in entry}
     block = entry.pop("block", None)
     return CourseKernel(here=Configuration(block=Block(*block) if block else None, **entry), **words)
 

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from engine.course.cells import Row, Value, course_table
 from engine.course.copy_variant import COPY
+from engine.course.excerpts import with_excerpts
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.product_block import block_rows, read_rows
@@ -146,7 +147,7 @@ def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
         naive, *tiled = _products(size)
         rates = {run: results.value(run, "gflops") for run in (naive, *tiled)}
         for run, rate in rates.items():
-            values = results.value(run), rate, rate / rates[naive]
+            values = results.value(run), rate, rate / rates[naive], results.transactions(run)
             rows.append(((f"{size} × {size}", run.variant, run.tile), values))
         curves.append(Series(f"tiled, {size} × {size}", x, tuple(rates[run].number for run in tiled), TILED))
         name = f"naive, blocks of {LECTURE_TILE}, {size} × {size}"
@@ -163,10 +164,9 @@ def _guidelines() -> CourseTable:
     loads = {
         one.key: one.work(problem, BLOCK).picture_loads / problem.samples for one in (naive, variant("tiled"))
     }
-    texts = TABLE_TEXTS[PERFORMANCE][7].rows
-    return course_table(
-        PERFORMANCE, 7, (((guideline,), (here.format(**counts, **loads),)) for guideline, here in texts)
-    )
+    text = TABLE_TEXTS[PERFORMANCE][7]
+    rows = (((guideline,), (here.format(**counts, **loads),)) for guideline, here in text.rows)
+    return with_excerpts(course_table(PERFORMANCE, 7, rows), text)
 
 
 def _structure(results: Results, size: int) -> CourseTable:
@@ -176,11 +176,12 @@ def _structure(results: Results, size: int) -> CourseTable:
     grid, block = (" × ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
     words = {"size": size, "grid": grid, "block": block}
     rows: list[Row] = []
-    for step, code, here, timed in TABLE_TEXTS[PERFORMANCE][12].rows:
+    text = TABLE_TEXTS[PERFORMANCE][12]
+    for step, code, here, timed in text.rows:
         run = memory if timed in ("allocate_ms", "free_ms") else filtering
         time: Value = results.value(run, timed) if timed else ""
         rows.append(((step, code), (time, here.format(**words))))
-    return course_table(PERFORMANCE, 12, rows)
+    return with_excerpts(course_table(PERFORMANCE, 12, rows), text)
 
 
 def _memories() -> CourseTable:
@@ -201,9 +202,8 @@ def _memories() -> CourseTable:
         ("R/W within each thread", "registers (very very fast)", "register-blocked"),
         ("R/W inputs/results", "global memory (very slow)", "naive"),
     )
-    return course_table(
-        PERFORMANCE, 13, (((pattern, memory), (f"`{key}`", counted(key))) for pattern, memory, key in rows)
-    )
+    cells = (((pattern, memory), (f"`{key}`", counted(key))) for pattern, memory, key in rows)
+    return with_excerpts(course_table(PERFORMANCE, 13, cells), TABLE_TEXTS[PERFORMANCE][13])
 
 
 def _per_result(problem: Problem, loads: dict[str, int]) -> str:

@@ -68,8 +68,10 @@ def recorded_paper(key: str) -> RecordedPaper | None:
 
 def recorded_values(table: CourseTable) -> dict[str, Any]:
     """Return the figures of a table as plain data, for the file."""
+    # Where a step is in the code is no figure.
+    figures = table.headings[:-1] if table.excerpts else table.headings
     rows = [
-        [names, {heading: cell.here for heading, cell in zip(table.headings, row, strict=True) if cell.here}]
+        [names, {heading: cell.here for heading, cell in zip(figures, row, strict=False) if cell.here}]
         for names, row in zip(_names(table), table.rows, strict=True)
     ]
     return {"title": table.title, "rows": rows}

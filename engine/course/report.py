@@ -7,7 +7,6 @@ from engine.course.cells import Quantity, Row, Value, course_table, significant
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
-from engine.course.transactions import transactions_per_request
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
@@ -69,7 +68,7 @@ def _times(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     for size, side in itertools.product(sizes, BLOCKS):
         runs = [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))]
         serial, naive, optimized, *beside = (_seconds(results, run) for run in (*runs, _run(FASTEST, size)))
-        transactions = (transactions_per_request(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
+        transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
         speedups = serial / naive, serial / optimized, naive / optimized
         values = serial, naive, optimized, *speedups, *beside, *transactions
         rows.append(((_size(size), side), values))

@@ -1,6 +1,6 @@
 """What a paper's tables measure. Plain data that can be a key; `engine.course.bench` does it. No Numba."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.course.cells import Quantity
@@ -8,6 +8,7 @@ from engine.geometry.layout import Layout
 from engine.tasks.filtering.request import FilterRequest
 
 NOT_YET = "not measured yet"
+BEING_COUNTED = "being counted"
 
 # The plain loops on one core make about 0.3 G multiply-adds per second, and are run about eight times.
 _SERIAL_S = 8 / 3e8
@@ -170,11 +171,20 @@ class Measured:
     not_verified: bool = False
 
 
+def _not_counted(run: Run) -> Quantity:
+    return Quantity(reason=BEING_COUNTED)
+
+
 @dataclass(frozen=True)
 class Results:
-    """The values of a paper's runs; a run that is not among them was not measured yet."""
+    """The values of a paper's runs; a run that is not among them was not measured yet.
+
+    `transactions` counts the transactions per request of a run's kernels without a device, up to a second;
+    without it their cells say that they are being counted.
+    """
 
     done: Mapping[Run, Measured]
+    transactions: Callable[[Run], Quantity] = _not_counted
 
     def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
         """Return a value of a run, or why there is none."""

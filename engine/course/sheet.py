@@ -1,4 +1,4 @@
-"""A table as text: each of the paper's columns beside that of this machine, and one that was recorded."""
+"""A table as text: the paper's columns, this machine's and recorded ones; and the lines of its code."""
 
 import csv
 import io
@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.course.paper import MISPRINT, Cell, CourseTable, Paper
+from engine.course.paper import MISPRINT, Cell, CourseTable, Excerpt, Paper
 from engine.results.spreadsheet import harmless
+
+# Lines of code that stay before and after those that are lit.
+_AROUND = 1
 
 
 class Part(StrEnum):
@@ -118,3 +121,22 @@ def tabs_of(table: CourseTable) -> str:
     sheet = sheet_of(table, with_marks=False)
     lines = [[column.title for column in sheet.columns], *sheet.rows]
     return "".join("\t".join(harmless(" ".join(text.split())) for text in line) + "\n" for line in lines)
+
+
+def excerpt_lines(excerpt: Excerpt) -> list[str]:
+    """Return the lit lines with their numbers, those around them, and a gap where some are left out."""
+    kept = sorted(
+        {
+            at
+            for one in excerpt.lit
+            for at in range(one - _AROUND, one + _AROUND + 1)
+            if 0 <= at < len(excerpt.lines) and excerpt.lines[at]
+        }
+    )
+    shown: list[str] = []
+    for at in kept:
+        if shown and at - 1 not in kept:
+            shown.append("      …")
+        mark = ">" if at in excerpt.lit else " "
+        shown.append(f"{excerpt.first_line + at:5d} {mark} {excerpt.lines[at]}".rstrip())
+    return shown

@@ -1,24 +1,51 @@
-"""Transactions per request of a kernel: counted from its source, without a device."""
+"""Transactions per request of a run's kernels: counted from their source, without a device."""
 
 import numpy as np
 
 from engine.course.cells import Quantity
-from engine.course.runs import FilterRun
+from engine.course.runs import FilterRun, NetworkRun, ProductRun, Run
 from engine.explain.counts.counting import counted_run
-from engine.run.task import Choice
+from engine.results.progress import Checkpoint
+from engine.run.task import AnyJob, Choice
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import variant
+from engine.tasks.network.stages import stage_job
+from engine.tasks.network.variants import network_variant
+from engine.tasks.product.job import product_job
+from engine.tasks.product.variants import matmul_variant
+
+# What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
+MOST_SIDE, MOST_DRAWINGS = 256, 16
 
 
-def transactions_per_request(run: FilterRun) -> Quantity:
-    """Return the 128-byte transactions of a request to global memory, or why they are not counted."""
-    mask, chosen = run.mask, variant(run.variant)
-    problem = Problem(run.height, run.width, mask_shape=mask.shape, anchor=mask.anchor)
-    # The counts do not depend on the picture: one sample stands for all.
-    samples = np.broadcast_to(np.float32(0.0), (run.height, run.width, 1))
-    choice = Choice(chosen, chosen.block_for(run.block))
-    found = counted_run(filter_job(choice, problem, mask, samples, layout=run.layout))
+def transactions_per_request(run: Run, checkpoint: Checkpoint = lambda step: None) -> Quantity:
+    """Return the 128-byte transactions of a request to global memory, or why they are not counted.
+
+    The checkpoint is called while they are counted, and may raise to stop.
+    """
+    found = counted_run(_job(run), checkpoint)
     if found.not_counted is not None:
         return Quantity(reason=found.not_counted.short)
     return Quantity(found.transactions_per_request)
+
+
+def _job(run: Run) -> AnyJob:
+    """Return what is counted; it does not depend on samples: one stands for all."""
+    match run:
+        case FilterRun():
+            mask, chosen = run.mask, variant(run.variant)
+            problem = Problem(run.height, run.width, mask_shape=mask.shape, anchor=mask.anchor)
+            choice = Choice(chosen, chosen.block_for(run.block))
+            samples = _zeros(run.height, run.width, 1)
+            return filter_job(choice, problem, mask, samples, layout=run.layout)
+        case ProductRun():
+            matrix = _zeros(*(min(run.side, MOST_SIDE),) * 2)
+            return product_job(matmul_variant(run.variant), run.tile, matrix, matrix)
+        case NetworkRun():
+            return stage_job(network_variant(run.stage), min(run.batch, MOST_DRAWINGS))
+    raise TypeError(f"{run.label} has no kernel")
+
+
+def _zeros(*shape: int) -> np.ndarray:
+    return np.broadcast_to(np.float32(0.0), shape)

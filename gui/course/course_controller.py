@@ -5,11 +5,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from engine.course.messages import CourseRequest, SaveCourse
-from engine.course.paper import CourseKernel, CourseTable
+from engine.course.messages import CountCourse, CourseCode, CourseRequest, SaveCourse
+from engine.course.paper import CourseKernel, CourseTable, Excerpt
 from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
+from engine.explain.code.messages import SaveSlides
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
 from gui.course.course_model import CourseModel
@@ -22,6 +23,7 @@ from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "course material"
 SAVE_SOURCE = "course tables"
+SLIDES_SOURCE = "slides"
 
 
 class CourseController(QObject):
@@ -47,6 +49,9 @@ class CourseController(QObject):
         self._messages = messages
         self._offer = offer
         self._counting: set[str] = set()
+        self._counted: set[str] = set()
+        self._looked_up: set[str] = set()
+        self._transactions: Ask | None = None
         course.paper_changed.connect(self.count)
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
@@ -69,14 +74,18 @@ class CourseController(QObject):
         """Have the tables of the paper that is shown counted, unless they are there."""
         self._find_recorded()
         shown = self._course.paper
-        if shown is None or self._course.known(shown.key).tables or shown.key in self._counting:
+        if shown is None or shown.key in self._counting:
             return
         paper = shown.key
+        if self._course.known(paper).tables:
+            self._count_transactions(paper)
+            return
         self._counting.add(paper)
 
         def replied(tables: tuple[CourseTable, ...]) -> None:
             self._counting.discard(paper)
             self._course.set_counted(paper, tables)
+            self._count_transactions(paper)
 
         def failed(error: EngineError) -> None:
             self._counting.discard(paper)
@@ -85,12 +94,61 @@ class CourseController(QObject):
 
         self._link.ask(Ask(Describe(CourseRequest(paper)), replied, failed))
 
+    def _count_transactions(self, paper: str) -> None:
+        """Have the cells filled that take longer; those of a paper that is left are given up."""
+        if self._transactions is not None:
+            self._link.cancel(self._transactions)
+            self._transactions = None
+        if paper in self._counted or self._course.known(paper).is_measured:
+            return
+
+        def failed(error: EngineError) -> None:
+            if not needs_no_message(error):
+                self._course.set_problem(paper, str(error))
+
+        def replied(tables: tuple[CourseTable, ...]) -> None:
+            self._counted.add(paper)
+            self._course.set_counted(paper, tables)
+
+        self._transactions = self._link.ask(Ask(CountCourse(paper), replied, failed))
+
+    def look_up_code(self) -> None:
+        """Have the code of the kernels of the paper that is shown looked up, unless it is there."""
+        shown = self._course.paper
+        if shown is None or self._course.known(shown.key).code or shown.key in self._looked_up:
+            return
+        paper = shown.key
+        self._looked_up.add(paper)
+
+        def replied(code: tuple[tuple[Excerpt, ...], ...]) -> None:
+            self._looked_up.discard(paper)
+            self._course.set_code(paper, code)
+
+        def failed(error: EngineError) -> None:
+            self._looked_up.discard(paper)
+            if not needs_no_message(error):
+                self._course.set_code(paper, (), str(error))
+
+        self._link.ask(Ask(CourseCode(paper), replied, failed))
+
+    def save_slides(self, path: Path) -> None:
+        """Write the teaching order as slides, with what was measured for the paper that is shown."""
+        paper = self._course.paper
+        results = self._course.known(paper.key).results if paper else ()
+
+        def replied(saved: Saved) -> None:
+            what = Message(SLIDES_SOURCE, Severity.INFO, f"Slides saved in {saved.path}", saved.notes[0])
+            self._messages.show(what)
+
+        job = Job("Slides", SaveSlides(str(path), results), replied)
+        self._jobs.begin(SLIDES_SOURCE, [job], self._messages)
+
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
         job = Job(
             f"Tables of {paper}",
             Run(CourseRequest(paper, self._device())),
-            lambda tables: self._course.set_measured(paper, tables),
+            lambda measured: self._course.set_measured(paper, measured),
         )
         self._jobs.begin(SOURCE, [job], self._messages)
 

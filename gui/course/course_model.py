@@ -1,24 +1,30 @@
 """The course papers as the window knows them: which one is shown, and its tables so far."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.course.paper import CourseTable, Paper
+from engine.course.messages import MeasuredPaper
+from engine.course.paper import CourseTable, Excerpt, Paper
 from engine.course.papers import PAPERS
 from engine.course.recorded import RecordedPaper, beside
 from engine.course.runs import NOT_YET
 from engine.course.worked_examples import Gpu, example_of
+from engine.results.measurement import AnyResult
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTables:
-    """A paper's tables so far."""
+    """A paper's tables and code so far."""
 
     tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
     is_measured: bool = False  # whether this machine's measured figures are in them
     problem: str = ""  # why there are none, in words
+    results: tuple[AnyResult, ...] = ()  # that the measured figures are from
+    code: tuple[tuple[Excerpt, ...], ...] = ()  # of each kernel; empty until it was looked up
+    code_problem: str = ""  # why there is none, in words
 
 
 class CourseModel(QObject):
@@ -26,6 +32,7 @@ class CourseModel(QObject):
 
     paper_changed = Signal()  # another paper is shown
     tables_changed = Signal(str)  # the tables of the paper of this key changed
+    code_changed = Signal(str)  # the code of its kernels is there, or why there is none
 
     def __init__(self, papers: tuple[Paper, ...] = PAPERS) -> None:
         super().__init__()
@@ -67,6 +74,11 @@ class CourseModel(QObject):
             beside(table, recorded) if recorded and not self.typed(key, table.title) else table
             for table in tables
         )
+
+    def excerpts(self, key: str) -> tuple[Excerpt, ...]:
+        """Return the code of a paper's kernels, then that of the steps of its tables."""
+        of_tables = (row for table in self.known(key).tables for row in table.excerpts)
+        return tuple(itertools.chain(*self.known(key).code, *of_tables))
 
     def _followed(self, key: str, table: CourseTable) -> CourseTable:
         example, typed = example_of(key, table.title), self.typed(key, table.title)
@@ -111,11 +123,17 @@ class CourseModel(QObject):
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
         """Store counted tables; measured ones hold more and stay."""
         if not self.known(key).is_measured:
-            self._know(key, PaperTables(tables))
+            self._know(key, replace(self.known(key), tables=tables, problem=""))
 
-    def set_measured(self, key: str, tables: tuple[CourseTable, ...]) -> None:
-        """Store measured tables."""
-        self._know(key, PaperTables(tables, is_measured=True))
+    def set_measured(self, key: str, measured: MeasuredPaper) -> None:
+        """Store measured tables with their results."""
+        known = replace(self.known(key), tables=measured.tables, results=measured.results)
+        self._know(key, replace(known, is_measured=True, problem=""))
+
+    def set_code(self, key: str, code: tuple[tuple[Excerpt, ...], ...], problem: str = "") -> None:
+        """Store the code of a paper's kernels, or why there is none."""
+        self._known[key] = replace(self.known(key), code=code, code_problem=problem)
+        self.code_changed.emit(key)
 
     def set_problem(self, key: str, problem: str) -> None:
         """Store why a paper's tables could not be counted; existing tables stay."""

@@ -2,8 +2,8 @@
 
 import re
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -15,15 +15,22 @@ from PySide6.QtWidgets import (
 
 from engine.course.paper import CourseTable
 from engine.course.sheet import Part
-from gui.course.course_table_model import IS_QUIET_ROLE, IS_RECORDED_ROLE, CourseTableModel
+from gui.course.course_table_model import (
+    EXCERPT_ROLE,
+    IS_QUIET_ROLE,
+    IS_RECORDED_ROLE,
+    CourseTableModel,
+)
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import dress_table
 
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID
+_NARROWEST_SENTENCE = 30 * GRID
 _NARROWEST = 8 * GRID
 _TALLEST = 10_000
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _HEADING_LINES = 2
 _WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
 
@@ -115,6 +122,8 @@ class _Cells(QStyledItemDelegate):
         super().initStyleOption(option, index)
         theme = current_theme()
         colour = QColor(theme.muted if index.data(IS_QUIET_ROLE) else theme.text)
+        if index.data(EXCERPT_ROLE) is not None:
+            colour = QColor(theme.accent)
         option.palette.setColor(QPalette.ColorRole.Text, colour)
         option.palette.setColor(QPalette.ColorRole.HighlightedText, colour)
         option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
@@ -130,6 +139,8 @@ class _Cells(QStyledItemDelegate):
 class CourseTableView(QTableView):
     """Shows a CourseTable; arrow keys go from cell to cell, the tooltip says more of each."""
 
+    code_wanted = Signal(object)  # the Excerpt of the cell that was clicked
+
     def __init__(self) -> None:
         super().__init__()
         self._needed: list[int] = []
@@ -143,6 +154,27 @@ class CourseTableView(QTableView):
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
         self.setWordWrap(True)
         self.verticalHeader().setMinimumSectionSize(3 * GRID)
+        self.clicked.connect(self._want_code)
+        self.setMouseTracking(True)
+        self.entered.connect(self._show_hand)
+        self.viewportEntered.connect(lambda: self.viewport().unsetCursor())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _ENTER and self.currentIndex().data(EXCERPT_ROLE) is not None:
+            self._want_code(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def _want_code(self, index: QModelIndex) -> None:
+        excerpt = index.data(EXCERPT_ROLE)
+        if excerpt is not None:
+            self.code_wanted.emit(excerpt)
+
+    def _show_hand(self, index: QModelIndex) -> None:
+        is_link = index.data(EXCERPT_ROLE) is not None
+        self.viewport().setCursor(
+            Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
+        )
 
     def show_table(self, table: CourseTable | None) -> None:
         """Show a table, or none."""
@@ -173,7 +205,8 @@ class CourseTableView(QTableView):
         for column, needed in enumerate(self._needed):
             # What is missing is taken from each in the share of what it needs.
             missing = min(0, room) * needed // max(1, sum(self._needed[at] for at in sentences))
-            self.setColumnWidth(column, max(_WIDEST, needed + missing) if column in sentences else needed)
+            shared = max(_NARROWEST_SENTENCE, needed + missing)
+            self.setColumnWidth(column, shared if column in sentences else needed)
         if sentences:
             self.resizeRowsToContents()
             return
@@ -184,4 +217,5 @@ class CourseTableView(QTableView):
     def _width_of_cells(self, column: int) -> int:
         metrics = self.fontMetrics()
         texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
-        return max((metrics.horizontalAdvance(text) for text in texts), default=0) + 3 * GRID
+        lines = (line for text in texts for line in text.split("\n"))
+        return max(map(metrics.horizontalAdvance, lines), default=0) + 3 * GRID

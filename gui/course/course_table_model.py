@@ -11,6 +11,7 @@ from engine.course.paper import MISPRINT, Cell, CourseTable
 from engine.course.sheet import Column, Part, columns_of
 
 IS_QUIET_ROLE, IS_RECORDED_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+EXCERPT_ROLE = Qt.ItemDataRole.UserRole + 2
 
 EMPTY = "–"
 # Figures are shorter, "1048576 of 2097152" too; what is longer is read as a sentence.
@@ -51,6 +52,14 @@ class CourseTableModel(QStandardItemModel):
             # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
+            is_code = bool(table and table.excerpts) and column == self.columns[-1]
+            if table and is_code:
+                for item, of_row in zip(items, table.excerpts, strict=True):
+                    # Kernels, files and lines are in the tooltip, and above the code itself.
+                    item.setText("\n".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
+                    item.setData(of_row[0] if of_row else None, EXCERPT_ROLE)
+                    places = (f"{one.code}: {one.where}" for one in of_row)
+                    item.setToolTip("\n".join((*places, "A click or Enter shows the code.")))
             header = QStandardItem(column.heading)
             whose = {
                 Part.PAPER: ", as the paper printed it",
@@ -59,7 +68,8 @@ class CourseTableModel(QStandardItemModel):
             }
             header.setToolTip(column.heading + whose.get(column.part, ""))
             # Names and sentences are read from the left, figures from the right.
-            is_words = column.part is Part.NAME or any(len(item.text()) > _LONGEST_FIGURE for item in items)
+            is_words = column.part is Part.NAME or is_code
+            is_words = is_words or any(len(item.text()) > _LONGEST_FIGURE for item in items)
             for item in (header, *items):
                 item.setTextAlignment(_LEFT if is_words else _RIGHT)
             self.appendColumn(items)

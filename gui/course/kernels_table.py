@@ -1,4 +1,4 @@
-"""Which kernel is which: the paper's names, the variants here, and a button per row that loads one."""
+"""Which kernel is which: the paper's names, the variants here, and buttons that load one or show its code."""
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
@@ -13,15 +13,16 @@ from gui.widgets.panel_parts import dress_table, text_button
 from gui.widgets.panel_parts import row as layout_row
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_LOAD_WIDTH = 11 * GRID
+_LOAD_WIDTH = 21 * GRID
 # Name and source, variant and configuration, what differs.
 _WIDTH_FRACTIONS = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
 
 
 class KernelsTable(QTableView):
-    """One row per kernel; the button, Enter and a double click load its configuration."""
+    """One row per kernel; the first button, Enter and a double click load its configuration."""
 
     load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
+    code_wanted = Signal(object)  # or its code
 
     def __init__(self, course: CourseModel, state: EngineState) -> None:
         super().__init__()
@@ -39,10 +40,19 @@ class KernelsTable(QTableView):
             self.load_wanted.emit(self.kernels.kernel(row))
 
     def button(self, row: int) -> QToolButton:
-        """Return the button of a row."""
-        button = self.indexWidget(self.kernels.index(row, Column.LOAD)).findChild(QToolButton)
-        assert isinstance(button, QToolButton)
-        return button
+        """Return the button of a row that loads its kernel."""
+        return self._buttons(row)[0]
+
+    def code_button(self, row: int) -> QToolButton:
+        """Return the button of a row that shows its code."""
+        return self._buttons(row)[1]
+
+    def _buttons(self, row: int) -> list[QToolButton]:
+        return self.indexWidget(self.kernels.index(row, Column.LOAD)).findChildren(QToolButton)
+
+    def _want_code(self, row: int) -> None:
+        self.selectRow(row)
+        self.code_wanted.emit(self.kernels.kernel(row))
 
     @property
     def needed_height(self) -> int:
@@ -83,10 +93,11 @@ class KernelsTable(QTableView):
     def _show_kernels(self) -> None:
         before: QWidget = self
         for row in range(self.kernels.rowCount()):
-            self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._load_button(row))
+            self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._made_buttons(row))
             # They are made after the widgets below, and would come last.
-            self.setTabOrder(before, self.button(row))
-            before = self.button(row)
+            for button in self._buttons(row):
+                self.setTabOrder(before, button)
+                before = button
         self.resizeRowsToContents()
         if self.kernels.rowCount():
             flags = QItemSelectionModel.SelectionFlag
@@ -94,15 +105,22 @@ class KernelsTable(QTableView):
             self.selectionModel().setCurrentIndex(self.kernels.index(0, 0), row_only)
         self.scrollToTop()
 
-    def _load_button(self, row: int) -> QWidget:
+    def _made_buttons(self, row: int) -> QWidget:
         kernel, reason = self.kernels.kernel(row), self.kernels.reason(row)
         does = f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
         button = text_button("load", "Load", f"Load {kernel.name}", reason or does)
         button.setAutoRaise(False)
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))
+        shows = f"Show the code of {kernel.here.variant}"
+        shows += ", beside it with the paper's names." if kernel.names else "."
+        code = text_button("code-tags", "Code", f"Code of {kernel.name}", shows)
+        code.setAutoRaise(False)
+        code.clicked.connect(lambda: self._want_code(row))
         cell = QWidget()
-        line = layout_row(button, margins=(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID))
-        line.setAlignment(button, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        margins = HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID
+        line = layout_row(1, button, code, spacing=HALF_GRID, margins=margins)
+        for one in (button, code):
+            line.setAlignment(one, Qt.AlignmentFlag.AlignTop)
         cell.setLayout(line)
         return cell

@@ -1,8 +1,10 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
+from engine.course.paper import CourseKernel, Excerpt
+from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.kernels_table import KernelsTable
@@ -41,6 +43,13 @@ class CoursePage(Page):
         self.tables.measure.clicked.connect(self.run)
         self.tables.save_button.clicked.connect(self._save)
         self.tables.copied.connect(services.messages.report_copied)
+        self.code = CodePanel(course, services.state)
+        self.code.slides_button.clicked.connect(self._save_slides)
+        self.kernels.code_wanted.connect(self._show_code_of_kernel)
+        self.tables.table.code_wanted.connect(self._show_excerpt)
+        self.tabs = QTabWidget()
+        self.tabs.currentChanged.connect(self._look_up_code)
+        course.paper_changed.connect(self._look_up_code)
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
@@ -85,6 +94,28 @@ class CoursePage(Page):
                 "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
             )
 
+    def _save_slides(self) -> None:
+        self._files.ask_to_save(
+            "Save the slides",
+            ["HTML (*.html)"],
+            "kernels.html",
+            lambda path, _: self.courses.save_slides(path),
+        )
+
+    def _show_code_of_kernel(self, kernel: CourseKernel) -> None:
+        self._show_code(kernel.name)
+
+    def _show_excerpt(self, excerpt: Excerpt) -> None:
+        self._show_code(excerpt.about)
+
+    def _show_code(self, about: str) -> None:
+        self.code.show_code_of(about)
+        self.tabs.setCurrentWidget(self.code)
+
+    def _look_up_code(self) -> None:
+        if self.tabs.currentWidget() is self.code:
+            self.courses.look_up_code()
+
     def arrange(self) -> None:
         self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
         self._is_moved = False
@@ -112,7 +143,10 @@ class CoursePage(Page):
         title = quiet_label("Papers")
         title.setContentsMargins(GRID, GRID, GRID, GRID)
         self._halves.addWidget(_under(self.header, self.kernels))
-        self._halves.addWidget(self.tables)
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.tables, "Tables")
+        self.tabs.addTab(self.code, "Code")
+        self._halves.addWidget(self.tabs)
         self._sides.addWidget(_under(title, self.papers))
         self._sides.addWidget(self._halves)
         for splitter in (self._sides, self._halves):

@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.commands.command_line import main
 from engine.course.bench import Bench
-from engine.course.measure import tables_of
+from engine.course.measure import measured_paper
 from engine.course.papers import PAPERS
 from engine.course.runs import BusRun, FilterRun, TimerRun
 from engine.mask.generators import gaussian
@@ -52,7 +52,7 @@ PLAN = SamplingPlan(warm_up_s=0.0, budget_s=0.01, fewest=2, fewest_copies=2)
 
 @pytest.mark.parametrize("key", [paper.key for paper in PAPERS])
 def test_that_every_cell_is_measured(key, device):
-    tables = tables_of(key, device, sizes=(130, 512), budget_s=0.01)
+    tables = measured_paper(key, device, sizes=(130, 512), budget_s=0.01).tables
     reasons = {cell.reason for table in tables for row in table.rows for cell in row} - {""}
     # A block of 34 x 34 is too large for the lecture's first design.
     assert [reason for reason in reasons if not reason.startswith("A block of ")] == []

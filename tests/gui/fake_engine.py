@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.messages import (
+    CountCourse,
+    CourseCode,
+    CourseRequest,
+    MeasuredPaper,
+    SaveCourse,
+    SaveSlides,
+)
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
@@ -45,6 +52,7 @@ from tests.gui.made_results import (
     NO_CUDA,
     SIMULATOR_DEVICE,
     VARIANTS,
+    made_code,
     made_recorded_paper,
     made_tables,
 )
@@ -222,6 +230,9 @@ class FakeEngineClient:
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
+            (SaveSlides,): lambda one: protocol.Saved(one.path, ("49 kernels in 4 chapters.",)),
+            (CountCourse,): lambda one: made_tables(measured=False),
+            (CourseCode,): lambda one: made_code(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
             (Check, FilterJob): self._checked,
             (Preview, FilterJob): lambda one: self._filtered(one.job, None),
@@ -239,7 +250,7 @@ class FakeEngineClient:
             (Describe, CourseRequest): lambda one: made_tables(measured=False),
             (RecordedCourse,): lambda one: made_recorded_paper(),
             (Describe, RecordedRequest): lambda one: made_recorded_runs(one.job),
-            (Run, CourseRequest): lambda one: made_tables(measured=True),
+            (Run, CourseRequest): lambda one: MeasuredPaper(made_tables(measured=True)),
             (Describe, NetworkRequest): lambda one: made_network.network_facts(self._make),
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
             (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),

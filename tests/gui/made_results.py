@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Figure, Paper, Series
+from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
 from engine.course.recorded import RecordedPaper
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
@@ -78,6 +78,7 @@ PAPER = Paper(
             "2.) Device Function",
             Configuration("naive", "gaussian:5:1", Block(32, 8), border="replicate"),
             "Sums are float32, not double.",
+            {"row": "i", "column": "j"},
         ),
         CourseKernel(
             "ConvolutionKernel_lost", "3.) Lost", Configuration("lost", "gaussian:5:1", Block(16, 16))
@@ -171,3 +172,24 @@ def filtered_of(values: np.ndarray, share: Share) -> Filtered:
     """Return float32 values as a result arrives."""
     shown = np.nan_to_num(values, posinf=255, neginf=0).clip(0, 255).astype(np.uint8)
     return Filtered(share(values.astype(np.float32)), screen_of(shown, share), "cpu-parallel", "cpu", 1.0)
+
+
+def made_code() -> tuple[tuple[Excerpt, ...], ...]:
+    """Return the code of the made paper's kernels; the second one's in its names, too."""
+    ours, theirs = (
+        ("row, column = cuda.grid(2)", "out[row, column] = 1"),
+        ("i, j = cuda.grid(2)", "out[i, j] = 1"),
+    )
+    return tuple(
+        (
+            Excerpt(
+                kernel.name,
+                kernel.here.variant,
+                "engine/variants/ladder/made.py",
+                40,
+                ours,
+                in_paper=theirs if kernel.names else (),
+            ),
+        )
+        for kernel in PAPER.kernels
+    )

@@ -55,6 +55,11 @@ def source_of(example: Example) -> KernelSource:
     return KernelSource(story_of(variant), _functions(compiled or host), remark)
 
 
+def function_source(function: FunctionType) -> SourceFunction | None:
+    """Return a function of ours that is no kernel, or a method; None where it has no file."""
+    return _shown(Role.HOST, inspect.unwrap(function))
+
+
 def _factories(variant: AnyKernel) -> Iterator[tuple[Role, FunctionType]]:
     """Yield the factories of kernels that a variant's passes call, which are not made."""
     for _, function in _reached([(Role.HOST, variant.passes)]):

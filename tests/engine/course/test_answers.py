@@ -3,9 +3,17 @@
 import pytest
 
 from engine.course import answers
-from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.messages import (
+    CountCourse,
+    CourseCode,
+    CourseRequest,
+    MeasuredPaper,
+    SaveCourse,
+)
 from engine.course.paper import Cell, CourseTable
+from engine.course.papers import paper
 from engine.errors import Cancelled
+from engine.explain.counts.counting import _kept
 from engine.host.verbs import Run
 from engine.results.progress import Progress
 
@@ -16,20 +24,20 @@ CELLS = ("512, naive", "1024, naive")
 def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypatch):
     measured = []
 
-    def tables_of(paper, device, *, on_progress):
+    def measured_paper(paper, device, *, on_progress):
         assert (paper, device) == ("report", "cuda:1")
         for number, cell in enumerate(CELLS):
             on_progress(cell, number / len(CELLS), 7.0 + number)
             measured.append(cell)
-        return TABLES
+        return MeasuredPaper(TABLES)
 
     def stop_at_the_second(step):
         if step.stage == CELLS[1]:
             raise Cancelled("The request", "it was stopped")
 
-    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
+    monkeypatch.setattr("engine.course.measure.measured_paper", measured_paper)
     steps = []
-    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append) == TABLES
+    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()
     with pytest.raises(Cancelled):
@@ -44,3 +52,18 @@ def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
     assert "report.md" in saved.notes[0]
     assert "## Loads" in (folder / "report.md").read_text()
+
+
+def test_that_counting_can_be_stopped():
+    def stop(step):
+        raise Cancelled("The request", "it was stopped")
+
+    # Nothing that was counted before is counted again.
+    _kept.cache_clear()
+    with pytest.raises(Cancelled):
+        answers.count_course(CountCourse("performance"), stop)
+
+
+def test_that_the_code_of_each_kernel_of_a_paper_is_told():
+    code = answers.course_code(CourseCode("report"), lambda step: None)
+    assert [one[0].about for one in code] == [kernel.name for kernel in paper("report").kernels]

@@ -13,7 +13,7 @@ from engine.course.bench import Bench
 from engine.course.cells import significant
 from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
-from engine.course.measure import tables_of
+from engine.course.measure import measured_paper
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
@@ -32,7 +32,7 @@ SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
 
 
 def measure(key, **options):
-    return tables_of(key, "cpu", sizes=(33,), budget_s=0.001, **options)
+    return measured_paper(key, "cpu", sizes=(33,), budget_s=0.001, **options).tables
 
 
 def cells(tables):

@@ -14,6 +14,7 @@ from engine.course.paper import MISPRINT
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
 from engine.course.runs import (
+    BEING_COUNTED,
     NOT_YET,
     AllocationRun,
     AttributesRun,
@@ -26,7 +27,8 @@ from engine.course.runs import (
     StreamsRun,
 )
 from engine.course.sheet import Part, columns_of
-from engine.course.tables import counted_tables, tables_module
+from engine.course.tables import counted_tables, tables_module, tables_with_transactions
+from engine.course.transactions import transactions_per_request
 from engine.device.cuda import MemoryBus
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -66,7 +68,7 @@ def tables_from(paper_key, values_of, sizes=None):
     module = tables_module(paper_key)
     found = {run: values_of(run) for run in module.runs(sizes)}
     done = {run: FAULT if values is None else Measured(values) for run, values in found.items()}
-    return module.tables(Results(done), sizes)
+    return module.tables(Results(done, transactions_per_request), sizes)
 
 
 def rows_of(table):
@@ -80,6 +82,14 @@ def here(table):
     return [[cell.here or cell.reason for cell in cells] for cells in rows_of(table).values()]
 
 
+# Paper, number of the table, a part of the column's heading.
+COALESCING = (
+    ("report", 0, "Transactions per request, naïve"),
+    ("cnn", 2, "Transactions per request"),
+    ("convolution", 3, "Transactions per request"),
+    ("convolution", 5, "Transactions per request, pitched"),
+    ("performance", 6, "Transactions per request"),
+)
 STAGES = {known.key for known in NETWORK_VARIANTS}
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
@@ -122,6 +132,24 @@ def counted(paper_key, number):
 
 def texts_of(cells):
     return [cell.here for cell in cells]
+
+
+def test_that_without_counting_the_cells_of_transactions_say_that_they_are_being_counted():
+    for key, number, heading in COALESCING:
+        table = counted_tables(key)[number]
+        at = next(at for at, one in enumerate(table.headings) if heading in one)
+        assert {row[at].reason for row in table.rows} <= {BEING_COUNTED, ""}, table.title
+
+
+def test_that_transactions_stand_in_every_table_in_which_coalescing_is_the_lesson():
+    for key, number, heading in COALESCING:
+        table = tables_with_transactions(key, lambda step: None)[number]
+        at = next(at for at, one in enumerate(table.headings) if heading in one)
+        assert all(float(row[at].here) >= 1.0 for row in table.rows if row[at].here), table.title
+        assert any(row[at].here for row in table.rows), table.title
+        column = next(one for one in columns_of(table) if one.position == at)
+        assert column.part is Part.HERE
+        assert any("ounted" in note for note in table.notes)
 
 
 def test_that_the_convolution_lectures_counts_come_out():
@@ -315,14 +343,17 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     assert here(effective) == [["8388608", "0.1", "83.89", "83.89"]]
     assert [row[-1] for row in here(cgma)] == ["25", "50", "100", "200", "400", "800"]
     rates, speed_ups = ("5", "20", "40", "80", "160", "320"), ("1", "4", "8", "16", "32", "64")
-    assert [tuple(row[1:]) for row in here(tiles)] == list(zip(rates, speed_ups, strict=True))
+    # A warp of 16 x 16 threads goes over two rows; the loads of M and N that all of them make are one each.
+    transactions = ("1.501", "2", "4", "4", "2", "1")
+    assert [tuple(row[1:]) for row in here(tiles)] == list(zip(rates, speed_ups, transactions, strict=True))
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
     *_, layouts, _ = tables_from(
         "convolution", lambda run: {"kernel_ms": 3.0 if run.layout is Layout.PACKED else 2.0}, (1001,)
     )
-    assert here(layouts) == [["3", "2", "1.5"]]
+    # Where rows begin at a boundary, fewer requests go over one.
+    assert here(layouts) == [["3", "2", "1.5", "1.482", "1.38"]]
     *_, banks = tables_from(
         "cnn", lambda run: {"kernel_ms": 2.0 if isinstance(run, FilterRun) else 4.0}, (64,)
     )
@@ -437,7 +468,7 @@ def test_that_the_lectures_summary_is_told_step_by_step():
     times = [row[2].here for row in structure.rows if row[2].here]
     assert times == ["0.75", "1.5", "0.1", "2.5", "0.25"]
     assert "64 × 64 blocks of 16 × 16" in structure.rows[4][3].here
-    found = {row[1].printed.partition(" (")[0]: row[2:] for row in memories.rows}
+    found = {row[1].printed.partition(" (")[0]: row[2:4] for row in memories.rows}
     assert [cell.here for cell in found["constant memory"]] == [
         "`constant`",
         "cells: 24.9 global; weights: 25 constant",
@@ -551,8 +582,12 @@ def test_that_the_networks_stages_are_compared_for_the_same_digits():
     assert list(rows) == list(cnn.STAGES) == sorted(cnn.STAGES, key=list(cnn.STAGES).index)
     assert set(rows) == {stage.key for stage in NETWORK_VARIANTS}
     # 500 digits in 3 s are 10,000 in 60.
-    assert rows.pop("network-serial") == ["60", "1"]
-    assert set(map(tuple, rows.values())) == {("6", "10")}
+    assert rows.pop("network-serial") == ["60", "1", ""]
+    assert {tuple(values[:2]) for values in rows.values()} == {("6", "10")}
+    # "Memory Coalescing": neighbouring threads ask for values 32 apart.
+    transactions = {key: float(values[2]) for key, values in rows.items() if values[2]}
+    assert set(transactions) == cnn.COMPARED_LAYOUTS
+    assert transactions["network-uncoalesced"] > 5 * transactions["network-connected"]
     assert [row[1].here for row in memory.rows] == ["3200", "204800"]
     assert [row[2].here for row in memory.rows] == ["yes", "no: 204,800 of 65,536 bytes"]
     printed = [[cell.printed for cell in row[1:]] for row in product.rows]

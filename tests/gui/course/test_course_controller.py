@@ -1,6 +1,6 @@
 import pytest
 
-from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.messages import CountCourse, CourseRequest, SaveCourse
 from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
 from engine.host.verbs import Describe, Run
@@ -73,6 +73,20 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     assert course.model.paper == PAPER
 
 
+def test_that_transactions_are_counted_after_the_tables_and_given_up_for_another_paper(course):
+    assert course.fake.waiting(CountCourse) == []
+    course.answer((Describe, CourseRequest))
+    assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [PAPER.key]
+    course.model.choose(OTHER_PAPER.key)
+    course.answer((Describe, CourseRequest))
+    assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [OTHER_PAPER.key]
+    course.model.choose(PAPER.key)
+    course.answer(CountCourse)
+    assert course.model.known(PAPER.key).problem == ""
+    course.controller.count()
+    assert course.fake.waiting(CountCourse) == []
+
+
 def test_that_the_successor_of_a_lost_host_gets_the_request(course):
     course.bench.fail(EngineError("paper 'x'", "no paper is called that"))
     assert "no paper is called that" in course.model.known(PAPER.key).problem
@@ -104,7 +118,8 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
         assert course.state.cancelling
         course.bench.settle()
     else:
-        course.bench.fail(EngineError("Not enough memory", "there is no more"))
+        course.bench.fake.fail(EngineError("Not enough memory", "there is no more"), (Run, CourseRequest))
+        course.bench.settle()
     assert course.tables == COUNTED
     assert not course.state.running
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
@@ -129,7 +144,8 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     course.answer(SaveCourse)
     assert "report-tables" in course.message.what
     course.controller.save(PAPER.key, tmp_path)
-    course.bench.fail(EngineError("That folder cannot be used", "it is a file"))
+    course.bench.fake.fail(EngineError("That folder cannot be used", "it is a file"), SaveCourse)
+    course.bench.settle()
     assert course.message.why == "it is a file"
     assert not course.state.busy
 

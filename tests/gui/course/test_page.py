@@ -77,6 +77,23 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert not page.isVisible()
 
 
+def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, qtbot):
+    _, page = open_course()
+    page.kernels.code_button(1).click()
+    qtbot.waitUntil(lambda: page.code.shown is not None)
+    assert page.code.isVisible()
+    assert not page.tables.isVisible()
+
+
+def test_that_slides_are_saved_where_a_person_wants_them(open_course, monkeypatch, tmp_path):
+    _, page = open_course()
+    saved = []
+    monkeypatch.setattr(page.courses, "save_slides", saved.append)
+    monkeypatch.setattr(page._files, "ask_to_save", lambda *given: given[-1](tmp_path / given[2], ""))
+    page.code.slides_button.click()
+    assert saved == [tmp_path / "kernels.html"]
+
+
 def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):
     haloscope, page = open_course()
     qtbot.waitUntil(lambda: bool(page.tables.notes.text))

@@ -5,6 +5,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from engine.course.markdown import markdown_of_table
+from engine.course.messages import MeasuredPaper
 from engine.course.paper import Cell, Configuration, CourseTable
 from engine.course.sheet import Part, columns_of, tabs_of
 from engine.geometry.block import Block
@@ -136,7 +137,8 @@ def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below
     while order[-1] is not below:
         order.append(order[-1].nextInFocusChain())
     buttons = [widget for widget in order if isinstance(widget, QToolButton)]
-    assert buttons == [table.button(row) for row in range(len(PAPER.kernels))]
+    rows = range(len(PAPER.kernels))
+    assert buttons == [of_row(row) for row in rows for of_row in (table.button, table.code_button)]
     assert table.button(1).accessibleName() == "Load ConvolutionKernel"
 
 
@@ -272,7 +274,7 @@ def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, 
 
 
 def test_that_a_table_is_filled_by_a_measurement(panel, course):
-    course.set_measured(OTHER_PAPER.key, MEASURED)
+    course.set_measured(OTHER_PAPER.key, MeasuredPaper(MEASURED))
     assert panel.shown is None
     course.set_counted(PAPER.key, COUNTED)
     assert panel.words == ""
@@ -280,7 +282,7 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     assert f"– (6 cells): {NOT_MEASURED}" in panel.notes.text
     assert "Times are medians." in panel.notes.text
     panel.choice.setCurrentIndex(1)
-    course.set_measured(PAPER.key, MEASURED)
+    course.set_measured(PAPER.key, MeasuredPaper(MEASURED))
     assert panel.shown.title == "Loads"
     panel.choice.setCurrentIndex(0)
     assert panel.table.cells.index(0, 3).data() == "0.0121"

@@ -1,0 +1,96 @@
+"""Our code beside a paper's: the functions that do what a row is about, and kernels in the paper's names.
+
+Lines are found in the sources by the texts that they have, so that no number has to be kept.
+"""
+
+import io
+import keyword
+import tokenize
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from operator import attrgetter
+
+from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
+from engine.explain.code.kernel_source import SourceFunction, function_source, source_of
+from engine.explain.examples import example_of, variant_named
+
+# `engine`, or what it is called where it is installed.
+_ENGINE = __name__.rpartition(".course.")[0]
+_HEADING = "In our code"
+
+
+def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
+    """Return a table of words with a last column: where our code does what each row is about."""
+    found = tuple(
+        tuple(_excerpt(row[0].printed, place) for place in text.code.get(row[0].printed, ()))
+        for row in table.rows
+    )
+    cells = (Cell("", "; ".join(f"`{one.code}`: {one.where}" for one in of_row)) for of_row in found)
+    rows = tuple((*row, cell) for row, cell in zip(table.rows, cells, strict=True))
+    return replace(table, headings=(*table.headings, _HEADING), rows=rows, excerpts=found)
+
+
+def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
+    """Return our kernels behind a paper's, each in the paper's names too where it prints its own."""
+    found = source_of(example_of(variant_named(kernel.here.variant))).kernels
+    return tuple(
+        Excerpt(
+            kernel.name,
+            _called(kernel.here.variant, one, found),
+            one.path,
+            one.first_line,
+            one.lines,
+            in_paper=in_papers_names(one.lines, kernel.names) if kernel.names else (),
+        )
+        for one in found
+    )
+
+
+def in_papers_names(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the lines of a function in which names are other ones; attributes, texts and comments stay.
+
+    Examples
+    --------
+    >>> in_papers_names(["row = row_of.row  # the row"], {"row": "i"})
+    ('i = row_of.row  # the row',)
+    """
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    renamed = [line[indent:] for line in lines]
+    found = []
+    before = ""
+    for token in tokenize.generate_tokens(io.StringIO("\n".join(renamed)).readline):
+        if token.type == tokenize.NAME and before != "." and not keyword.iskeyword(token.string):
+            found.append(token)
+        before = token.string
+    for token in reversed(found):
+        (at, first), (_, last) = token.start, token.end
+        line, name = renamed[at - 1], names.get(token.string, token.string)
+        renamed[at - 1] = line[:first] + name + line[last:]
+    return tuple(" " * indent + line if line else line for line in renamed)
+
+
+@cache
+def _excerpt(about: str, place: CodePlace) -> Excerpt:
+    function, code = _function(place)
+    lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
+    return Excerpt(about, code, function.path, function.first_line, function.lines, lit)
+
+
+def _function(place: CodePlace) -> tuple[SourceFunction, str]:
+    """Return the function of a place, and what it is called: of a variant's the first with all its texts."""
+    module, _, name = place.code.partition(":")
+    if name:
+        function = function_source(attrgetter(name)(import_module(f"{_ENGINE}.{module}")))
+        assert function is not None, f"{place.code} has no file"
+        return function, function.name
+    kernels = source_of(example_of(variant_named(place.code))).kernels
+    has_all = (one for one in kernels if all(text in one.text for text in place.lit))
+    function = next(has_all, kernels[0])
+    return function, _called(place.code, function, kernels)
+
+
+def _called(key: str, function: SourceFunction, kernels: Sequence[SourceFunction]) -> str:
+    """Return the key of a variant, with the name of a kernel where it has several."""
+    return f"{key}: {function.name}" if len(kernels) > 1 else key

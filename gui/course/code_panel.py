@@ -1,0 +1,123 @@
+"""The code of a paper's kernels and steps: ours, and beside it with the paper's names; and the slides."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QSplitter, QWidget
+
+from engine.course.paper import Excerpt
+from gui.course.course_model import CourseModel
+from gui.engine_link.engine_state import EngineState
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, quiet_label, row, text_button
+from gui.widgets.source_view import SourceView
+
+_LOOKING = "The code is being looked up."
+_NO_PAPER = "Choose a paper on the left: the code of its kernels appears here."
+_SLIDES = (
+    "Save the kernels in teaching order as slides (HTML): what each one changes in the one before, and what "
+    "that saved, where the tables of this paper were measured on a GPU. It compiles every kernel: about half "
+    "a minute."
+)
+
+
+class CodePanel(QWidget):
+    """Shows one function at a time; what a paper prints in two columns of the same lines."""
+
+    def __init__(self, course: CourseModel, state: EngineState) -> None:
+        super().__init__()
+        self._course = course
+        self._state = state
+        self._wanted = ""
+        self.choice = QComboBox()
+        self.slides_button = text_button("presentation", "Save as slides…", "Save slides", _SLIDES)
+        self.where = quiet_label(small=True, wraps=True)
+        self.names = quiet_label(small=True, wraps=True)
+        self.ours, self.theirs = SourceView("Our code"), SourceView("Our code, with the paper's names")
+        self._both = QSplitter(Qt.Orientation.Horizontal)
+        self._stack = Placeholder(self._both)
+        self._build()
+        self.choice.currentIndexChanged.connect(self._show)
+        course.paper_changed.connect(self._take_paper)
+        course.code_changed.connect(self._take)
+        course.tables_changed.connect(self._take)
+        for changed in (state.ready_changed, state.running_changed):
+            changed.connect(self._enable_slides)
+        self._take_paper()
+        self._enable_slides()
+
+    @property
+    def shown(self) -> Excerpt | None:
+        """The function that is shown."""
+        at = self.choice.currentIndex()
+        return self._excerpts()[at] if 0 <= at < len(self._excerpts()) else None
+
+    @property
+    def words(self) -> str:
+        """The text that is shown instead of code; empty where there is some."""
+        return self._stack.text
+
+    def show_code_of(self, about: str) -> None:
+        """Show the code of a kernel of the paper, or of a step, as soon as it is there."""
+        self._wanted = about
+        self._take()
+
+    def _excerpts(self) -> tuple[Excerpt, ...]:
+        paper = self._course.paper
+        return self._course.excerpts(paper.key) if paper else ()
+
+    def _take_paper(self) -> None:
+        self._wanted = ""
+        self.choice.setCurrentIndex(-1)
+        self._take()
+
+    def _take(self) -> None:
+        """Offer what is known; what is shown stays, unless something else is wanted and there."""
+        excerpts, shown = self._excerpts(), self.choice.currentText()
+        labels = [f"{one.about}: {one.code}" for one in excerpts]
+        at = labels.index(shown) if shown in labels else 0
+        wanted = next((at for at, one in enumerate(excerpts) if one.about == self._wanted), None)
+        if wanted is not None:
+            at, self._wanted = wanted, ""
+        fill_box(self.choice, dict(enumerate(labels)), min(at, len(labels) - 1))
+        self.choice.setEnabled(bool(labels))
+        self._show()
+
+    def _show(self) -> None:
+        one, paper = self.shown, self._course.paper
+        problem = self._course.known(paper.key).code_problem if paper else ""
+        self._stack.say("" if one else problem or (_LOOKING if paper else _NO_PAPER))
+        for label in (self.where, self.names):
+            label.setVisible(one is not None)
+        if one is None:
+            return
+        self.where.setText(f"{one.code}: {one.where}")
+        self.ours.show_lines(one.lines, one.first_line, one.lit)
+        for part in (self.theirs, self.names):
+            part.setVisible(bool(one.in_paper))
+        if paper and one.in_paper:
+            names = next(kernel.names for kernel in paper.kernels if kernel.name == one.about)
+            pairs = ", ".join(f"{theirs} is {ours}" for ours, theirs in names.items())
+            self.names.setText(f"On the right our kernel, with the paper's names: {pairs}.")
+            self.theirs.show_lines(one.in_paper, one.first_line, one.lit)
+
+    def _enable_slides(self) -> None:
+        why_not = self._state.why_no_run
+        self.slides_button.setEnabled(not why_not)
+        self.slides_button.setToolTip(f"{_SLIDES} {why_not}".rstrip())
+
+    def _build(self) -> None:
+        self.choice.setAccessibleName("Kernel or step whose code is shown")
+        self.choice.setToolTip("The kernels of this paper, and the steps of its tables that name our code.")
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        keep_narrow(self.choice, 16)
+        for one, other in ((self.ours, self.theirs), (self.theirs, self.ours)):
+            one.verticalScrollBar().valueChanged.connect(other.verticalScrollBar().setValue)
+            one.horizontalScrollBar().valueChanged.connect(other.horizontalScrollBar().setValue)
+            self._both.addWidget(one)
+        for label in (self.where, self.names):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setContentsMargins(GRID, 0, GRID, 0)
+        self._both.setChildrenCollapsible(False)
+        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        bar = row((self.choice, 1), self.slides_button, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
+        self.setLayout(column(bar, self.where, self.names, (self._stack, 1), spacing=HALF_GRID))

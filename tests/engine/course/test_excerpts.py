@@ -1,0 +1,121 @@
+"""Our code beside a paper's: the places that do what a row is about, and kernels in the paper's names."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from engine.course.excerpts import _excerpt, in_papers_names, kernels_of
+from engine.course.markdown import markdown_of
+from engine.course.papers import PAPERS, TABLE_TEXTS, paper
+from engine.course.sheet import csv_of, excerpt_lines
+from engine.course.tables import counted_tables
+from engine.explain.code import kernel_source
+
+ROOT = Path(__file__).parents[3]
+PERFORMANCE = paper("performance")
+TITLES = [text.title for text in TABLE_TEXTS[PERFORMANCE] if text.code]
+PRINTED = [(one.key, kernel) for one in PAPERS for kernel in one.kernels if kernel.names]
+
+
+def table(title):
+    return next(one for one in counted_tables("performance") if one.title == title)
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it(title):
+    text = next(one for one in TABLE_TEXTS[PERFORMANCE] if one.title == title)
+    found = table(title)
+    assert set(text.code) == {row[0].printed for row in found.rows}
+    for row, excerpts in zip(found.rows, found.excerpts, strict=True):
+        places = text.code[row[0].printed]
+        for place, excerpt in zip(places, excerpts, strict=True):
+            lit = [excerpt.lines[at] for at in excerpt.lit]
+            assert [one for one in place.lit if not any(one in line for line in lit)] == [], place
+            assert excerpt.where in row[-1].here
+
+
+def test_that_the_summaries_are_the_six_points_the_structure_and_the_memories():
+    assert TITLES == [
+        "Performance improvement guidelines",
+        "Typical structure of a CUDA program",
+        "Which data goes to which memory",
+    ]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_that_an_excerpt_is_what_stands_in_its_file(title):
+    for excerpt in (one for row in table(title).excerpts for one in row):
+        lines = (ROOT / excerpt.path).read_text(encoding="utf-8").split("\n")
+        assert tuple(lines[excerpt.first_line - 1 :][: len(excerpt.lines)]) == excerpt.lines
+
+
+def test_that_what_is_offered_of_a_paper_has_names_of_its_own():
+    for one in PAPERS:
+        of_tables = [excerpt for each in counted_tables(one.key) for row in each.excerpts for excerpt in row]
+        excerpts = [*(excerpt for kernel in one.kernels for excerpt in kernels_of(kernel)), *of_tables]
+        labels = [(excerpt.about, excerpt.code) for excerpt in excerpts]
+        assert len(set(labels)) == len(labels)
+
+
+def identifiers(lines):
+    tree = ast.parse("\n".join(lines))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return names | arguments | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(("key", "kernel"), PRINTED, ids=[f"{key}-{one.name}" for key, one in PRINTED])
+def test_that_a_papers_names_stand_for_one_name_of_ours_each(key, kernel):
+    (excerpt,) = kernels_of(kernel)
+    ours = identifiers(excerpt.lines)
+    assert set(kernel.names) <= ours
+    assert len(set(kernel.names.values())) == len(kernel.names)
+    # Else two things would have one name.
+    assert not set(kernel.names.values()) & (ours - set(kernel.names))
+
+
+@pytest.mark.parametrize(("key", "kernel"), PRINTED, ids=[f"{key}-{one.name}" for key, one in PRINTED])
+def test_that_a_kernel_in_the_papers_names_is_ours_with_other_names(key, kernel):
+    (excerpt,) = kernels_of(kernel)
+    assert excerpt.in_paper != excerpt.lines
+    back = {theirs: ours for ours, theirs in kernel.names.items() if theirs != "in"}
+    renamed = in_papers_names(excerpt.in_paper, back)
+    # A listing calls its picture `in`, which is a word of Python.
+    theirs = [
+        line.replace("image", "in") if "in" in kernel.names.values() else line for line in excerpt.lines
+    ]
+    assert list(renamed) == theirs
+
+
+def test_that_attributes_texts_and_comments_keep_their_names():
+    lines = ("    row = 'row' + row_of.row  # the row", "", "    row.shape[row]")
+    renamed = in_papers_names(lines, {"row": "i", "shape": "size"})
+    assert renamed == ("    i = 'row' + row_of.row  # the row", "", "    i.shape[i]")
+
+
+def test_that_every_kernel_of_a_paper_has_code():
+    assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
+
+
+def test_that_without_numba_cuda_the_same_code_is_named(monkeypatch):
+    found = {title: table(title).excerpts for title in TITLES}
+    monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")
+    _excerpt.cache_clear()
+    for title, excerpts in found.items():
+        places = [[(one.path, one.lit) for one in row] for row in table(title).excerpts]
+        assert places == [[(one.path, one.lit) for one in row] for row in excerpts]
+    assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
+    _excerpt.cache_clear()
+
+
+def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():
+    found = table("Typical structure of a CUDA program")
+    text = markdown_of(PERFORMANCE, [found], [])
+    for excerpt in (one for row in found.excerpts for one in row):
+        shown = excerpt_lines(excerpt)
+        assert excerpt.path in text
+        assert "\n".join(shown) in text
+        lit = [line for line in shown if ">" in line[:8]]
+        assert [int(line.split()[0]) for line in lit] == [excerpt.first_line + at for at in excerpt.lit]
+    assert "engine/device/cuda.py, line" in csv_of(PERFORMANCE, found, [])
