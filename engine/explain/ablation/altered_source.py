@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from engine.explain.ablation.costs import Cost
 
-STAND_INS = ("bare_index", "not_loaded", "fence", "narrow", "load_narrow", "store_narrow", "NEVER")
+_NARROW = {ast.Add: "add_narrow", ast.Sub: "subtract_narrow", ast.Mult: "multiply_narrow"}
+STAND_INS = (
+    "bare_index", "not_loaded", "fence", "narrow", "unsigned", "load_narrow", "store_narrow", *_NARROW.values(), "NEVER",
+)  # fmt: skip
 """What an altered kernel may name beside what its source names."""
 _MADE = "_made"
 
@@ -150,6 +153,7 @@ class _WithNarrowIndices(_Change):
     """Gives every whole number 32 bits; what is an index is then formed with 32 bits."""
 
     def change(self, definition: ast.FunctionDef) -> None:
+        self._counters: set[str] = set()
         self._arrays = {
             target.id
             for node in ast.walk(definition)
@@ -166,7 +170,7 @@ class _WithNarrowIndices(_Change):
         (target,) = node.targets
         if isinstance(target, ast.Subscript) and _array_of(target) in self._arrays:
             self.changes += 1
-            value, index = self.visit(node.value), self.visit(_index_of(target))
+            value, index = self.visit(node.value), self._index(target)
             return ast.Expr(_call("store_narrow", target.value, index, value))
         if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
             # A pair that is made elsewhere, such as that of `cuda.grid`.
@@ -180,19 +184,35 @@ class _WithNarrowIndices(_Change):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         assert isinstance(node.target, ast.Name)
-        value = ast.BinOp(_load(node.target.id), node.op, self.visit(node.value))
-        return _assign(node.target.id, _narrow(value))
+        return _assign(node.target.id, _operation(node.op, _load(node.target.id), self.visit(node.value)))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if _array_of(node) in self._arrays:
             self.changes += 1
-            return _call("load_narrow", node.value, self.visit(_index_of(node)))
+            return _call("load_narrow", node.value, self._index(node))
         # A side of an array.
         return _narrow(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return _operation(node.op, self.visit(node.left), self.visit(node.right))
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=limits)) if all(
+                map(self._is_constant, limits)
+            ):
+                self._counters.add(name)
         self.generic_visit(node)
-        return _narrow(node)
+        return node
+
+    def _index(self, node: ast.Subscript) -> ast.expr:
+        """Return an index; that a counter of so many taps is not below 0, the compiler knows at once."""
+        index = self.visit(_index_of(node))
+        index.elts = [
+            _call("unsigned", part) if isinstance(part, ast.Name) and part.id in self._counters else part
+            for part in index.elts
+        ]
+        return index
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -214,6 +234,11 @@ class _WithNarrowIndices(_Change):
             case ast.Name(id=name) if name in (*self.names.rules, "min", "max"):
                 return _narrow(node)
         return node
+
+    def _is_constant(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Constant) or (
+            isinstance(node, ast.Name) and node.id in self.names.constants
+        )
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         # That of a rule; a kernel returns nothing.
@@ -260,6 +285,11 @@ def _index_of(node: ast.Subscript) -> ast.expr:
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(_load(name), list(arguments), [])
+
+
+def _operation(operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr:
+    name = _NARROW.get(type(operator))
+    return _call(name, left, right) if name else _narrow(ast.BinOp(left, operator, right))
 
 
 def _narrow(value: ast.expr) -> ast.Call:

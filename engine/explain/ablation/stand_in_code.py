@@ -6,6 +6,7 @@ addresses are the same ones.
 
 import ast
 import inspect
+import operator
 import textwrap
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,7 +19,7 @@ from numba import types
 from engine.device.cuda_presence import SIMULATED
 from engine.device.numba_cuda import cuda, intrinsic
 from engine.device.unrolled import function_of
-from engine.explain.ablation.altered_source import narrowed
+from engine.explain.ablation.altered_source import STAND_INS, narrowed
 
 NEVER = np.float32(-3e38)
 """A result that no picture gives: nearly the lowest float32."""
@@ -108,6 +109,50 @@ def _narrow(typingctx, value):
     return (types.int32 if is_whole else given)(given), codegen
 
 
+def _unsigned(typingctx, value):
+    """A whole number of 32 bits that is not below 0."""
+
+    def codegen(context, builder, signature, arguments):
+        return context.cast(builder, arguments[0], signature.args[0], types.int32)
+
+    return types.uint32(types.unliteral(value)), codegen
+
+
+def add_plain(one, other):
+    """Return a sum."""
+    return one + other
+
+
+def subtract_plain(one, other):
+    """Return a difference."""
+    return one - other
+
+
+def multiply_plain(one, other):
+    """Return a product."""
+    return one * other
+
+
+def _narrow_operation(operation, emit):
+    """An operation on whole numbers of 32 bits that does not overflow, as C's int; floats as they are."""
+
+    def definition(typingctx, one, other):
+        given = types.unliteral(one), types.unliteral(other)
+        is_whole = all(isinstance(kind, types.Integer) for kind in given)
+        own = typingctx.resolve_function_type(operation, given, {})
+
+        def codegen(context, builder, signature, arguments):
+            if not is_whole:
+                return context.get_function(operation, own)(builder, arguments)
+            pairs = zip(arguments, signature.args, strict=True)
+            parts = [context.cast(builder, part, kind, types.int32) for part, kind in pairs]
+            return getattr(builder, emit)(*parts, flags=["nsw"])
+
+        return (types.int32 if is_whole else own.return_type)(*given), codegen
+
+    return definition
+
+
 def load_narrow_plain(array, index):
     """Return an element."""
     return array[index]
@@ -138,18 +183,21 @@ def _pointer(context, builder, signature, arguments, number):
     """Return the pointer to an element, whose place is counted as Numba does, with numbers of a type."""
     kind, parts = signature.args[0], signature.args[1]
     made = context.make_array(kind)(context, builder, arguments[0])
-    llvm = context.get_value_type(number)
+    llvm, is_narrow = context.get_value_type(number), number != types.intp
+    # As C's int, of which the compiler assumes that it does not overflow; Numba's numbers wrap around.
+    flags = ["nsw"] if is_narrow else []
     wide = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
-    sides = [builder.trunc(side, llvm) if number != types.intp else side for side in wide]
+    sides = [builder.trunc(side, llvm) if is_narrow else side for side in wide]
     element: Any = ir.Constant(llvm, 0)
     for axis, part in enumerate(parts):
         index = context.cast(builder, builder.extract_value(arguments[1], axis), part, number)
         step: Any = ir.Constant(llvm, 1)
         for side in sides[axis + 1 :]:
-            step = builder.mul(step, side)
-        element = builder.add(element, builder.mul(_from_end(builder, index, sides[axis]), step))
-    # Unsigned: pictures up to 2^32 samples.
-    return builder.gep(made.data, [element if number == types.intp else builder.zext(element, _I64)])
+            step = builder.mul(step, side, flags=flags)
+        inside = _from_end(builder, index, sides[axis]) if part.signed else index
+        reached = builder.mul(inside, step, flags=flags)
+        element = builder.add(element, reached, flags=flags)
+    return builder.gep(made.data, [builder.sext(element, _I64) if is_narrow else element])
 
 
 def _from_end(builder, index, side):
@@ -162,6 +210,10 @@ bare_index = _stand_in(index_inside if SIMULATED else bare_index_plain, _bare_in
 not_loaded = _stand_in(not_loaded_plain, _not_loaded)
 fence = _stand_in(fence_plain, _fence)
 narrow = _stand_in(narrow_plain, _narrow)
+unsigned = _stand_in(narrow_plain, _unsigned)
+add_narrow = _stand_in(add_plain, _narrow_operation(operator.add, "add"))
+subtract_narrow = _stand_in(subtract_plain, _narrow_operation(operator.sub, "sub"))
+multiply_narrow = _stand_in(multiply_plain, _narrow_operation(operator.mul, "mul"))
 load_narrow = _stand_in(load_narrow_plain, _load_narrow)
 store_narrow = _stand_in(store_narrow_plain, _store_narrow)
 
@@ -173,5 +225,6 @@ def narrow_rule(rule: Callable[..., Any]) -> Any:
     assert isinstance(definition, ast.FunctionDef)
     narrowed(definition)
     path = inspect.getsourcefile(rule) or ""
-    function = function_of(definition, {"narrow": narrow}, rule.__globals__, path)
+    own = {name: globals()[name] for name in STAND_INS}
+    function = function_of(definition, own, rule.__globals__, path)
     return cuda.jit(device=True, inline="always")(function)
