@@ -8,6 +8,8 @@ from engine.errors import DeviceUnavailable
 from engine.explain.ablation.messages import Ablation, AblationJob
 from engine.explain.ablation.running import ablated, estimated
 from engine.explain.architectures import DEFAULT
+from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.subject import Subject
 from engine.host import shared
 from engine.host.verbs import Run
 from engine.results.progress import Checkpoint
@@ -15,7 +17,7 @@ from engine.run.device_choice import device_for
 from engine.run.task import Choice
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import variant
+from engine.tasks.filtering.variants import VARIANTS, variant
 
 
 def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
@@ -31,6 +33,7 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise
+        Subject(chosen, problem, asked.mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
         return estimated(chosen, problem, asked.mask, block, DEFAULT, report)
     job = filter_job(Choice(chosen, block), problem, asked.mask, samples, layout=asked.layout)
     job.refuse(device)

@@ -50,7 +50,7 @@ def step_name(step: Step) -> str:
 def amount_text(ablation: Ablation, amount: float) -> str:
     """Return a time, or instructions for a tap; with a minus where the kernel is slower without it."""
     text = ms_text(abs(amount)) if ablation.is_timed else digits_text(abs(amount), 3)
-    return f"\u2212{text}" if amount < 0 and text.strip("0. ms") else text
+    return f"\u2212{text}" if amount < 0 else text
 
 
 def amount_and_share(ablation: Ablation, step: Step) -> str:

@@ -19,7 +19,7 @@ from engine.device.launches import Between, Kernel, Pass, Placeholder
 from engine.device.numba_cuda import cuda
 from engine.device.unrolled import cut_loops, function_of, unrolled
 from engine.explain.ablation import stand_in_code
-from engine.explain.ablation.altered_source import STAND_INS, Names, altered
+from engine.explain.ablation.altered_source import STAND_INS, Names, altered, narrowed
 from engine.explain.ablation.costs import Cost
 from engine.geometry.border import Border
 
@@ -77,7 +77,7 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     definition, is_unrolled = _definition(function)
     if is_unrolled and not SIMULATED:
         cut_loops(definition, constants)
-    rules = {name: value for name, value in constants.items() if _is_rule(value)}
+    rules = {name: value for name, value in constants.items() if _rule_of(value) in _RULES}
 
     def of(wanted: str) -> tuple[str, ...]:
         return tuple(name for name, role in roles if role == wanted)
@@ -89,17 +89,25 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     if not altered(definition, cost, names):
         return None
     if cost is Cost.WIDE_INDICES:
-        constants |= {name: stand_in_code.narrow_rule(rule.py_func) for name, rule in rules.items()}
-    constants |= {name: getattr(stand_in_code, name) for name in STAND_INS}
-    made = function_of(*_written(definition, function.__code__.co_filename, constants, function.__globals__))
+        constants |= {name: _narrow_rule(_rule_of(rule)) for name, rule in rules.items()}
+    made = _made(definition, function, constants)
     if SIMULATED:
         simulated: Kernel = cuda.jit(made)
         return simulated
     return Sibling(made, kernel.targetoptions)
 
 
-def _is_rule(value: Any) -> bool:
-    return getattr(value, "py_func", getattr(value, "fn", None)) in _RULES
+def _rule_of(value: Any) -> Any:
+    """Return the plain function of a device function, of a GPU or of the simulator."""
+    return getattr(value, "py_func", getattr(value, "fn", None))
+
+
+@lru_cache
+def _narrow_rule(rule: Callable[..., Any]) -> Any:
+    """Return an index rule on numbers of 32 bits, as a device function."""
+    definition, _ = _definition(rule)
+    narrowed(definition)
+    return cuda.jit(device=True, inline="always")(_made(definition, rule, {}))
 
 
 def _definition(function: Callable[..., None]) -> tuple[ast.FunctionDef, bool]:
@@ -120,13 +128,15 @@ def _defined(tree: ast.Module, name: str, line: int) -> Iterator[ast.FunctionDef
                 yield node
 
 
-def _written(
-    definition: ast.FunctionDef, path: str, constants: dict[str, Any], names: dict[str, Any]
-) -> tuple[ast.FunctionDef, dict[str, Any], dict[str, Any], str]:
-    """Write a sibling's source down, under a path that is no file, where Python finds it as any other's."""
+def _made(
+    definition: ast.FunctionDef, function: Callable[..., None], constants: dict[str, Any]
+) -> Callable[..., None]:
+    """Return the function of a changed definition, and write its source down, where Python finds it."""
     text = ast.unparse(ast.fix_missing_locations(definition)) + "\n"
-    path = f"<{definition.name} of {Path(path).name}>"
+    # No file has such a name.
+    path = f"<{definition.name} of {Path(function.__code__.co_filename).name}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     (written,) = ast.parse(text).body
     assert isinstance(written, ast.FunctionDef)
-    return written, constants, names, path
+    stand_ins = {name: getattr(stand_in_code, name) for name in STAND_INS}
+    return function_of(written, constants | stand_ins, function.__globals__, path)

@@ -4,12 +4,8 @@ In plain Python, also in the simulator, each is the plain function of the same n
 addresses are the same ones.
 """
 
-import ast
-import inspect
 import operator
-import textwrap
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +13,7 @@ from llvmlite import ir
 from numba import types
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.numba_cuda import cuda, intrinsic
-from engine.device.unrolled import function_of
-from engine.explain.ablation.altered_source import STAND_INS, narrowed
+from engine.device.numba_cuda import intrinsic
 
 NEVER = np.float32(-3e38)
 """A result that no picture gives: nearly the lowest float32."""
@@ -216,15 +210,3 @@ subtract_narrow = _stand_in(subtract_plain, _narrow_operation(operator.sub, "sub
 multiply_narrow = _stand_in(multiply_plain, _narrow_operation(operator.mul, "mul"))
 load_narrow = _stand_in(load_narrow_plain, _load_narrow)
 store_narrow = _stand_in(store_narrow_plain, _store_narrow)
-
-
-@lru_cache
-def narrow_rule(rule: Callable[..., Any]) -> Any:
-    """Return an index rule on numbers of 32 bits, as a device function."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(rule))).body
-    assert isinstance(definition, ast.FunctionDef)
-    narrowed(definition)
-    path = inspect.getsourcefile(rule) or ""
-    own = {name: globals()[name] for name in STAND_INS}
-    function = function_of(definition, own, rule.__globals__, path)
-    return cuda.jit(device=True, inline="always")(function)
