@@ -97,8 +97,8 @@ class ExplainSettings(Settings):
         OneOf("--result-type", RESULT_TYPES),
     )
     ablate: bool = option(
-        """--ablate  also run the kernel, and siblings of it that lack one cost each: what the border test, the
-        loads, 64-bit indices, stores and the barrier take (without a GPU: an estimate from their code)""",
+        """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
+        64-bit indices, stores and barrier take (without a GPU: an estimate from their code)""",
         False,
     )
     device: str = option("--device KEY  of --ablate (`devices` lists them; default auto)", AUTO)

@@ -70,7 +70,6 @@ def sampled(
     launch_s, copy_s : float
         How long a launch and a copy should take, seconds.
     """
-
     kernel, clock_name = sampled_kernel(backend, prepared, buffers, plan, checkpoint, launch_s)
     timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock_name)
     if not backend.copies:
@@ -102,7 +101,7 @@ def sampled_kernel(
     checkpoint: Checkpoint,
     launch_s: float,
 ) -> tuple[Spread, str]:
-    """Return the durations of the kernel alone, warm, and the name of the clock; arguments as of `sampled`."""
+    """Return the durations of the kernel alone, warm, and the clock's name; arguments as of `sampled`."""
     checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
     clock = backend.clock(prepared, buffers)
     # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.

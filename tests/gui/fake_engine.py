@@ -18,6 +18,7 @@ import numpy as np
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.explain.ablation.messages import AblationJob
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import protocol, shared
@@ -35,6 +36,7 @@ from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
+from tests.gui.made_ablation import made_ablation
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
     CPU_DEVICE,
@@ -225,6 +227,7 @@ class FakeEngineClient:
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
+            (Run, AblationJob): lambda one: made_ablation(one.job),
             (Check, OperationJob): _checked_operation,
             (Preview, OperationJob): self._operated,
             (Run, OperationJob): self._operated,

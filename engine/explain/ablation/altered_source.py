@@ -12,7 +12,8 @@ from engine.explain.ablation.costs import Cost
 
 _NARROW = {ast.Add: "add_narrow", ast.Sub: "subtract_narrow", ast.Mult: "multiply_narrow"}
 STAND_INS = (
-    "bare_index", "not_loaded", "fence", "narrow", "unsigned", "load_narrow", "store_narrow", *_NARROW.values(), "NEVER",
+    "bare_index", "not_loaded", "fence", "narrow", "unsigned", "load_narrow", "store_narrow",
+    *_NARROW.values(), "NEVER",
 )  # fmt: skip
 """What an altered kernel may name beside what its source names."""
 _MADE = "_made"
@@ -107,7 +108,7 @@ class _WithoutWeightLoads(_Change):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         match node:
-            # M = in_constant_memory(weights)
+            # The weights in constant memory, as the kernel calls them.
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=array)])) if (
                 array in self.names.weights
             ):
@@ -174,7 +175,9 @@ class _WithNarrowIndices(_Change):
             return ast.Expr(_call("store_narrow", target.value, index, value))
         if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
             # A pair that is made elsewhere, such as that of `cuda.grid`.
-            parts = [ast.Subscript(_load(_MADE), ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
+            parts = [
+                ast.Subscript(_load(_MADE), ast.Constant(at), ast.Load()) for at in range(len(target.elts))
+            ]
             narrow = [
                 ast.Assign([part], _narrow(value)) for part, value in zip(target.elts, parts, strict=True)
             ]
@@ -207,12 +210,13 @@ class _WithNarrowIndices(_Change):
 
     def _index(self, node: ast.Subscript) -> ast.expr:
         """Return an index; that a counter of so many taps is not below 0, the compiler knows at once."""
-        index = self.visit(_index_of(node))
-        index.elts = [
-            _call("unsigned", part) if isinstance(part, ast.Name) and part.id in self._counters else part
-            for part in index.elts
+        parts = [
+            _call("unsigned", part)
+            if isinstance(part, ast.Name) and part.id in self._counters
+            else self.visit(part)
+            for part in _index_of(node).elts
         ]
-        return index
+        return ast.Tuple(parts, ast.Load())
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -278,7 +282,7 @@ def _array_of(node: ast.Subscript) -> str:
     return node.value.id if isinstance(node.value, ast.Name) else ""
 
 
-def _index_of(node: ast.Subscript) -> ast.expr:
+def _index_of(node: ast.Subscript) -> ast.Tuple:
     """Return an index as a tuple, whatever the number of axes."""
     return node.slice if isinstance(node.slice, ast.Tuple) else ast.Tuple([node.slice], ast.Load())
 

@@ -8,15 +8,15 @@ class Cost(StrEnum):
     """A cost of a kernel: its name in files, in words, what its absence leaves, and why there may be none."""
 
     _value_: str
-    title: str
+    words: str
     instead: str
     absent: str
 
-    def __new__(cls, name: str, *words: Any) -> "Cost":
+    def __new__(cls, name: str, *texts: Any) -> "Cost":
         """Return the member of that name."""
         member = str.__new__(cls, name)
         member._value_ = name
-        member.title, member.instead, member.absent = words
+        member.words, member.instead, member.absent = texts
         return member
 
     BORDER_TEST = (

@@ -7,10 +7,8 @@ from typing import Any
 from engine.explain.ablation.messages import Ablation, Altered, Step
 from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
 
-ON_PURPOSE = "Each sibling lacks one cost and is wrong on purpose: only its time is looked at, never its result."
-OVERLAPPING = (
-    "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
-)
+ON_PURPOSE = "Each sibling lacks one cost and is wrong on purpose: its result is not looked at."
+OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
 ESTIMATE = "PTX instructions per tap, those on 64-bit integers counted twice"
 
 
@@ -29,7 +27,9 @@ def ablation_document(ablation: Ablation) -> dict[str, Any]:
             for one in ablation.siblings
         ],
         "saves": {
-            str(step.altered.cost): step.amount for step in ablation.steps() if step.altered and step.altered.cost
+            str(step.altered.cost): step.amount
+            for step in ablation.steps()
+            if step.altered and step.altered.cost
         },
         "unit": "ms" if ablation.is_timed else ESTIMATE,
     }
@@ -44,7 +44,7 @@ def step_name(step: Step) -> str:
     """Return what a step is called."""
     if step.altered is None:
         return "the rest"
-    return "whole kernel" if step.altered.cost is None else step.altered.cost.title
+    return "whole kernel" if step.altered.cost is None else step.altered.cost.words
 
 
 def amount_text(ablation: Ablation, amount: float) -> str:
@@ -67,16 +67,31 @@ def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
     rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
     if not rows:
-        return [(one.cost.title, one.why_not or "ran") for one in ablation.siblings if one.cost]
+        return [(one.cost.words, one.why_not or "ran") for one in ablation.siblings if one.cost]
     return rows + [
-        (one.cost.title, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
+        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
     ]
+
+
+def most_sentence(ablation: Ablation) -> str:
+    """Say which cost takes most; empty where nothing is known."""
+    steps = list(ablation.steps())
+    costs = [step for step in steps[1:] if step.altered is not None]
+    if not costs:
+        return ""
+    whole, most = steps[0], max(costs, key=lambda step: step.amount)
+    if most.amount <= 0:
+        return "No cost takes anything by itself: each is hidden behind another."
+    unit = "" if ablation.is_timed else " instructions for a tap"
+    share = percent_text(most.amount / whole.amount)
+    amounts = f"{amount_text(ablation, most.amount)} of {amount_text(ablation, whole.amount)}{unit}"
+    return f"Most is taken by the {step_name(most)}: {amounts}, {share}."
 
 
 def ablation_sentences(ablation: Ablation) -> Sequence[str]:
     """Return what has to be said of an ablation, below its rows."""
     steps = list(ablation.steps())
-    said = [ablation.reason] if ablation.reason else []
+    said = [sentence for sentence in (most_sentence(ablation), ablation.reason) if sentence]
     if steps and not ablation.is_timed:
         said.append(f"In {ESTIMATE}.")
     if steps and steps[-1].amount < 0:

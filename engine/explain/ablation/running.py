@@ -18,7 +18,6 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.devices import backend
 from engine.device.launches import Operand, Pass
 from engine.device_info import DeviceInfo
-from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.explain.ablation.costs import Cost
 from engine.explain.ablation.estimate import instructions_of
 from engine.explain.ablation.messages import Ablation, Altered
@@ -81,7 +80,7 @@ def estimated(
     whole = Altered(instructions=instructions_of(passes, architecture))
     siblings = []
     for number, cost in enumerate(Cost):
-        checkpoint(Progress(f"compiling without {cost.title}", number / len(Cost), 2.0))
+        checkpoint(Progress(f"compiling without {cost.words}", number / len(Cost), 2.0))
         changed, why_not = _passes_without(passes, cost, problem)
         counts = instructions_of(changed, architecture) if changed else None
         siblings.append(Altered(cost, why_not, instructions=counts))
@@ -118,9 +117,7 @@ def _passes_without(
 class _Runs:
     """The kernel and its siblings on the same memory."""
 
-    def __init__(
-        self, job: FilterJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint
-    ) -> None:
+    def __init__(self, job: FilterJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
         self._job, self._machine, self._plan, self._checkpoint = job, machine, plan, checkpoint
         self._rows = rows_around(job.problem, job.block)
         self._buffers = self._allocated()
@@ -141,7 +138,7 @@ class _Runs:
         return replace(found, whole=whole, siblings=tuple(siblings), reason=reason)
 
     def _run(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
-        what = f"without {cost.title}" if cost else "whole"
+        what = f"without {cost.words}" if cost else "whole"
         machine, info = self._machine, self._machine.info
 
         def step(progress: Progress) -> None:

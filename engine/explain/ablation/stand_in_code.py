@@ -93,7 +93,7 @@ def narrow_plain(value):
 
 
 def _narrow(typingctx, value):
-    """A whole number with 32 bits, any other value as it is."""
+    """Give a whole number 32 bits, and leave any other value as it is."""
     is_whole = isinstance(value, types.Integer)
     given = types.unliteral(value) if is_whole else value
 
@@ -104,7 +104,7 @@ def _narrow(typingctx, value):
 
 
 def _unsigned(typingctx, value):
-    """A whole number of 32 bits that is not below 0."""
+    """Give a whole number that is not below 0 32 bits without a sign."""
 
     def codegen(context, builder, signature, arguments):
         return context.cast(builder, arguments[0], signature.args[0], types.int32)
@@ -128,7 +128,7 @@ def multiply_plain(one, other):
 
 
 def _narrow_operation(operation, emit):
-    """An operation on whole numbers of 32 bits that does not overflow, as C's int; floats as they are."""
+    """Make an operation on whole numbers one of 32 bits that does not overflow, as C's int."""
 
     def definition(typingctx, one, other):
         given = types.unliteral(one), types.unliteral(other)

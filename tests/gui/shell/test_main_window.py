@@ -126,6 +126,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "blocks",
         "tile",
         "launch",
+        "ablation",
     }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths

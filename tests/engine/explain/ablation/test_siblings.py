@@ -125,8 +125,10 @@ def is_gone(cost, found, whole, counts, whole_counts):
     if cost is Cost.PICTURE_LOADS:
         # What is left are weights; the addresses of cells are still formed.
         wide = found[Class.INTEGER_64] / whole[Class.INTEGER_64]
-        return found[Class.LOAD_GLOBAL] < whole[Class.LOAD_GLOBAL] and 0.95 < wide < 1.05 and (
-            not has_constant or found[Class.LOAD_GLOBAL] == 0
+        return (
+            found[Class.LOAD_GLOBAL] < whole[Class.LOAD_GLOBAL]
+            and 0.95 < wide < 1.05
+            and (not has_constant or found[Class.LOAD_GLOBAL] == 0)
         )
     if cost is Cost.WEIGHT_LOADS:
         fewer = whole[Class.LOAD_GLOBAL] - found[Class.LOAD_GLOBAL]
@@ -142,7 +144,10 @@ def is_gone(cost, found, whole, counts, whole_counts):
             loop.on_64_bit <= 2 * count + 1 for loop, count in zip(loops, accesses, strict=True)
         )
     if cost is Cost.STORES:
-        return found[Class.STORE_GLOBAL] == whole[Class.STORE_GLOBAL] and found[Class.CONTROL] > whole[Class.CONTROL]
+        return (
+            found[Class.STORE_GLOBAL] == whole[Class.STORE_GLOBAL]
+            and found[Class.CONTROL] > whole[Class.CONTROL]
+        )
     return found[Class.BARRIER] == 0 < whole[Class.BARRIER]
 
 
