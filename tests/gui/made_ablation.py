@@ -1,7 +1,7 @@
 """An ablation as the engine would find it, with times that nothing was run for."""
 
 from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.messages import Ablation, Altered, Instructions
+from engine.explain.ablation.messages import NO_GPU, Ablation, Altered, Instructions
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
 
@@ -46,5 +46,5 @@ def estimated_ablation(job):
     ]
     whole = Altered(instructions=found.whole.instructions)
     return made_ablation(
-        job, device="", machine="sm_90", whole=whole, siblings=tuple(siblings), reason="No GPU is here."
+        job, device="", machine="sm_90", whole=whole, siblings=tuple(siblings), reason=NO_GPU
     )

@@ -9,6 +9,9 @@ from engine.geometry.block import Block
 from engine.results.measurement import Spread
 from engine.tasks.filtering.messages import FilterJob
 
+ESTIMATE = "PTX instructions per tap, those on 64-bit integers counted twice"
+NO_GPU = f"No GPU is here, so this is an estimate: {ESTIMATE}."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblationJob(FilterJob):

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine.explain.ablation.messages import Ablation, Altered, Step
+from engine.explain.ablation.messages import ESTIMATE, Ablation, Altered, Step
 from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
 
 ON_PURPOSE = "Each sibling lacks one cost and is wrong on purpose: its result is not looked at."
 OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
-ESTIMATE = "PTX instructions per tap, those on 64-bit integers counted twice"
 
 
 def ablation_document(ablation: Ablation) -> dict[str, Any]:
@@ -92,8 +91,6 @@ def ablation_sentences(ablation: Ablation) -> Sequence[str]:
     """Return what has to be said of an ablation, below its rows."""
     steps = list(ablation.steps())
     said = [sentence for sentence in (most_sentence(ablation), ablation.reason) if sentence]
-    if steps and not ablation.is_timed:
-        said.append(f"In {ESTIMATE}.")
     if steps and steps[-1].amount < 0:
         said.append(OVERLAPPING)
     if ablation.siblings:

@@ -20,7 +20,7 @@ from engine.device.launches import Operand, Pass
 from engine.device_info import DeviceInfo
 from engine.explain.ablation.costs import Cost
 from engine.explain.ablation.estimate import instructions_of
-from engine.explain.ablation.messages import Ablation, Altered
+from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
 from engine.explain.ablation.siblings import without
 from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.launch.launches import why_not_compiled
@@ -36,7 +36,6 @@ from engine.tasks.filtering.variants import Variant
 MOST_NARROW = 2**31 - 1
 """Samples that indices of 32 bits can count."""
 BUDGET_S = 0.3
-NO_GPU = "No GPU is here, so nothing is timed: the instructions of the compiled kernels are an estimate."
 
 
 def ablated(

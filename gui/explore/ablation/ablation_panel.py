@@ -5,7 +5,7 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGraphicsOpacityEffect, QPushButton, QWidget
 
 from engine.explain.ablation.messages import Ablation
-from engine.explain.ablation.rows import ESTIMATE, ON_PURPOSE, OVERLAPPING, most_sentence
+from engine.explain.ablation.rows import ON_PURPOSE, OVERLAPPING, most_sentence
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
 from gui.explore.looked_at.kernel_field import KernelField
@@ -24,8 +24,7 @@ _COUNT_TIP = (
 )
 # With less width the words stand above the chart, not beside it.
 _BESIDE_FROM = 60 * GRID
-_SAID_WIDTH = 22 * GRID
-_ANY_WIDTH = 16_777_215  # QWIDGETSIZE_MAX
+_SAID_SHARE, _CHART_SHARE = 3, 7
 
 
 class AblationPanel(QWidget):
@@ -65,7 +64,9 @@ class AblationPanel(QWidget):
         self._faded.setEnabled(state.is_earlier)
         what = f"{found.title}, block {found.block}, {found.machine}"
         earlier = f"{EARLIER[0].upper()}{EARLIER[1:]}: {what}. " if state.is_earlier else ""
-        self.sentence.setText(f"{earlier}{most_sentence(found)}")
+        said = f"{earlier}{most_sentence(found)}"
+        # A number stays with its unit.
+        self.sentence.setText(said.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
         self.note.setText(_note(found))
         self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
         self.chart.show_rows(waterfall_rows(found), waterfall_in_words(found), waterfall_ticks(found))
@@ -81,29 +82,28 @@ class AblationPanel(QWidget):
         self.chart.setGraphicsEffect(self._faded)
         shown, said = QWidget(), QWidget()
         said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
-        self._said = said
-        self._body = row(said, (scrolled(self.chart), 1), spacing=2 * GRID)
+        self._body = row(said, (scrolled(self.chart), _CHART_SHARE), spacing=2 * GRID)
         shown.setLayout(self._body)
         self._stack = Placeholder(shown)
-        head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
-        head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
+        self._head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
+        self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
         # The bar of the dock above it is empty.
-        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID)))
+        self.setLayout(
+            column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID))
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         directions, is_wide = QBoxLayout.Direction, self.width() >= _BESIDE_FROM
-        self._body.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
-        if is_wide:
-            self._said.setFixedWidth(max(_SAID_WIDTH, self.width() // 4))
-        else:
-            self._said.setMinimumWidth(0)
-            self._said.setMaximumWidth(_ANY_WIDTH)
+        for layout in (self._head, self._body):
+            layout.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        # Above the chart the words take the lines that they need.
+        self._body.setStretch(0, _SAID_SHARE if is_wide else 0)
 
 
 def _note(found: Ablation) -> str:
     """Return what has to be known of a chart."""
     steps = list(found.steps())
-    parts = [found.reason, "" if found.is_timed else f"In {ESTIMATE}.", ON_PURPOSE]
-    parts.append(OVERLAPPING if steps[-1].amount < 0 else "")
-    return " ".join(filter(None, (*parts, *(one.why_not for one in found.siblings))))
+    overlapping = OVERLAPPING if steps[-1].amount < 0 else ""
+    absent = (one.why_not for one in found.siblings)
+    return " ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent)))
