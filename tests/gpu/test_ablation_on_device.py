@@ -49,7 +49,7 @@ def test_that_the_kernel_and_each_of_its_siblings_are_timed(gpu, device, key, bo
     assert found.reason == ""
     timed = [found.whole, *(one for one in found.siblings if not one.why_not)]
     assert len(timed) >= 6
-    assert all(one.kernel.median_ms > 0 and one.instructions for one in timed)
+    assert all(one.kernel.median_ms > 0 for one in timed)
     # Nothing was written where it does not belong, and no fault is left behind.
     assert measure(job_of(key, border=border), gpu, NO_SAMPLES).result.is_proven
 

@@ -1,5 +1,8 @@
 """The instructions of kernels that were made here: an estimate of their time where nothing can be timed."""
 
+import ast
+import inspect
+import textwrap
 from statistics import mean
 from typing import TYPE_CHECKING
 
@@ -9,9 +12,22 @@ from engine.explain.ablation.messages import Instructions
 from engine.explain.architectures import Architecture
 from engine.explain.code.instruction_counts import InstructionCounts, counted
 from engine.explain.code.ptx_listing import ptx_listing
+from engine.geometry.border import Border
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import explained_code
+
+
+def why_not_estimated(border: Border) -> str:
+    """Return why instructions say nothing of kernels with a border; empty if they do."""
+    rule = ast.parse(textwrap.dedent(inspect.getsource(border.rule)))
+    if not any(isinstance(node, ast.While) for node in ast.walk(rule)):
+        return ""
+    others = ", ".join(one for one in Border if one.rule is not border.rule and not why_not_estimated(one))
+    return (
+        f"Nothing is estimated: the rule of the border {border} is a loop, and how often that goes round is "
+        f"not written in the code. Choose one of {others}."
+    )
 
 
 def counts_of(step: Pass, architecture: Architecture) -> InstructionCounts:

@@ -19,7 +19,7 @@ from engine.device.devices import backend
 from engine.device.launches import Operand, Pass
 from engine.device_info import DeviceInfo
 from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.estimate import instructions_of
+from engine.explain.ablation.estimate import instructions_of, why_not_estimated
 from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
 from engine.explain.ablation.siblings import without
 from engine.explain.architectures import DEFAULT, Architecture
@@ -72,7 +72,7 @@ def estimated(
 ) -> Ablation:
     """Count the instructions of a variant's kernels and of its siblings, for a GPU that need not be here."""
     found = _described(variant, block, "", str(architecture))
-    reason = _refusal(variant, problem, mask, block) or str(why_not_compiled() or "")
+    reason = _refusal(variant, problem, mask, block) or _why_not_counted(problem)
     if reason:
         return replace(found, reason=reason)
     passes = variant.passes(problem, mask, block)
@@ -101,6 +101,11 @@ def _refusal(variant: Variant, problem: Problem, mask: Mask, block: Block) -> st
             "stand in its source: nothing can be taken out of it. The teaching kernels have siblings."
         )
     return ""
+
+
+def _why_not_counted(problem: Problem) -> str:
+    """Return why the instructions of siblings are not counted; empty if they are."""
+    return str(why_not_compiled() or why_not_estimated(problem.border))
 
 
 def _passes_without(
@@ -144,7 +149,8 @@ class _Runs:
             self._checkpoint(progress._replace(stage=f"{what}: {progress.stage}", fraction=fraction))
 
         step(Progress("compiling", fraction, 2.0 + self._expected_s))
-        counts = None if why_not_compiled() else instructions_of(passes, architecture_of(info))
+        is_counted = not _why_not_counted(self._job.problem)
+        counts = instructions_of(passes, architecture_of(info)) if is_counted else None
         prepared = _PassesWithin(passes, self._rows)
         _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
         if not info.times_mean_speed:

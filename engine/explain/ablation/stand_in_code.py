@@ -64,12 +64,11 @@ def _not_loaded(typingctx, array, index):
         address = builder.ptrtoint(pointer, _I64)
         is_float = isinstance(kind.dtype, types.Float)
         made = ir.FunctionType(ir.FloatType() if is_float else _I32, [_I64])
-        bits = builder.call(ir.InlineAsm(made, _HALVES, "=f,l" if is_float else "=r,l"), [address])
-        if is_float:
-            return bits
-        return builder.trunc(bits, ir.IntType(kind.dtype.bitwidth))
+        return builder.call(ir.InlineAsm(made, _HALVES, "=f,l" if is_float else "=r,l"), [address])
 
-    return array.dtype(array, index), codegen
+    # A whole number is converted to float32 as that of a picture is.
+    found = array.dtype if isinstance(array.dtype, types.Float) else types.uint32
+    return found(array, index), codegen
 
 
 def fence_plain():

@@ -51,8 +51,8 @@ class AblationPanel(QWidget):
 
     def _show(self) -> None:
         state = self._state
-        job, found = state.looked_at.job, state.ablation
-        self.chosen.show_choice(job.block if job else None)
+        found = state.ablation
+        self.chosen.show_choice(state.block)
         self.run_button.setEnabled(not state.why_not_now)
         tip = _RUN_TIP if state.times else _COUNT_TIP
         self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.messages import Ablation, AblationJob
+from engine.geometry.block import Block
 from engine.host.verbs import Run
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
@@ -74,6 +75,13 @@ class AblationState(ExplainedKernel):
     def why_not_now(self) -> str:
         """Why the button does nothing now; empty if it does."""
         return self.why_not or self._state.why_no_run
+
+    @property
+    def block(self) -> Block | None:
+        """The block of what is looked at; None where there is nothing, or nothing with blocks."""
+        job = self.looked_at.job
+        known = self._state.variant(job.variant) if job else None
+        return (job.block or known.default_block) if job and known and known.uses_block else None
 
     def run(self) -> None:
         """Run the kernel and its siblings; what it finds takes the place of what was found before."""

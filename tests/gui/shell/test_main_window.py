@@ -58,7 +58,7 @@ def assert_no_word_is_cut(page):
 @pytest.mark.parametrize(
     ("page", "titles"),
     [
-        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch"]]),
+        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch", "Ablation"]]),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
     ],
 )
@@ -304,7 +304,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 8
+    assert len(shown(window, QtWidgets.QDockWidget)) == 9
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")

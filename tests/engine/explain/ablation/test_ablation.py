@@ -21,6 +21,7 @@ from engine.explain.ablation.rows import (
 )
 from engine.explain.ablation.running import MOST_NARROW, _passes_without, rows_around
 from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
@@ -170,6 +171,14 @@ def test_that_instructions_are_counted_where_no_gpu_is(picture, without_gpu):
     amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
     # The index of every access has 64 bits, and the border is tested at every tap.
     assert amounts[Cost.WIDE_INDICES] > amounts[Cost.BORDER_TEST] > 0 == amounts[Cost.STORES]
+
+
+@needs_nvvm
+def test_that_nothing_is_estimated_where_the_border_is_a_loop(picture, without_gpu):
+    found = asked(job_of(picture, "naive", border=Border.MIRROR))
+    assert "the rule of the border mirror is a loop" in found.reason
+    assert found.reason.endswith("Choose one of zero, constant, replicate.")
+    assert not list(found.steps())
 
 
 @needs_nvvm

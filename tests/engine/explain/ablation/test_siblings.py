@@ -151,6 +151,18 @@ def is_gone(cost, found, whole, counts, whole_counts):
     return found[Class.BARRIER] == 0 < whole[Class.BARRIER]
 
 
+@needs_nvvm
+@pytest.mark.slow
+@pytest.mark.parametrize("border", Border)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_that_every_type_and_border_has_its_siblings(dtype, border):
+    job = job_of("tiled", 64, border=border, dtype=dtype)
+    whole, whole_counts = classes_of(passes_of(job))
+    for cost, passes in siblings_of(job).items():
+        found, counts = classes_of(passes)
+        assert is_gone(cost, found, whole, counts, whole_counts), cost
+
+
 # The addresses.
 
 
