@@ -20,14 +20,18 @@ if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half 
 
 def why_not_estimated(border: Border) -> str:
     """Return why instructions say nothing of kernels with a border; empty if they do."""
-    rule = ast.parse(textwrap.dedent(inspect.getsource(border.rule)))
-    if not any(isinstance(node, ast.While) for node in ast.walk(rule)):
+    if not _is_loop(border):
         return ""
-    others = ", ".join(one for one in Border if one.rule is not border.rule and not why_not_estimated(one))
+    others = ", ".join(one for one in Border if not _is_loop(one))
     return (
         f"Nothing is estimated: the rule of the border {border} is a loop, and how often that goes round is "
         f"not written in the code. Choose one of {others}."
     )
+
+
+def _is_loop(border: Border) -> bool:
+    rule = ast.parse(textwrap.dedent(inspect.getsource(border.rule)))
+    return any(isinstance(node, ast.While) for node in ast.walk(rule))
 
 
 def counts_of(step: Pass, architecture: Architecture) -> InstructionCounts:
