@@ -4,6 +4,8 @@ Called on: the main thread of the host, one at a time.
 """
 
 from engine.device.devices import devices
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable
 from engine.explain.ablation.messages import Ablation, AblationJob
 from engine.explain.ablation.running import ablated, estimated
@@ -29,7 +31,8 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     problem = describe_problem(samples, asked.mask, asked.border, asked.cval, result_dtype)
     block = chosen.block_for(asked.block)
     try:
-        device = device_for(chosen, asked.device)
+        # A kernel may be looked at while the CPU is chosen.
+        device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise

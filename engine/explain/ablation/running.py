@@ -72,7 +72,10 @@ def estimated(
 ) -> Ablation:
     """Count the instructions of a variant's kernels and of its siblings, for a GPU that need not be here."""
     found = _described(variant, block, "", str(architecture))
-    reason = _refusal(variant, problem, mask, block) or _why_not_counted(problem)
+    # Where nothing is compiled, not every kernel can be made.
+    reason = (_why_not_counted(problem) if variant.has_kernels else "") or _refusal(
+        variant, problem, mask, block
+    )
     if reason:
         return replace(found, reason=reason)
     passes = variant.passes(problem, mask, block)

@@ -48,8 +48,8 @@ class AblationState(ExplainedKernel):
     def times(self) -> bool:
         """Whether a device is there that gives times."""
         job = self.looked_at.job
-        device = self._state.used_device(job.device) if job else None
-        return device is not None and device.is_usable_gpu
+        is_simulated = job is not None and job.device == SIMULATOR
+        return not is_simulated and any(one.is_usable_gpu for one in self._state.devices)
 
     @property
     def words(self) -> str:

@@ -174,6 +174,12 @@ def test_that_instructions_are_counted_where_no_gpu_is(picture, without_gpu):
 
 
 @needs_nvvm
+@pytest.mark.slow
+def test_that_a_kernel_is_looked_at_while_the_cpu_is_chosen(picture, without_gpu):
+    assert list(asked(job_of(picture, "naive", device="cpu")).steps())
+
+
+@needs_nvvm
 def test_that_nothing_is_estimated_where_the_border_is_a_loop(picture, without_gpu):
     found = asked(job_of(picture, "naive", border=Border.MIRROR))
     assert "the rule of the border mirror is a loop" in found.reason

@@ -177,14 +177,13 @@ def run_in_lockstep(job, passes, values=None):
 CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), (2, 3, Block(16, 16), 9)]
 
 
-@pytest.mark.parametrize("border", [Border.ZERO, Border.MIRROR])
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(
-    key, case, border, monkeypatch
+    key, case, monkeypatch
 ):
     height, width, block, mask_side = case
-    job = job_of(key, height, width, block=block, border=border, mask_side=mask_side)
+    job = job_of(key, height, width, block=block, mask_side=mask_side)
     if job.variant.why_not(job.problem, job.operands.mask, job.block, Limits()):
         pytest.skip("The kernel does not take such a block.")
     arrays = launch_arrays(job)
