@@ -83,7 +83,7 @@ def estimated(
     siblings = []
     for number, cost in enumerate(Cost):
         checkpoint(Progress(f"compiling without {cost.words}", number / len(Cost), 2.0))
-        changed, why_not = _passes_without(passes, cost, problem)
+        changed, why_not = passes_without(passes, cost, problem)
         counts = instructions_of(changed, architecture) if changed else None
         siblings.append(Altered(cost, why_not, instructions=counts))
     return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
@@ -111,7 +111,7 @@ def _why_not_counted(problem: Problem) -> str:
     return str(why_not_compiled() or why_not_estimated(problem.border))
 
 
-def _passes_without(
+def passes_without(
     passes: tuple[Pass, ...], cost: Cost, problem: Problem
 ) -> tuple[tuple[Pass, ...] | None, str]:
     """Return the passes without a cost, or why there are none."""
@@ -137,7 +137,7 @@ class _Runs:
         whole = self._run(passes, None, 0.3)
         siblings = []
         for number, cost in enumerate(Cost):
-            changed, why_not = _passes_without(passes, cost, job.problem)
+            changed, why_not = passes_without(passes, cost, job.problem)
             fraction = 0.4 + 0.6 * number / len(Cost)
             one = self._run(changed, cost, fraction) if changed else Altered(cost, why_not)
             siblings.append(one)

@@ -113,7 +113,9 @@ class AblationState(ExplainedKernel):
         job = self.looked_at.job
         if job is None:
             return None
-        return AblationJob(**{one.name: getattr(job, one.name) for one in fields(FilterJob)})
+        # How a result is shown does not matter: none is.
+        names = [one.name for one in fields(FilterJob) if one.name != "range_mode"]
+        return AblationJob(**{name: getattr(job, name) for name in names})
 
     def _ask(self) -> None:
         # Nothing is asked before a click.

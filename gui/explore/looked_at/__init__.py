@@ -1,1 +1,1 @@
-"""Which kernel with which block the panels Tile and Launch explain."""
+"""Which kernel with which block the panels Tile, Launch and Ablation explain."""

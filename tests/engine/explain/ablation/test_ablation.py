@@ -19,7 +19,7 @@ from engine.explain.ablation.rows import (
     ablation_sentences,
     most_sentence,
 )
-from engine.explain.ablation.running import MOST_NARROW, _passes_without, rows_around
+from engine.explain.ablation.running import MOST_NARROW, passes_without, rows_around
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
@@ -107,7 +107,7 @@ def test_that_pictures_that_32_bits_cannot_count_have_no_sibling_with_narrow_ind
     job = filtering("naive", side=46_341)
     assert job.problem.samples > MOST_NARROW
     passes = job.variant.passes(job.problem, job.operands.mask, job.block)
-    assert _passes_without(passes, Cost.WIDE_INDICES, job.problem) == (
+    assert passes_without(passes, Cost.WIDE_INDICES, job.problem) == (
         None,
         "The picture has more samples than 32 bits can count.",
     )

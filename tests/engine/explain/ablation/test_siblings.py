@@ -185,7 +185,8 @@ def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_
     height, width, block, mask_side = case
     job = job_of(key, height, width, block=block, mask_side=mask_side)
     if job.variant.why_not(job.problem, job.operands.mask, job.block, Limits()):
-        pytest.skip("The kernel does not take such a block.")
+        # A block that is smaller than the mask: its own one instead.
+        job = job_of(key, height, width, mask_side=mask_side)
     arrays = launch_arrays(job)
     rows = rows_around(job.problem, job.block)
     row_bytes = arrays.out.elements // height * 4
