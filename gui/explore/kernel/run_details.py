@@ -7,8 +7,8 @@ rest, compilation would be all that can be seen: it takes some 10,000 times as l
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGraphicsOpacityEffect, QWidget
 
-from engine.device_info import SIMULATOR
-from engine.results.columns import layout_suffix
+from engine.device_info import RECORDED, SIMULATOR
+from engine.results.columns import device_text, layout_suffix
 from engine.results.compare import Compared
 from engine.results.measurement import Timing
 from engine.results.metrics import metric
@@ -67,7 +67,8 @@ class BreakdownBar(QWidget):
         result = run.result
         block = f", {result.block}" if result.block else ""
         earlier = f", {EARLIER}" if self._results.is_earlier(result) else ""
-        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}"
+        recorded = f", {device_text(result)}" if result.device == RECORDED else ""
+        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}{recorded}"
 
     def _refresh(self) -> None:
         run = self._results.described
