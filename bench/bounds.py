@@ -1,6 +1,7 @@
 """The bounds of runs beside their times: does the highest bound explain a run, and is none above its time?
 
     python -m bench.bounds --device cpu --json bench/results/bounds-cpu.json
+    python -m bench.bounds --device gpu --json bench/results/bounds-gpu.json      needs a CUDA device
 
 60 cells of the CPU variants: sizes, masks and types of samples in turn, off the grid that `auto` knows.
 Limits and times are measured in the same rounds, each cell a few launches a round; of a limit the highest
@@ -19,24 +20,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.figures import MASK_SIDES, SIDE
 from bench.options import parser_of
 from bench.representative import mask_for
 from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info
-from engine.explain.bounds.cpu_bounds import CpuBounds
-from engine.explain.bounds.cpu_sentences import LEAST_SHARE, explained_on_cpu
+from engine.device.devices import backend
+from engine.device.disassembler import disassembler
+from engine.device.launches import DeviceKind
+from engine.explain.bounds.explained import LEAST_SHARE, MOST_SHARE, explained_subject
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.measured_cpu import cpu_limits
-from engine.explain.subject import Subject
+from engine.explain.limits.measured_gpu import gpu_limits
+from engine.explain.subject import Subject, gpu_for
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.run.task import Choice
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import MaskClass, variant
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
+
+_PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
 
 ROUNDS, LAUNCHES, LAUNCHES_S = 12, 3, 0.012
-MOST_SHARE = 1.03
-"""A bound above that part of the time would be none: what is left is noise."""
 
 _TYPES = (("float32", "float32"), ("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"))
 _SMALL = ((199, 257, 1), (120, 161, 3), (333, 250, 1))
@@ -112,7 +121,7 @@ def measured_on_cpu(rounds: int) -> dict[str, Any]:
             least[cell] = min(least[cell], _least_ms(launch))
         print(f"round {number + 1} of {rounds}", flush=True)
     limits = best_of(found)
-    rows = [row(cell, subjects[cell], limits, ms) for cell, ms in least.items()]
+    rows = [cell._asdict() | row(subjects[cell], limits, ms) for cell, ms in least.items()]
     target = cpu_target()
     return {
         "processor": dict(cpu_info().facts),
@@ -122,6 +131,39 @@ def measured_on_cpu(rounds: int) -> dict[str, Any]:
         "limits": limits.as_json(),
         "cells": rows,
     }
+
+
+def measured_on_gpu(rounds: int) -> dict[str, Any]:
+    """Return the cells of `bench.figures` and others off its grid, with the limits of this GPU."""
+    machine = backend("cuda:0")
+    limits, rows = gpu_limits(machine), []
+    for cell in gpu_cells():
+        chosen = variant(cell.variant)
+        samples = np.broadcast_to(np.zeros((), cell.dtype), (cell.height, cell.width, cell.channels))
+        mask = mask_for(chosen, *cell.mask)
+        problem = describe_problem(samples, mask, Border.ZERO, 0.0)
+        choice, random = Choice(chosen, chosen.default_block), np.random.default_rng(8)
+        picture = (random.random(samples.shape, np.float32) * (255 if cell.dtype == "uint8" else 1)).astype(
+            cell.dtype
+        )
+        result = measure(filter_job(choice, problem, mask, picture), machine, _PLAN).result
+        if result.kernel_ms is None:
+            print(f"{cell.variant} {cell.mask} {cell.dtype}: {result.status}", flush=True)
+            continue
+        subject = Subject(chosen, problem, mask, choice.block, gpu_for([machine.info]))
+        rows.append(cell._asdict() | row(subject, limits, result.kernel_ms))
+        print(next(lines(rows[-1:])), flush=True)
+    about = {"processor": {"device": machine.info.title}, "compiled for": "SASS" if disassembler() else "PTX"}
+    return about | {"vector_bits": 0, "rounds": rounds, "limits": limits.as_json(), "cells": rows}
+
+
+def gpu_cells() -> Iterator[Cell]:
+    """Yield the cells of a GPU: every variant, masks and types as `bench.figures` has them."""
+    for height, width, channels, dtype in ((SIDE, SIDE, 1, "float32"), (SIDE, SIDE, 3, "uint8")):
+        for one in VARIANTS:
+            if one.device is DeviceKind.CUDA and not one.uint8_only:
+                for side in MASK_SIDES:
+                    yield Cell(one.key, height, width, channels, (side, side), dtype, "float32")
 
 
 def _launch(subject: Subject[Problem]) -> Callable[[], None]:
@@ -156,17 +198,15 @@ def best_of(found: list[DeviceLimits]) -> DeviceLimits:
     return replace(found[0], **rates).with_copies(copies)
 
 
-def row(cell: Cell, subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str, Any]:
-    """Return what the file keeps of a cell."""
-    found = CpuBounds(subject, limits)
-    explained = explained_on_cpu(subject, limits, ms)
+def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str, Any]:
+    """Return what the file keeps of a cell's bounds."""
+    found = explained_subject(subject, limits, ms)
     return {
-        **cell._asdict(),
         "ms": round(ms, 5),
         "bounds_ms": {bound.key: round(bound.ms, 5) for bound in found.bounds},
         "least_ms": round(found.least_ms, 5),
         "ratio": round(found.least_ms / ms, 3),
-        "sentence": explained.sentence,
+        "sentence": found.sentence,
     }
 
 
@@ -220,7 +260,7 @@ def main() -> None:
 
 
 # A function for each kind of device.
-_MEASURED: dict[str, Callable[[int], dict[str, Any]]] = {"cpu": measured_on_cpu}
+_MEASURED: dict[str, Callable[[int], dict[str, Any]]] = {"cpu": measured_on_cpu, "gpu": measured_on_gpu}
 
 if __name__ == "__main__":
     main()

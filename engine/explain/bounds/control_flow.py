@@ -1,4 +1,4 @@
-"""The blocks of instructions that a listing has, PTX or SASS, where each goes on, and its loops. Pure functions.
+"""The blocks of instructions of a listing, PTX or SASS, where each goes on, and the loops. Pure functions.
 
 A block is entered at its first instruction and left behind its last one. A subroutine (SASS calls one for the
 division of 64-bit integers) is part of the same listing.

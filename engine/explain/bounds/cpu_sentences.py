@@ -8,33 +8,12 @@ from engine.device_info import AUTO
 from engine.explain.bounds.cpu_bounds import CpuBounds
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.subject import Subject
-from engine.reason import Reason
-from engine.results.explained_time import Bound, ExplainedTime
+from engine.results.explained_time import Bound
 from engine.results.quantities import digits_text, percent_text
 from engine.run.variant import AnyVariant
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
-
-LEAST_SHARE = 0.5
-"""Bounds that reach less of the time do not explain it."""
-
-
-def explained_on_cpu(
-    subject: Subject[Problem], limits: DeviceLimits, measured_ms: float | None = None
-) -> ExplainedTime:
-    """Return the bounds of a CPU variant for a problem and mask, and what they say of its time."""
-    found = CpuBounds(subject, limits)
-    share = found.least_ms / measured_ms if measured_ms else None
-    said, remedy, not_explained = "", "", None
-    if share is not None and share < LEAST_SHARE:
-        not_explained = _not_explained(subject, share)
-        said = not_explained.sentence
-    else:
-        said, remedy = cpu_sentence(subject, limits, found, share)
-    return ExplainedTime(
-        limits.device, found.bounds, found.least_ms, measured_ms, said, remedy, not_explained=not_explained
-    )
 
 
 def cpu_sentence(
@@ -53,12 +32,6 @@ def cpu_sentence(
     if best is subject.variant:
         return f"{what}: {part}. No variant on the CPU is expected to take less.", ""
     return f"{what}: {part}. {_removes(best, subject, found, limits)}", best.key
-
-
-def _not_explained(subject: Subject[Problem], share: float) -> Reason:
-    short = f"Not explained: bounds reach {percent_text(share)} of the time"
-    library = subject.variant.library
-    return Reason("bounds-too-low", short, f"{short}; what {library} does is not counted." if library else "")
 
 
 def _removes(best: Variant, subject: Subject[Problem], found: CpuBounds, limits: DeviceLimits) -> str:

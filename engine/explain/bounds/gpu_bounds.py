@@ -6,14 +6,15 @@ compiled code (`least_work.py`), and the rates are those measured on the device 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 from engine.device import disassembler
 from engine.device.explained_code import explained_machine_code, explained_ptx
-from engine.device.launches import Launch, Pass
+from engine.device.launches import Kernel, Launch, Pass, Signature
 from engine.explain.architectures import Architecture
 from engine.explain.bounds.issued import integers, issues, multiply_adds, on_64_bit, tensor_multiply_adds
-from engine.explain.bounds.least_work import ExecutedCode
+from engine.explain.bounds.least_work import ExecutedCode, Weigh
+from engine.explain.code.instruction_classes import InstructionClass
 from engine.explain.code.listing import Form, Listing
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
@@ -24,8 +25,8 @@ from engine.results.explained_time import Bound
 
 _WAVEFRONT_BYTES = BANKS * WORD_BYTES
 SCHEDULERS = 4
-"""Of a multiprocessor; each issues an instruction of one warp per clock (CUDA C++ Programming Guide, "Hardware
-Multithreading", for all compute capabilities from 7.0 on)."""
+"""Of a multiprocessor; each issues an instruction of one warp per clock (CUDA C++ Programming Guide,
+"Hardware Multithreading", for all compute capabilities from 7.0 on)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class BoundLaunch:
     """The bounds of one launch, and what a sentence says of its instructions."""
 
     bounds: tuple[Bound, ...]
+    uses_tensor_cores: bool
     instructions: float  # of warps, the fewest
     on_64_bit: float  # those of them on 64-bit integers and addresses
 
@@ -47,7 +49,7 @@ def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceL
 
     Its kernel is compiled where it is not kept, 0.2 to 0.5 s.
     """
-    listing = listed(step, gpu.architecture)
+    listing = listed(step.kernel, step.signature, gpu.architecture)
     warps = step.launch.blocks * -(-_threads(step.launch) // WARP)
     code = ExecutedCode(listing, counted, warps)
     bounds = [
@@ -57,13 +59,15 @@ def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceL
         )
         if rate is not None and amount > 0
     ]
-    return BoundLaunch(tuple(bounds), code.along(issues(listing.form)), code.along(on_64_bit))
+    uses_tensor_cores = any(line.kind is InstructionClass.TENSOR for line in listing.lines)
+    issued, wide = code.along(issues(listing.form)), code.along(on_64_bit)
+    return BoundLaunch(tuple(bounds), uses_tensor_cores, issued, wide)
 
 
-def listed(step: Pass, architecture: Architecture) -> Listing:
-    """Return the SASS of a pass's kernel, where a disassembler is installed; else its PTX."""
-    code = step.kernel, step.signature, architecture.capability
-    name = step.kernel.py_func.__name__
+@lru_cache(maxsize=64)
+def listed(kernel: Kernel, signature: Signature, architecture: Architecture) -> Listing:
+    """Return the SASS of a kernel, where a disassembler is installed; else its PTX."""
+    code, name = (kernel, signature, architecture.capability), kernel.py_func.__name__
     if disassembler.disassembler() is None:
         return ptx_listing(explained_ptx(*code), name, str(architecture))
     return sass_listing(disassembler.disassembled(explained_machine_code(*code)), name, str(architecture))
@@ -75,9 +79,11 @@ _Amount = tuple[str, str, float, str, Limit | None, str, float]
 def _amounts(
     code: ExecutedCode, counted: CountedAccesses, launch: Launch, gpu: Gpu, limits: DeviceLimits
 ) -> Iterator[_Amount]:
-    """Yield what a launch must do: key, title, how much of what, the device's rate, where it is counted from,
-    and how much more of it the busiest multiprocessor has than the mean.
-    """  # fmt: skip
+    """Yield what a launch must do.
+
+    Key, title, how much of what, the device's rate, what it is counted from, and how much more of it the
+    busiest multiprocessor has than the mean.
+    """
     form, architecture = code.listing.form, gpu.architecture
     uneven, of_issue = _uneven(launch, gpu.attributes.multiprocessors)
     source = "the kernel's source"
@@ -89,17 +95,9 @@ def _amounts(
     yield "l1", "L1 and shared memory", wavefronts, "wavefronts", rate, source, uneven
     written = str(form).upper() if form is Form.SASS else "PTX, estimated"
     source = f"{written} of {architecture}"
-    issued = code.least(issues(form))
-    yield (
-        "instructions",
-        "instructions issued",
-        issued,
-        "instructions",
-        limits.instructions_per_s,
-        source,
-        of_issue,
-    )
-    lanes: list[tuple[str, str, Any, Limit | None]] = [
+    issued, rate = code.least(issues(form)), limits.instructions_per_s
+    yield "instructions", "instructions issued", issued, "instructions", rate, source, of_issue
+    lanes: list[tuple[str, str, Weigh | None, Limit | None]] = [
         ("integers", "integer instructions", integers(form, architecture), limits.integer_operations_per_s),
         ("multiply-adds", "multiply-adds", multiply_adds(form), limits.multiply_adds_per_s),
     ]

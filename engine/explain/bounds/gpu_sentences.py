@@ -1,9 +1,10 @@
 """The reason for the time of a run on a GPU, in a sentence: its tallest limit, and what removes it."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine.explain.bounds.gpu_time import GpuTime
+from engine.explain.bounds.gpu_time import GpuTime, gpu_time
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_launches
 from engine.explain.counts.launch_arrays import picture_arrays
@@ -15,6 +16,8 @@ from engine.tasks.registry import TASKS
 
 _FEWER = 0.5
 """A variant removes a limit that does at most this part of what is done too often."""
+_FASTER = 0.8
+"""And its own bounds are at most this part."""
 _CONFLICTS = 1.2
 """Wavefronts of a request to shared memory that are not one of bank conflicts yet."""
 
@@ -65,25 +68,19 @@ def _copy(time: GpuTime, bound: Bound) -> Reason:
 
 
 def _l1(time: GpuTime, bound: Bound) -> Reason:
-    counted = time.counted
-    requests = counted.total("global_accesses")
-    shared = counted.total("shared_accesses")
-    of_lines = requests.transactions >= shared.wavefronts
-    if of_lines:
-        each = requests.transactions_per_request or 0.0
-        what = f"Bound by L1: a request takes {_short(each)} transactions"
-        better = _coalesced(time, each)
-        if better is not None:
-            return Reason(f"{what}, for neighbouring threads read lines far apart", *better)
-        return Reason(what, *_fewer(time, _PICTURE, _LOADS, _FLOPS))
-    each = shared.wavefronts_per_request or 0.0
-    if each > _CONFLICTS:
-        what = f"Bound by shared memory: {_short(each)} wavefronts per request, of bank conflicts"
-        return Reason(what, "A block of whole warps side by side (32 × …) has fewer", "")
-    loads = shared.requests * WARP / time.subject.problem.values
-    return Reason(
-        f"Bound by shared memory: {_short(loads)} accesses per result", *_fewer(time, _LOADS, _FLOPS)
-    )
+    requests, shared = time.counted.total("global_accesses"), time.counted.total("shared_accesses")
+    of_request = requests.transactions_per_request or 0.0
+    better = _coalesced(time, of_request)
+    if better is not None:
+        what = f"Bound by L1: a request takes {_short(of_request)} transactions"
+        return Reason(f"{what}, because neighbouring threads read lines far apart", *better)
+    conflicts = shared.wavefronts_per_request or 0.0
+    if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
+        what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
+        return Reason(what, "A block of whole warps side by side (32 × …) has fewer")
+    accesses = (requests.requests + shared.requests) * WARP / time.subject.problem.values
+    what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
+    return Reason(what, *_fewer(time, _PICTURE, _LOADS, _FLOPS))
 
 
 def _blocks(time: GpuTime, bound: Bound) -> Reason:
@@ -140,7 +137,7 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
         ours = cost.of(time.work) / values if time.work else 0.0
         for variant in _others(time):
             work = variant.work(time.subject.problem, variant.default_block)
-            if work is not None and cost.of(work) / values <= _FEWER * ours:
+            if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
                 its = _short(cost.of(work) / values)
                 return f"`{variant.key}` {cost.verb} {its} instead of {_short(ours)} {cost.what}", variant.key
     return "No variant does much less of it", ""
@@ -157,6 +154,13 @@ def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
             refusal = variant.why_not(subject.problem, subject.constant, block, time.gpu.limits)
             if refusal is None:
                 yield variant
+
+
+def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
+    """Return whether the bounds of another variant are well below these; it is compiled for that."""
+    subject = replace(time.subject, variant=variant, block=variant.default_block)
+    its = gpu_time(subject, time.limits, time.checkpoint)
+    return bool(its.launches) and its.least_ms <= _FASTER * time.least_ms
 
 
 def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:

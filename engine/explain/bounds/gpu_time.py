@@ -12,10 +12,11 @@ from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.subject import Subject
 from engine.results.explained_time import Bound
-from engine.results.progress import Checkpoint
+from engine.results.progress import Checkpoint, Progress
 from engine.results.work import Work
 
 _COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
+_COMPILING = Progress("compiling", 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,7 @@ class GpuTime:
     limits: DeviceLimits
     counted: CountedRun
     launches: tuple[BoundLaunch, ...]
+    checkpoint: Checkpoint
 
     @property
     def work(self) -> Work | None:
@@ -59,8 +61,7 @@ class GpuTime:
         source, size = "the model of work", float(self.work.minimum_bytes)
         rate = self.limits.copy_rate(size)
         bounds = [Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source)]
-        uses_tensor_cores = any("tensor" in one.key for launch in self.launches for one in launch.bounds)
-        if self.launches and not uses_tensor_cores:
+        if self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
             amount, rate = self.work.flops / 2, self.limits.multiply_adds_per_s.measured
             words = (
                 _MULTIPLY_ADDS,
@@ -89,5 +90,6 @@ def gpu_time(
     launches = []
     if counted.passes:
         for step, accesses in zip(variant.passes(problem, constant, block), counted.passes, strict=True):
+            checkpoint(_COMPILING)
             launches.append(bound_launch(step, accesses, subject.gpu, limits))
-    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches))
+    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), checkpoint)

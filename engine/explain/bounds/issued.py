@@ -1,4 +1,4 @@
-"""What an instruction takes of a multiprocessor: an issue slot, and lanes of what executes it. Pure functions.
+"""What an instruction takes of a multiprocessor: an issue slot, and lanes. Pure functions.
 
 SASS is what is executed. Of PTX the same is estimated: each instruction counts once, one on 64-bit integers
 one and a half times, a move, a conversion and the loading of a parameter not at all. Beside the instructions

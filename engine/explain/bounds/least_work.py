@@ -1,9 +1,9 @@
-"""The least that the warps of a launch must execute: a lower bound from the compiled code and counted requests.
+"""The least that the warps of a launch must execute: bounds from compiled code and counted requests.
 
 How often warps go through each block of the code is not known, but much of it is: warps come in at the top,
-none leaves a block but to the next ones, the accesses of each line of the source make as many requests as were
-counted, and of an unrolled loop only whole rounds run. Among all that is possible the least is taken, by a
-linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
+none leaves a block but to the next ones, the accesses of each line of the source make as many requests as
+were counted, and of an unrolled loop only whole rounds run. Among all that is possible the least is taken, by
+a linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
 """
 
 import math
@@ -173,7 +173,7 @@ class ExecutedCode:
             copies = sum(len(self._accesses(at, line, kind)) for at in range(loop.first, loop.last + 1))
             if copies:
                 # A line may have been copied for other reasons: the fewest copies are of the rounds.
-                unrolled[source_loop] = min(copies // each_round, unrolled.get(source_loop, copies))
+                unrolled[source_loop] = min(max(1, copies // each_round), unrolled.get(source_loop, copies))
         of_source = {one.line: one for one in self.counted.loops}
 
         def found_depth(found: LoopRounds) -> int:

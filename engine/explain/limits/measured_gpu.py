@@ -147,7 +147,8 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         return rate(l2_kernel, (float32[::1], int32, float32[::1]), L2_LOADS, buffer)
 
     def started(count: int) -> float:
-        launch = _Launch(idle_kernel(), (int32, float32[::1]), count, (count, out), WARP_THREADS)
+        kernel: Callable[[], Kernel] = idle_kernel
+        launch = _Launch(kernel(), (int32, float32[::1]), count, (count, out), WARP_THREADS)
         return count / _least_s(machine, launch, out, out)
 
     steps: list[Step] = [

@@ -10,7 +10,7 @@ import pytest
 
 from engine.device.core_count import launch_cores
 from engine.explain.bounds.cpu_bounds import CpuBounds, cpu_bounds
-from engine.explain.bounds.cpu_sentences import explained_on_cpu
+from engine.explain.bounds.explained import explained_subject
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.geometry.border import Border
@@ -125,7 +125,7 @@ def test_that_a_library_is_bounded_by_its_bytes_alone():
 
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
-    explained = explained_on_cpu(subject_of("cpu-fft", 17), LIMITS, 100.0)
+    explained = explained_subject(subject_of("cpu-fft", 17), LIMITS, 100.0)
     assert explained.sentence.startswith("Not explained: bounds reach 0.0")
     assert explained.not_explained.code == "bounds-too-low"
 
@@ -134,7 +134,7 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
 @pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
 def test_that_the_textbook_loops_are_issue_bound_and_another_variant_removes_it():
     subject = subject_of("cpu-serial")
-    explained = explained_on_cpu(subject, LIMITS, CpuBounds(subject, LIMITS).least_ms / 0.6)
+    explained = explained_subject(subject, LIMITS, CpuBounds(subject, LIMITS).least_ms / 0.6)
     assert explained.sentence.startswith("Issue-bound, ")
     assert "60.0 % of the time" in explained.sentence
     assert explained.remedy == "cpu-parallel"
@@ -144,14 +144,14 @@ def test_that_the_textbook_loops_are_issue_bound_and_another_variant_removes_it(
 def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_multiply_adds():
     product = subject_of("cpu-separable", 15, shape=(512, 512, 1))
     subject = replace(product, variant=variant("cpu-parallel", takes_auto=False))
-    explained = explained_on_cpu(subject, LIMITS)
+    explained = explained_subject(subject, LIMITS, None)
     assert explained.remedy == "cpu-separable"
     assert "`cpu-separable` makes 30 instead of 225 multiply-adds" in explained.sentence
 
 
 @pytest.mark.slow
 def test_that_the_best_variant_is_told_of_no_other():
-    explained = explained_on_cpu(subject_of("cpu-parallel", 5), LIMITS)
+    explained = explained_subject(subject_of("cpu-parallel", 5), LIMITS, None)
     assert explained.remedy == ""
 
 
