@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.figures import MASK_SIDES, SIDE
+from bench.markers import DocumentTable
 from bench.options import parser_of
 from bench.representative import mask_for
 from engine.compiled.cpu_target import cpu_target
@@ -213,7 +214,7 @@ def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str,
 def summary(rows: list[dict[str, Any]]) -> str:
     """Return how many cells the bounds explain, and in how many they are above the time."""
     ratios = [one["ratio"] for one in rows]
-    within = sum(LEAST_SHARE <= one <= 1 for one in ratios)
+    within = sum(map(_explains, ratios))
     above = sum(one > MOST_SHARE for one in ratios)
     part = within / len(ratios)
     return (
@@ -230,6 +231,29 @@ def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         bounds = "  ".join(f"{key} {ms / one['ms']:.2f}" for key, ms in one["bounds_ms"].items())
         what = f"{one['variant']:21}{size:17}{mask:8}{one['dtype']:8} to {one['result']:8}"
         yield f"{what}{one['ms']:9.3f} ms {one['ratio']:6.2f}   {bounds}"
+
+
+def tables(kept: dict[str, Any]) -> list[DocumentTable]:
+    """Return for each variant how much of the time its bounds reach."""
+    rows = [
+        "| code for vectors of | variant | cells | 0.5 to 1 of the time | least | median | most |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for run in kept["runs"]:
+        by_variant: dict[str, list[float]] = {}
+        for one in run["cells"]:
+            by_variant.setdefault(one["variant"], []).append(one["ratio"])
+        by_variant["all"] = [ratio for ratios in by_variant.values() for ratio in ratios]
+        for key, ratios in by_variant.items():
+            within = sum(map(_explains, ratios))
+            numbers = " | ".join(f"{one:.2f}" for one in (min(ratios), np.median(ratios), max(ratios)))
+            name = key if key == "all" else f"`{key}`"
+            rows.append(f"| {run['vector_bits']} bits | {name} | {len(ratios)} | {within} | {numbers} |")
+    return [DocumentTable(Path("docs/bounds.md"), "bounds:cpu", rows)]
+
+
+def _explains(ratio: float) -> bool:
+    return LEAST_SHARE <= ratio <= 1
 
 
 def _save(path: Path, run: dict[str, Any]) -> None:

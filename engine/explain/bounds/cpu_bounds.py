@@ -5,8 +5,7 @@ Limits are those of this processor (`engine.explain.limits.measured_cpu`), amoun
 the first time it is compiled for that, one or two seconds.
 """
 
-import llvmlite.binding as llvm
-
+from engine.compiled.cpu_target import architecture
 from engine.compiled.machine_code import asked_functions
 from engine.explain.bounds.cpu_work import CpuPass, CpuWork, work_of
 from engine.explain.bounds.machine_loops import Function, functions
@@ -28,7 +27,7 @@ class CpuBounds:
         if not subject.variant.library:
             prepared, code = _prepared(subject)
             self.work = work_of(prepared, subject.problem, code)
-        self._code = f"code for {llvm.get_process_triple().partition('-')[0]}"
+        self._code = f"code for {architecture()}"
         passes = [self._of_pass(one) for one in self.work.passes] if self.work else []
         by_key: dict[str, list[Bound]] = {}
         for bounds in passes:
@@ -98,7 +97,7 @@ def _prepared(subject: Subject[Problem]) -> tuple[object, dict[str, Function]]:
     """Return the variant ready for the problem, and the functions of its code; none on other machines."""
     with asked_functions() as asked:
         prepared = subject.variant.prepare(subject.problem, subject.constant, subject.block)
-    if not llvm.get_process_triple().startswith("x86_64"):
+    if architecture() != "x86_64":
         return prepared, {}
     code: dict[str, Function] = {}
     for function, types in asked:

@@ -1,8 +1,6 @@
 """What the CPU's kernels of `cpu_rates_code` do in a round of their loops. No Numba in here."""
 
-import platform
-
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.cpu_target import architecture, cpu_target
 
 # A processor begins two to four vector multiply-adds per clock, and each takes four or five clocks. Of the 16
 # registers of AVX two have the operands.
@@ -14,7 +12,7 @@ COPIED_VECTORS = 4
 CACHED_VECTORS = 8
 CACHED_FLOATS = 2048
 
-HAS_MIXES = platform.machine() in ("x86_64", "AMD64") and cpu_target().has("fma")
+HAS_MIXES = architecture() == "x86_64" and cpu_target().has("fma")
 """Whether there are mixes of instructions: their rates are those of the processor's own, of x86-64."""
 
 # The first mix is issued as fast as any: instructions that do not wait for one another and use different

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from engine.compiled.cpu_target import cpu_target
@@ -36,7 +35,7 @@ PIECE_BYTES, MOST_PIECE_BYTES = 64 << 10, 1 << 20
 LINE_BYTES = 64
 # A copy is repeated until it has copied so much; a core wakes in less time.
 _LEAST_COPIED = 16 << 20
-_LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.12, 0.03
+_LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.1, 0.02
 # 50 us a piece; so many pieces that cores that begin late hardly matter. With few of them a launch is short,
 # and seldom interrupted.
 _ROUNDS, _PIECES, _FEW_PIECES = 2000, 32, 4
@@ -115,8 +114,6 @@ def _highest_per_s(works: tuple[_Work, ...]) -> float:
 
 def work_per_s(work: _Work, cores: int, pieces: int = _PIECES, sampling_s: float = _SAMPLING_S) -> float:
     """Return how much of some work so many cores do per second, in registers or in their first caches."""
-    # Numba leaves out what reads the instructions of `ISSUED`.
-    llvm.initialize_native_asmparser()
     pieces, rounds = pieces * cores, max(1, int(_ROUNDS * work.rounds))
     operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
     operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
