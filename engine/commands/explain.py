@@ -1,4 +1,7 @@
-"""`explain`: why a filter takes its time, from its launch and its code, without a run and without a GPU."""
+"""`explain`: why a filter takes its time, from its launch and its code, without a run and without a GPU.
+
+With `--ablate` from a run, too: of the kernel, and of its siblings that lack one cost each.
+"""
 
 import re
 from dataclasses import asdict, dataclass
@@ -14,20 +17,26 @@ from engine.commands.picture_settings import key_of_filter
 from engine.device.device_list import listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
-from engine.errors import UnknownName
-from engine.explain.architectures import ARCHITECTURES, Architecture
+from engine.errors import DeviceUnavailable, UnknownName
+from engine.explain.ablation.messages import Ablation
+from engine.explain.ablation.running import BUDGET_S, ablated, estimated
+from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.sections import Explained, explained
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.host.executor import executor_for
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
+from engine.run.device_choice import device_for
+from engine.run.task import Choice
 from engine.tasks.filtering.problem import RESULT_TYPES, Problem
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.picture_problem import MAX_SIDE
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS, as_samples
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
 
 FORMAT, VERSION = "haloscope-explain", 1
 
@@ -46,12 +55,13 @@ class ExplainSettings(Settings):
     about = (
         "Nothing runs and no GPU is needed: the kernel is compiled for the GPU here, or for one that is not "
         "here. Registers, occupancy and what limits it, waves, halo, idle threads, what warps ask of memory, "
-        "and every number of a run that needs no run."
+        "and every number of a run that needs no run. Only --ablate runs the kernel."
     )
     examples = (
         "1920x1080 --mask gaussian:5 --variant tiled --block 16x16",
         "photo.png --mask sobel-x --variant cached --arch sm_86",
         "4096x4096 --mask box:9 --variant register-blocked --arch sm_120 --json",
+        "4096x4096 --mask gaussian:5 --variant naive --ablate",
     )
 
     picture: str = required("IMAGE|WxH  a picture file, or the size of a picture, width × height", str)
@@ -86,6 +96,12 @@ class ExplainSettings(Settings):
         "float32",
         OneOf("--result-type", RESULT_TYPES),
     )
+    ablate: bool = option(
+        """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
+        64-bit indices, stores and barrier take (without a GPU: an estimate from their code)""",
+        False,
+    )
+    device: str = option("--device KEY  of --ablate (`devices` lists them; default auto)", AUTO)
 
 
 def run(settings: ExplainSettings) -> int:
@@ -98,7 +114,7 @@ def run(settings: ExplainSettings) -> int:
     block_used = chosen.block_for(settings.block)
     subject: Subject[Problem] = Subject(chosen, problem, mask, block_used, gpu, mask.name or "custom")
     subject.refuse(VARIANTS)
-    said = explained(subject)
+    said = explained(subject, _ablation(settings, subject, samples) if settings.ablate else None)
     if settings.json:
         document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
         document |= {"title": chosen.title, "block": asdict(subject.block) if chosen.uses_block else None}
@@ -111,6 +127,24 @@ def run(settings: ExplainSettings) -> int:
     parts += [f"{section.heading}\n{_lines(found)}" for section, found in said]
     print_answer("\n\n".join(parts))
     return DONE
+
+
+def _ablation(settings: ExplainSettings, subject: Subject[Problem], samples: np.ndarray) -> Ablation:
+    """Time the kernel and its siblings where its device is; without one, count their instructions."""
+    problem, mask, chosen = subject.problem, subject.constant, variant(settings.variant)
+    try:
+        device = device_for(chosen, settings.device)
+    except DeviceUnavailable:
+        if settings.device != AUTO:
+            raise
+        return estimated(chosen, problem, mask, subject.block, settings.arch or DEFAULT)
+    if not samples.flags.c_contiguous:
+        # Of a size there is no picture.
+        samples = random_picture(samples.shape, samples.dtype.name, 0)
+    job = filter_job(Choice(chosen, subject.block), problem, mask, samples)
+    job.refuse(device)
+    found: Ablation = executor_for(device).submit(ablated, job, device.key, BUDGET_S).result()
+    return found
 
 
 def _lines(said: Explained) -> str:

@@ -13,7 +13,8 @@ from importlib import import_module
 from operator import attrgetter
 
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
-from engine.explain.code.kernel_source import SourceFunction, function_source, source_of
+from engine.explain.code.kernel_source import function_source, source_of
+from engine.explain.code.shown_code import SourceFunction
 from engine.explain.examples import example_of, variant_named
 
 # `engine`, or what it is called where it is installed.

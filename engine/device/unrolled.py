@@ -28,15 +28,26 @@ def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
     (function,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
     assert isinstance(function, ast.FunctionDef)
     function.decorator_list = []
+    cut_loops(function, constants)
+    ast.increment_lineno(function, kernel.__code__.co_firstlineno - 1)
+    return function_of(function, constants, kernel.__globals__, kernel.__code__.co_filename)
+
+
+def cut_loops(function: ast.FunctionDef, constants: dict[str, Any]) -> None:
+    """Cut the loops of a kernel, which has these constants around it, in its syntax tree."""
     _CutLoops(constants).visit(function)
+
+
+def function_of(
+    function: ast.FunctionDef, constants: dict[str, Any], names: dict[str, Any], path: str
+) -> Callable[..., None]:
+    """Return the function of a syntax tree, with constants around it and the names of its module."""
     around = ast.parse(f"def around({', '.join(constants)}):\n    return {function.name}")
     (factory,) = around.body
     assert isinstance(factory, ast.FunctionDef)
     factory.body.insert(0, function)
-    ast.increment_lineno(function, kernel.__code__.co_firstlineno - 1)
     made: dict[str, Any] = {}
-    code = compile(ast.fix_missing_locations(around), kernel.__code__.co_filename, "exec")
-    exec(code, kernel.__globals__, made)
+    exec(compile(ast.fix_missing_locations(around), path, "exec"), names, made)
     return cast("Callable[..., None]", made["around"](**constants))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from engine.explain.ablation.messages import Ablation
+from engine.explain.ablation.rows import ablation_document, ablation_rows, ablation_sentences
 from engine.explain.counts.counting import counted_launches
 from engine.explain.counts.launch_arrays import picture_arrays
 from engine.explain.counts.rows import accesses_document, accesses_rows
@@ -39,6 +41,7 @@ class Facts(NamedTuple):
     launches: tuple[ExplainedLaunch, ...]
     resources: tuple[KernelResources, ...]
     not_compiled: str  # why registers are not known; empty where they are
+    ablation: Ablation | None = None  # where one was asked for
 
 
 def facts_of(subject: Subject[Any]) -> Facts:
@@ -103,6 +106,14 @@ def accesses_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
 
 
+def ablation_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+    """Say what each cost of the kernel takes, from its siblings that lack one."""
+    if facts.ablation is None:
+        return None
+    ablation = facts.ablation
+    return Explained(ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation))
+
+
 class Section(NamedTuple):
     """A section: its key in JSON, its heading, and what it says; None where that is nothing."""
 
@@ -115,13 +126,14 @@ SECTIONS = (
     Section("launch", "Launch", launch_section),
     Section("accesses", "Requests of warps (counted from the source)", accesses_section),
     Section("metrics", "Numbers that need no run", metrics_section),
+    Section("ablation", "Ablation: what each cost takes", ablation_section),
 )
 """Every section in its order."""
 
 
-def explained(subject: Subject[Any]) -> list[tuple[Section, Explained]]:
+def explained(subject: Subject[Any], ablation: Ablation | None = None) -> list[tuple[Section, Explained]]:
     """Return what every section says that has something to say."""
-    facts = facts_of(subject)
+    facts = facts_of(subject)._replace(ablation=ablation)
     found = ((section, section.explain(subject, facts)) for section in SECTIONS)
     return [(section, said) for section, said in found if said is not None]
 

@@ -70,32 +70,15 @@ def sampled(
     launch_s, copy_s : float
         How long a launch and a copy should take, seconds.
     """
-
-    def repeat(
-        sample_ms: Callable[[], float], stage: str, fraction: float, expected_s: float, plan: SamplingPlan
-    ) -> Spread:
-        samples: list[float] = []
-        begin = time.perf_counter()
-        while _wants_sample(plan, len(samples), time.perf_counter() - begin):
-            checkpoint(Progress(stage, fraction, expected_s))
-            samples.append(sample_ms())
-        return Spread(tuple(samples))
-
-    checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
-    clock = backend.clock(prepared, buffers)
-    # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
-    begin = time.perf_counter()
-    while launch_s + time.perf_counter() - begin < plan.warm_up_s:
-        checkpoint(Progress("warming up", 0.6, launch_s))
-        clock.sample_ms()
-    kernel = repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s, plan)
-    timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
+    kernel, clock_name = sampled_kernel(backend, prepared, buffers, plan, checkpoint, launch_s)
+    timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock_name)
     if not backend.copies:
         return timing
     of_copies = replace(plan, fewest=plan.fewest_copies, budget_s=plan.budget_s / 4)
 
     def spread_of(action: Callable[[], object], stage: str, fraction: float, expected_s: float) -> Spread:
-        return repeat(lambda: timed(action)[1], stage, fraction, expected_s, of_copies)
+        step = Progress(stage, fraction, expected_s)
+        return _repeated(lambda: timed(action)[1], step, of_copies, checkpoint)
 
     def whole() -> None:
         upload()
@@ -108,6 +91,37 @@ def sampled(
         device_to_host=spread_of(lambda: backend.download(buffers), "sampling copies out", 0.9, copy_s),
         end_to_end=spread_of(whole, "sampling end to end", 0.95, copy_s + launch_s),
     )
+
+
+def sampled_kernel(
+    backend: Backend,
+    prepared: Prepared,
+    buffers: Buffers,
+    plan: SamplingPlan,
+    checkpoint: Checkpoint,
+    launch_s: float,
+) -> tuple[Spread, str]:
+    """Return the durations of the kernel alone, warm, and the clock's name; arguments as of `sampled`."""
+    checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
+    clock = backend.clock(prepared, buffers)
+    # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
+    begin = time.perf_counter()
+    while launch_s + time.perf_counter() - begin < plan.warm_up_s:
+        checkpoint(Progress("warming up", 0.6, launch_s))
+        clock.sample_ms()
+    step = Progress("sampling the kernel", 0.65, launch_s)
+    return _repeated(clock.sample_ms, step, plan, checkpoint), clock.name
+
+
+def _repeated(
+    sample_ms: Callable[[], float], step: Progress, plan: SamplingPlan, checkpoint: Checkpoint
+) -> Spread:
+    samples: list[float] = []
+    begin = time.perf_counter()
+    while _wants_sample(plan, len(samples), time.perf_counter() - begin):
+        checkpoint(step)
+        samples.append(sample_ms())
+    return Spread(tuple(samples))
 
 
 def _wants_sample(plan: SamplingPlan, taken: int, spent_s: float) -> bool:

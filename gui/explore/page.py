@@ -15,6 +15,8 @@ from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
+from gui.explore.ablation.ablation_panel import AblationPanel
+from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
@@ -40,6 +42,7 @@ from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
+from gui.page.messages import PageMessages
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
@@ -117,6 +120,7 @@ class ExplorePage(RunsPage):
         self._add_tile(services)
         self._add_launch(services, beside)
         self._add_code(services, beside)
+        self._add_ablation(services, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -246,7 +250,7 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock
+        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock, self.ablation_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -333,6 +337,25 @@ class ExplorePage(RunsPage):
         if self.code is not None:
             self.code.watch(is_visible)
         self.code_room.follow(is_visible)
+
+    def _add_ablation(self, services: Services, beside: Dock) -> None:
+        """Put the panel Ablation behind the results; it is made when it is first looked at."""
+        messages = PageMessages(services.messages, self)
+        self.ablation = AblationState(self.looked_at, services.state, services.jobs, messages)
+        self.ablation_slot = Slot()
+        self.ablation_dock = self.add_dock(
+            "ablation", "Ablation", self.ablation_slot, _AREA.BottomDockWidgetArea
+        )
+        self.share_place(self.launch_dock, self.ablation_dock)
+        beside.raise_()
+        self.ablation_dock.visibilityChanged.connect(self._watch_ablation)
+
+    def _watch_ablation(self, is_visible: bool) -> None:
+        if is_visible and not self.ablation_slot.is_filled:
+            made = AblationPanel(self.ablation)
+            self.ablation_slot.fill(made)
+            insert_into_tab_order(self.launch_slot, made)
+        self.ablation.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace

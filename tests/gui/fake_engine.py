@@ -21,11 +21,11 @@ from engine.course.messages import (
     CourseRequest,
     MeasuredPaper,
     SaveCourse,
-    SaveSlides,
 )
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.explain.ablation.messages import AblationJob
 from engine.explain.code.messages import CodeRequest, SaveSlides
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
@@ -44,6 +44,7 @@ from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
+from tests.gui.made_ablation import made_ablation
 from tests.gui.made_code import made_code
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
@@ -52,7 +53,7 @@ from tests.gui.made_results import (
     NO_CUDA,
     SIMULATOR_DEVICE,
     VARIANTS,
-    made_code,
+    made_excerpts,
     made_recorded_paper,
     made_tables,
 )
@@ -232,7 +233,7 @@ class FakeEngineClient:
             (protocol.SaveResult,): self._saved,
             (SaveSlides,): lambda one: protocol.Saved(one.path, ("49 kernels in 4 chapters.",)),
             (CountCourse,): lambda one: made_tables(measured=False),
-            (CourseCode,): lambda one: made_code(),
+            (CourseCode,): lambda one: made_excerpts(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
             (Check, FilterJob): self._checked,
             (Preview, FilterJob): lambda one: self._filtered(one.job, None),
@@ -241,7 +242,7 @@ class FakeEngineClient:
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Describe, CodeRequest): lambda one: made_code(one.job),
-            (SaveSlides,): lambda one: protocol.Saved(one.path, ("41 kernels in 4 chapters.",)),
+            (Run, AblationJob): lambda one: made_ablation(one.job),
             (Check, OperationJob): _checked_operation,
             (Preview, OperationJob): self._operated,
             (Run, OperationJob): self._operated,

@@ -174,7 +174,7 @@ def filtered_of(values: np.ndarray, share: Share) -> Filtered:
     return Filtered(share(values.astype(np.float32)), screen_of(shown, share), "cpu-parallel", "cpu", 1.0)
 
 
-def made_code() -> tuple[tuple[Excerpt, ...], ...]:
+def made_excerpts() -> tuple[tuple[Excerpt, ...], ...]:
     """Return the code of the made paper's kernels; the second one's in its names, too."""
     ours, theirs = (
         ("row, column = cuda.grid(2)", "out[row, column] = 1"),

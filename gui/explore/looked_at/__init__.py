@@ -1,1 +1,1 @@
-"""Which kernel with which block the panels Tile, Launch and Code explain."""
+"""Which kernel with which block the panels Tile, Launch, Code and Ablation explain."""

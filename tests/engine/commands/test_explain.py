@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.commands import explain
+from engine.errors import DeviceUnavailable
 from engine.explain.sections import SECTIONS
-from tests.engine.variants.emitted import NEEDS_NVVM
+from tests.engine.variants.emitted import NEEDS_NVVM, needs_nvvm
 
 TILED = "explain 1920x1080 --mask gaussian:5 --variant tiled --block 16x16 --arch sm_86"
 
@@ -17,7 +19,8 @@ def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_
     answer = command(TILED + " --json")
     document = answer.document
     assert (answer.status, document["format"], document["variant"]) == (0, "haloscope-explain", "tiled")
-    assert list(document)[-len(SECTIONS) :] == [section.key for section in SECTIONS]
+    of_no_run = [section.key for section in SECTIONS if section.key != "ablation"]
+    assert list(document)[-len(of_no_run) :] == of_no_run
     launch, metrics = document["launch"], document["metrics"]
     (only,) = launch["launches"]
     assert (launch["architecture"], launch["not_compiled"]) == ("sm_86", None)
@@ -97,3 +100,32 @@ def test_that_what_cannot_be_explained_is_refused_in_words(command, arguments, w
     answer = command(f"explain {arguments}")
     assert (answer.status, answer.out) == (2, "")
     assert words in answer.err
+
+
+@pytest.mark.slow
+@needs_nvvm
+def test_that_an_ablation_without_a_gpu_is_an_estimate_from_the_code(command, monkeypatch):
+    monkeypatch.setattr(explain, "device_for", _no_device)
+    arguments = "explain 64x48 --mask gaussian:5 --variant naive --dtype float32 --arch sm_86 --ablate"
+    document = command(f"{arguments} --json").document["ablation"]
+    assert (document["device"], document["machine"]) == (None, "sm_86")
+    assert document["saves"]["64-bit-indices"] > 0
+    out = command(arguments).out
+    assert "Ablation: what each cost takes\n  whole kernel    5" in out
+    assert "No GPU is here, so this is an estimate" in out
+
+
+def _no_device(chosen, wanted):
+    raise DeviceUnavailable("a GPU", "there is none here")
+
+
+@pytest.mark.slow
+def test_that_an_ablation_in_the_simulator_runs_every_sibling_and_has_no_times(command):
+    answer = command("explain 9x9 --mask box:3 --variant tiled --ablate --device simulator")
+    assert answer.status == 0
+    assert "  barrier         ran\n" in answer.out
+    assert "Simulated: the siblings ran, and their times mean nothing." in answer.out
+
+
+def test_that_nothing_is_run_unless_an_ablation_is_asked_for(command):
+    assert "ablation" not in command("explain 64x48 --mask box:3 --variant naive --json").document

@@ -13,7 +13,7 @@ from gui.course.course_controller import SLIDES_SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.course.course_table import CourseTableView
 from gui.widgets.source_view import SourceView
-from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_code, made_tables, make_engine_state
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts, made_tables, make_engine_state
 from tests.made_runs import make_result
 
 LINES = tuple(f"line {number}" for number in range(200))
@@ -45,7 +45,7 @@ def panel(qtbot, course):
 def test_that_a_kernel_is_shown_beside_itself_in_the_papers_names(panel, course):
     assert "looked up" in panel.words
     panel.show_code_of("ConvolutionKernel")
-    course.set_code(PAPER.key, made_code())
+    course.set_code(PAPER.key, made_excerpts())
     assert panel.choice.currentText() == "ConvolutionKernel: naive"
     assert panel.ours.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
     assert panel.theirs.toPlainText() == "i, j = cuda.grid(2)\nout[i, j] = 1"
@@ -54,7 +54,7 @@ def test_that_a_kernel_is_shown_beside_itself_in_the_papers_names(panel, course)
 
 
 def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(panel, course):
-    course.set_code(PAPER.key, made_code())
+    course.set_code(PAPER.key, made_excerpts())
     assert panel.shown.about == "the serial reference"
     assert not panel.theirs.isVisible()
     assert not panel.names.isVisible()
@@ -63,7 +63,7 @@ def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(panel, cours
 def test_that_what_is_shown_stays_when_more_is_known(panel, course):
     course.set_counted(PAPER.key, (STEPS,))
     panel.show_code_of("kernel call")
-    course.set_code(PAPER.key, made_code())
+    course.set_code(PAPER.key, made_excerpts())
     assert panel.shown == STEP
     assert panel.choice.count() == 1 + len(PAPER.kernels)
 
@@ -138,7 +138,7 @@ def test_that_code_is_asked_for_once(controlled):
         controlled.controller.look_up_code()
     assert len(controlled.fake.waiting(CourseCode)) == 1
     controlled.answer_all(CourseCode)
-    assert controlled.course.known(PAPER.key).code == made_code()
+    assert controlled.course.known(PAPER.key).code == made_excerpts()
     controlled.controller.look_up_code()
     assert controlled.fake.waiting(CourseCode) == []
 

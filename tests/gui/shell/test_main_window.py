@@ -58,7 +58,7 @@ def assert_no_word_is_cut(page):
 @pytest.mark.parametrize(
     ("page", "titles"),
     [
-        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch", "Code"]]),
+        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch", "Code", "Ablation"]]),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
     ],
 )
@@ -127,6 +127,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "tile",
         "launch",
         "code",
+        "ablation",
     }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths

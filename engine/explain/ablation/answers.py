@@ -1,0 +1,43 @@
+"""Answers what a kernel saves where one cost is missing: timed where a GPU is, else estimated.
+
+Called on: the main thread of the host, one at a time.
+"""
+
+from engine.device.devices import devices
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
+from engine.errors import DeviceUnavailable
+from engine.explain.ablation.messages import Ablation, AblationJob
+from engine.explain.ablation.running import ablated, estimated
+from engine.explain.architectures import DEFAULT
+from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.subject import Subject
+from engine.host import shared
+from engine.host.verbs import Run
+from engine.results.progress import Checkpoint
+from engine.run.device_choice import device_for
+from engine.run.task import Choice
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import VARIANTS, variant
+
+
+def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
+    """Time the job's kernel and its siblings; count their instructions where no GPU is."""
+    asked = request.job
+    chosen = variant(asked.variant, takes_auto=False)
+    samples = shared.attach(asked.picture.pixels)
+    result_dtype = result_dtype_for(asked.result_type, samples, samples)
+    problem = describe_problem(samples, asked.mask, asked.border, asked.cval, result_dtype)
+    block = chosen.block_for(asked.block)
+    try:
+        # A kernel may be looked at while the CPU is chosen.
+        device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
+    except DeviceUnavailable:
+        if any(one.is_usable_gpu for one in devices()):
+            raise
+        Subject(chosen, problem, asked.mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
+        return estimated(chosen, problem, asked.mask, block, DEFAULT, report)
+    job = filter_job(Choice(chosen, block), problem, asked.mask, samples, layout=asked.layout)
+    job.refuse(device)
+    return ablated(job, device.key, request.budget_s, report)

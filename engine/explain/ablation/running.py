@@ -1,0 +1,211 @@
+"""Runs the siblings of a kernel as every run is: warm, timed by the device's events, in samples.
+
+The whole kernel is verified first, as before every time. Siblings never are: they are wrong on purpose, and
+nobody gets their results. All of them, and the kernel among them, run one after another on the same memory:
+the picture, the values between two passes and the result, with rows of the program's own above and below. So
+a sibling without border test reads what is there, and nothing outside.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.device.backend import Backend, Buffers
+from engine.device.cuda_kernels import PreparedPasses
+from engine.device.devices import backend
+from engine.device.launches import Operand, Pass
+from engine.device_info import DeviceInfo
+from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.estimate import instructions_of, why_not_estimated
+from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
+from engine.explain.ablation.siblings import without
+from engine.explain.architectures import DEFAULT, Architecture
+from engine.explain.launch.launches import why_not_compiled
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from engine.results.progress import Checkpoint, Progress
+from engine.run.measure import measure
+from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import FilterJob
+from engine.tasks.filtering.variants import Variant
+
+MOST_NARROW = 2**31 - 1
+"""Samples that indices of 32 bits can count."""
+BUDGET_S = 0.3
+
+
+def ablated(
+    job: FilterJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = lambda step: None
+) -> Ablation:
+    """Time a job's kernel and its siblings on a device, in the process that this is called in.
+
+    In the simulator they run, which shows that they can, and give no time. Raises EngineError where the
+    kernel cannot run or is not right, `Cancelled` by the checkpoint.
+    """
+    machine = backend(device)
+    info = machine.info
+    found = _described(job.variant, job.block, info.key, info.title)
+    refusal = _refusal(job.variant, job.problem, job.operands.mask, job.block)
+    if refusal:
+        return replace(found, reason=refusal)
+    verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
+    if verified.error is not None:
+        raise verified.error
+    if not verified.result.is_proven:
+        return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
+    plan = SamplingPlan(budget_s=budget_s)
+    with machine.selected():
+        return _Runs(job, machine, plan, checkpoint).all_of(found)
+
+
+def estimated(
+    variant: Variant,
+    problem: Problem,
+    mask: Mask,
+    block: Block,
+    architecture: Architecture,
+    checkpoint: Checkpoint = lambda step: None,
+) -> Ablation:
+    """Count the instructions of a variant's kernels and of its siblings, for a GPU that need not be here."""
+    found = _described(variant, block, "", str(architecture))
+    # Where nothing is compiled, not every kernel can be made.
+    reason = (_why_not_counted(problem) if variant.has_kernels else "") or _refusal(
+        variant, problem, mask, block
+    )
+    if reason:
+        return replace(found, reason=reason)
+    passes = variant.passes(problem, mask, block)
+    whole = Altered(instructions=instructions_of(passes, architecture))
+    siblings = []
+    for number, cost in enumerate(Cost):
+        checkpoint(Progress(f"compiling without {cost.words}", number / len(Cost), 2.0))
+        changed, why_not = passes_without(passes, cost, problem)
+        counts = instructions_of(changed, architecture) if changed else None
+        siblings.append(Altered(cost, why_not, instructions=counts))
+    return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
+
+
+def _described(variant: Variant, block: Block, device: str, machine: str) -> Ablation:
+    return Ablation(variant.key, variant.title, block, device, machine)
+
+
+def _refusal(variant: Variant, problem: Problem, mask: Mask, block: Block) -> str:
+    """Return why a variant has no siblings; empty where it has some."""
+    if not variant.has_kernels:
+        return f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
+    passes = variant.passes(problem, mask, block)
+    if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
+        return (
+            f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
+            "stand in its source: nothing can be taken out of it. The teaching kernels have siblings."
+        )
+    return ""
+
+
+def _why_not_counted(problem: Problem) -> str:
+    """Return why the instructions of siblings are not counted; empty if they are."""
+    return str(why_not_compiled() or why_not_estimated(problem.border))
+
+
+def passes_without(
+    passes: tuple[Pass, ...], cost: Cost, problem: Problem
+) -> tuple[tuple[Pass, ...] | None, str]:
+    """Return the passes without a cost, or why there are none."""
+    if cost is Cost.WIDE_INDICES and problem.samples > MOST_NARROW:
+        return None, "The picture has more samples than 32 bits can count."
+    changed = without(passes, cost)
+    return changed, "" if changed else cost.absent
+
+
+class _Runs:
+    """The kernel and its siblings on the same memory."""
+
+    def __init__(self, job: FilterJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
+        self._job, self._machine, self._plan, self._checkpoint = job, machine, plan, checkpoint
+        self._rows = rows_around(job.problem, job.block)
+        self._buffers = self._allocated()
+        self._expected_s = job.task.expected_launch_s(job, machine.info)
+
+    def all_of(self, found: Ablation) -> Ablation:
+        """Return an ablation with the whole kernel and every sibling."""
+        job, info = self._job, self._machine.info
+        passes = job.variant.passes(job.problem, job.operands.mask, job.block)
+        whole = self._run(passes, None, 0.3)
+        siblings = []
+        for number, cost in enumerate(Cost):
+            changed, why_not = passes_without(passes, cost, job.problem)
+            fraction = 0.4 + 0.6 * number / len(Cost)
+            one = self._run(changed, cost, fraction) if changed else Altered(cost, why_not)
+            siblings.append(one)
+        reason = "" if info.times_mean_speed else "Simulated: the siblings ran, and their times mean nothing."
+        return replace(found, whole=whole, siblings=tuple(siblings), reason=reason)
+
+    def _run(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+        what = f"without {cost.words}" if cost else "whole"
+        machine, info = self._machine, self._machine.info
+
+        def step(progress: Progress) -> None:
+            self._checkpoint(progress._replace(stage=f"{what}: {progress.stage}", fraction=fraction))
+
+        step(Progress("compiling", fraction, 2.0 + self._expected_s))
+        is_counted = not _why_not_counted(self._job.problem)
+        counts = instructions_of(passes, architecture_of(info)) if is_counted else None
+        prepared = _PassesWithin(passes, self._rows)
+        _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
+        if not info.times_mean_speed:
+            return Altered(cost)
+        kernel, _ = sampled_kernel(machine, prepared, self._buffers, self._plan, step, launch_ms / 1e3)
+        return Altered(cost, kernel=kernel, instructions=counts)
+
+    def _allocated(self) -> Buffers:
+        """Return the picture and a result with rows of the program's own above and below each."""
+        job, rows = self._job, self._rows
+        samples = job.operands.samples
+        height, *rest = samples.shape
+        like = np.broadcast_to(np.zeros((), samples.dtype), (height + 2 * rows, *rest))
+        no_result = np.empty(0, job.problem.result_dtype)
+        made = self._machine.allocate(like, None, job.operands.layout, job.problem.result_dtype)
+        inner = slice(rows, rows + height)
+        # A part of an array does not hold its memory.
+        self._around = made
+        buffers = Buffers(made.image[inner], made.out[inner], no_result)
+        job.task.upload(self._machine, job.operands, buffers)
+        return buffers
+
+
+class _PassesWithin(PreparedPasses):
+    """Passes whose values between them have rows of the program's own above and below."""
+
+    def __init__(self, passes: tuple[Pass, ...], rows: int) -> None:
+        super().__init__(passes)
+        self._rows = rows
+
+    def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
+        height, *rest = out_shape
+        found = super()._memory((height + 2 * self._rows, *rest))
+        if Operand.SCRATCH in found:
+            # A part of an array does not hold its memory.
+            found["around"] = around = found[Operand.SCRATCH]
+            found[Operand.SCRATCH] = around[self._rows : self._rows + height]
+        return found
+
+
+def rows_around(problem: Problem, block: Block) -> int:
+    """Return how many rows above and below a picture a kernel without border test may read.
+
+    The threads of the last blocks reach past the picture by a block at most, a thread loads cells a block
+    away from its own, and the mask reaches past that. Cells left and right lie in other rows.
+    """
+    side = 2 * max(block.x, block.y)
+    rows, columns = problem.mask_shape
+    return side + rows + (side + columns) // problem.width + 1
+
+
+def architecture_of(info: DeviceInfo) -> Architecture:
+    """Return the architecture of a device."""
+    capability = info.limits.compute_capability
+    return Architecture(*capability) if capability else DEFAULT

@@ -1,0 +1,109 @@
+"""The panel Ablation: a waterfall of what each cost of the kernel takes, and a button that runs it."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGraphicsOpacityEffect, QPushButton, QWidget
+
+from engine.explain.ablation.messages import Ablation
+from engine.explain.ablation.rows import ON_PURPOSE, OVERLAPPING, most_sentence
+from gui.explore.ablation.ablation_state import AblationState
+from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
+from gui.explore.looked_at.kernel_field import KernelField
+from gui.explore.run_words import EARLIER
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
+from gui.style.theme import theme_notifier
+from gui.widgets.bar_chart import BarChart
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import Placeholder, column, row, scrolled
+
+_KERNEL_TIP = "The kernel that is chosen, or another one to look at, here and in the panels Tile and Launch."
+_RUN_TIP = "Runs six altered kernels; their pictures are wrong on purpose and are not shown."
+_COUNT_TIP = (
+    "Compiles six altered kernels and counts their instructions: an estimate, since no GPU is here. Nothing "
+    "runs."
+)
+# With less width the words stand above the chart, not beside it.
+_BESIDE_FROM = 60 * GRID
+_SAID_SHARE, _CHART_SHARE = 3, 7
+
+
+class AblationPanel(QWidget):
+    """What the last ablation found."""
+
+    def __init__(self, ablation: AblationState) -> None:
+        super().__init__()
+        self._state = ablation
+        self.chosen = KernelField(ablation.looked_at, "Kernel whose costs are shown", _KERNEL_TIP)
+        self.run_button = QPushButton("Run ablation")
+        self.sentence = ElidedLabel(most=5)
+        self.note = ElidedLabel(most=8, small=True)
+        self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
+        self._build()
+        self.run_button.clicked.connect(ablation.run)
+        ablation.changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of a chart; empty where there is one."""
+        return self._stack.text
+
+    def _show(self) -> None:
+        state = self._state
+        found = state.ablation
+        self.chosen.show_choice(state.block)
+        self.run_button.setEnabled(not state.why_not_now)
+        tip = _RUN_TIP if state.times else _COUNT_TIP
+        self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))
+        words = state.words
+        self._stack.say(words)
+        if found is None or words:
+            self.chart.show_rows((), "")
+            return
+        self._faded.setEnabled(state.is_earlier)
+        what = f"{found.title}, block {found.block}, {found.machine}"
+        earlier = f"{EARLIER[0].upper()}{EARLIER[1:]}: {what}. " if state.is_earlier else ""
+        said = f"{earlier}{most_sentence(found)}"
+        # A number stays with its unit.
+        self.sentence.setText(said.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
+        self.note.setText(_note(found))
+        self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
+        self.chart.show_rows(waterfall_rows(found), waterfall_in_words(found), waterfall_ticks(found))
+
+    def _build(self) -> None:
+        self.run_button.setAccessibleName("Run ablation")
+        self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.sentence.setAccessibleName("Which cost takes most")
+        self.note.setAccessibleName("What the chart shows")
+        self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._faded = QGraphicsOpacityEffect(self.chart)
+        self._faded.setOpacity(EARLIER_OPACITY)
+        self.chart.setGraphicsEffect(self._faded)
+        shown, said = QWidget(), QWidget()
+        said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
+        self._body = row(said, (scrolled(self.chart), _CHART_SHARE), spacing=2 * GRID)
+        shown.setLayout(self._body)
+        self._stack = Placeholder(shown)
+        self._head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
+        self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
+        # The bar of the dock above it is empty.
+        self.setLayout(
+            column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID))
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        directions, is_wide = QBoxLayout.Direction, self.width() >= _BESIDE_FROM
+        for layout in (self._head, self._body):
+            layout.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        # Above the chart the words take the lines that they need.
+        self._body.setStretch(0, _SAID_SHARE if is_wide else 0)
+
+
+def _note(found: Ablation) -> str:
+    """Return what has to be known of a chart."""
+    steps = list(found.steps())
+    overlapping = OVERLAPPING if steps[-1].amount < 0 else ""
+    absent = (one.why_not for one in found.siblings)
+    return " ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent)))

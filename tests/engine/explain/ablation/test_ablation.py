@@ -1,0 +1,220 @@
+"""An ablation: its steps, its words and its data; estimated without a device, stopped between siblings."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from engine.device_info import SIMULATOR
+from engine.errors import Cancelled
+from engine.explain.ablation import answers
+from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.messages import Ablation, AblationJob, Altered, Instructions
+from engine.explain.ablation.rows import (
+    ON_PURPOSE,
+    OVERLAPPING,
+    ablation_document,
+    ablation_rows,
+    ablation_sentences,
+    most_sentence,
+)
+from engine.explain.ablation.running import MOST_NARROW, passes_without, rows_around
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
+from engine.host import shared
+from engine.host.protocol import PictureHandle, ScreenLevels
+from engine.host.request import QueuePolicy
+from engine.host.verbs import Run
+from engine.mask.generators import gaussian
+from engine.results.measurement import Spread
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.variants import VARIANTS
+from tests.engine.explain.jobs import filtering
+from tests.engine.variants.emitted import needs_nvvm
+
+
+def made(whole_ms, **without_ms):
+    """Return an ablation with these medians, by the names of the costs."""
+    siblings = [
+        Altered(cost, kernel=Spread((without_ms[cost.name],)))
+        if cost.name in without_ms
+        else Altered(cost, cost.absent)
+        for cost in Cost
+    ]
+    whole = Altered(kernel=Spread((whole_ms,)))
+    return Ablation("naive", "Naive", Block(32, 8), "cuda:0", "Made GPU", whole, tuple(siblings))
+
+
+MADE = made(4.0, BORDER_TEST=3.0, STORES=3.5)
+
+
+# Words and data.
+
+
+def test_that_a_step_is_the_kernels_time_less_that_of_its_sibling():
+    assert [(step.begin, step.end) for step in MADE.steps()] == [(4.0, 0.0), (4.0, 3.0), (3.0, 2.5), (2.5, 0)]
+
+
+def test_that_rows_have_what_each_cost_takes_and_why_there_is_no_sibling():
+    assert ablation_rows(MADE)[:4] == [
+        ("whole kernel", "4.00 ms"),
+        ("border test", "1.00 ms, 25.0 %"),
+        ("stores", "0.500 ms, 12.5 %"),
+        ("the rest", "2.50 ms, 62.5 %"),
+    ]
+    assert ablation_rows(MADE)[-1] == ("barrier", "– It has no barrier.")
+
+
+def test_that_the_sentence_names_the_cost_that_takes_most():
+    assert most_sentence(MADE) == "Most is taken by the border test: 1.00 ms of 4.00 ms, 25.0 %."
+
+
+def test_that_no_cost_is_named_where_each_is_hidden():
+    said = most_sentence(made(4.0, BORDER_TEST=4.5, STORES=4.0))
+    assert said == "No cost takes anything by itself: each is hidden behind another."
+
+
+def test_that_costs_that_overlap_are_said_to():
+    assert OVERLAPPING in ablation_sentences(made(4.0, BORDER_TEST=1.0, STORES=2.0))
+    assert OVERLAPPING not in ablation_sentences(MADE)
+
+
+def test_that_every_ablation_says_that_siblings_are_wrong_on_purpose():
+    assert ablation_sentences(MADE)[-1] == ON_PURPOSE
+    assert ablation_document(MADE)["wrong_on_purpose"]
+
+
+def test_that_json_has_every_sample_and_what_each_cost_takes():
+    document = json.loads(json.dumps(ablation_document(MADE)))
+    assert document["saves"] == {"border-test": 1.0, "stores": 0.5}
+    assert (document["unit"], document["whole"]["kernel"]["samples_ms"]) == ("ms", [4.0])
+    assert {one["without"]: one["why_not"] for one in document["siblings"]}["barrier"] == "It has no barrier."
+
+
+def test_that_instructions_stand_where_there_are_no_times():
+    whole = Altered(instructions=Instructions(50.0, 400))
+    siblings = (Altered(Cost.STORES, instructions=Instructions(49.0, 390)),)
+    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", whole, siblings)
+    assert [(step.begin, step.end) for step in found.steps()] == [(50.0, 0.0), (50.0, 49.0), (49.0, 0.0)]
+
+
+# What there is no sibling of, and no variant.
+
+
+def test_that_pictures_that_32_bits_cannot_count_have_no_sibling_with_narrow_indices():
+    job = filtering("naive", side=46_341)
+    assert job.problem.samples > MOST_NARROW
+    passes = job.variant.passes(job.problem, job.operands.mask, job.block)
+    assert passes_without(passes, Cost.WIDE_INDICES, job.problem) == (
+        None,
+        "The picture has more samples than 32 bits can count.",
+    )
+
+
+def test_that_a_narrow_picture_has_more_rows_around_it():
+    narrow, broad = (filtering("naive", (16, 16), side=64, width=width) for width in (1, 4096))
+    assert rows_around(narrow.problem, narrow.block) > rows_around(broad.problem, broad.block)
+
+
+def test_that_no_sibling_is_a_variant():
+    assert not [known.key for known in VARIANTS if "without" in known.key]
+
+
+# What the window asks.
+
+
+@pytest.fixture
+def picture():
+    """A picture of 40 x 30 pixels, float32 and grey, in shared memory."""
+    (pixels,) = shared.create(((30, 40, 1), "float32"))
+    shared.attach(pixels)[...] = np.random.default_rng(2).random((30, 40, 1))
+    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
+    shared.unlink(pixels.name)
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """Let there be no device but the CPU."""
+    cpu = [one for one in answers.devices() if one.key == "cpu"]
+    monkeypatch.setattr(answers, "devices", lambda: cpu)
+    monkeypatch.setattr("engine.device.devices.devices", lambda: cpu)
+
+
+def job_of(picture, key, **more):
+    return AblationJob(picture=picture, variant=key, mask=gaussian(5), **more)
+
+
+def asked(job, report=lambda step: None):
+    return answers.run(Run(job), report)
+
+
+def test_that_an_ablation_waits_its_turn_as_a_run_does(picture):
+    assert Run(job_of(picture, "naive")).queue is QueuePolicy.IN_ORDER
+
+
+def test_that_an_ablation_on_the_simulator_is_asked_there(picture):
+    assert Run(job_of(picture, "naive", device=SIMULATOR)).wants_simulator
+
+
+def test_that_an_ablation_has_what_a_filtering_depends_on():
+    assert [one.name for one in fields(AblationJob)] == [one.name for one in fields(FilterJob)]
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_instructions_are_counted_where_no_gpu_is(picture, without_gpu):
+    found = asked(job_of(picture, "naive"))
+    assert (found.device, found.machine, found.is_timed) == ("", "sm_90", False)
+    assert found.reason.startswith("No GPU is here, so this is an estimate: PTX instructions per tap")
+    amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
+    # The index of every access has 64 bits, and the border is tested at every tap.
+    assert amounts[Cost.WIDE_INDICES] > amounts[Cost.BORDER_TEST] > 0 == amounts[Cost.STORES]
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_a_kernel_is_looked_at_while_the_cpu_is_chosen(picture, without_gpu):
+    assert list(asked(job_of(picture, "naive", device="cpu")).steps())
+
+
+@needs_nvvm
+def test_that_nothing_is_estimated_where_the_border_is_a_loop(picture, without_gpu):
+    found = asked(job_of(picture, "naive", border=Border.MIRROR))
+    assert "the rule of the border mirror is a loop" in found.reason
+    assert found.reason.endswith("Choose one of zero, constant, replicate.")
+    assert not list(found.steps())
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_an_ablation_is_stopped_between_two_siblings(picture, without_gpu):
+    seen = []
+
+    def stop(step):
+        seen.append(step.stage)
+        if len(seen) == 2:
+            raise Cancelled("The run was stopped")
+
+    with pytest.raises(Cancelled):
+        asked(job_of(picture, "naive"), stop)
+    assert seen == ["compiling without border test", "compiling without picture loads"]
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("cpu-serial", "has no CUDA kernels of ours"),
+        ("register-blocked", "are emitted instruction by instruction"),
+    ],
+)
+def test_that_a_variant_without_siblings_says_why(picture, without_gpu, key, words):
+    found = asked(job_of(picture, key))
+    assert words in found.reason
+    assert not found.siblings
+
+
+def test_that_an_illegal_block_is_refused(picture, without_gpu):
+    with pytest.raises(UnsupportedVariant, match="1,024 threads per block"):
+        asked(job_of(picture, "naive", block=Block(64, 64)))

@@ -1,0 +1,251 @@
+"""Siblings of the teaching kernels: exactly one cost is gone, and no address lies outside what is theirs."""
+
+import numpy as np
+import pytest
+
+from bench.ncu import TEACHING
+from engine.device.cuda_presence import SIMULATED
+from engine.device.device_list import listed_devices
+from engine.device.launches import Operand
+from engine.device_info import SIMULATOR
+from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.estimate import counts_of
+from engine.explain.ablation.running import ablated, rows_around
+from engine.explain.ablation.siblings import without
+from engine.explain.architectures import Architecture
+from engine.explain.code.instruction_classes import InstructionClass as Class
+from engine.explain.counts.counting import blocks_of, kernel_in_lockstep
+from engine.explain.counts.launch_arrays import launch_arrays
+from engine.explain.counts.lockstep import Lockstep
+from engine.explain.counts.request_log import RequestLog
+from engine.explain.examples import example_of
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
+from engine.host.executor import executor_for
+from engine.mask.generators import gaussian
+from engine.run.task import Choice
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import MaskClass, variant
+from engine.variants.ladder import naive
+from tests.engine.variants.emitted import needs_nvvm
+
+ARCHITECTURE = Architecture(9, 0)
+HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
+    "tiled", "cached", "cached-constant", "separable-l1", "separable-l2", "implicit-gemm",
+    "row-tiled", "row-cached", "row-tiled-constant", "row-cached-constant",
+}  # fmt: skip
+# What a sibling may hardly have more or fewer of than its kernel: neither is part of its cost.
+KEPT = {
+    Cost.BORDER_TEST: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
+    Cost.PICTURE_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
+    Cost.WEIGHT_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.STORE_SHARED, Class.BARRIER),
+    Cost.WIDE_INDICES: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
+    Cost.STORES: (Class.LOAD_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
+    Cost.BARRIER: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT),
+}
+
+
+def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side=3, dtype="float32"):
+    """Return the job of a teaching kernel on a random picture."""
+    chosen = variant(key)
+    rows = 1 if chosen.masks is MaskClass.ONE_ROW else mask_side
+    samples = np.random.default_rng(5).integers(0, 9, (side, width or side, 1)).astype(dtype)
+    mask = gaussian(rows, mask_side, 1.0)
+    problem = describe_problem(samples, mask, border, 0.0)
+    return filter_job(Choice(chosen, chosen.block_for(block)), problem, mask, samples)
+
+
+def passes_of(job):
+    return job.variant.passes(job.problem, job.operands.mask, job.block)
+
+
+def siblings_of(job):
+    found = {cost: without(passes_of(job), cost) for cost in Cost}
+    return {cost: passes for cost, passes in found.items() if passes is not None}
+
+
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
+    expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
+    assert set(siblings_of(job_of(key))) == expected
+
+
+@pytest.mark.parametrize("key", ["register-blocked", "split-float16", "box", "separable-fused"])
+def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted(key):
+    passes = example_of(variant(key)).passes()
+    assert None in [without(passes, cost) for cost in (Cost.PICTURE_LOADS, Cost.STORES)]
+
+
+def test_that_a_sibling_is_made_once():
+    passes = passes_of(job_of("naive"))
+    assert without(passes, Cost.STORES)[0].kernel is without(passes, Cost.STORES)[0].kernel
+
+
+def test_that_a_sibling_has_its_kernels_name_with_what_is_missing():
+    (step,) = without(passes_of(job_of("naive")), Cost.BORDER_TEST)
+    assert step.name == step.kernel.py_func.__name__ == "correlate_naive_without_border_test"
+
+
+def test_that_the_kernel_itself_is_not_changed():
+    (step,) = passes_of(job_of("naive"))
+    before = step.kernel.py_func.__code__
+    siblings_of(job_of("naive"))
+    assert step.kernel is naive.kernel(Border.ZERO, "float32")
+    assert step.kernel.py_func.__code__ is before
+
+
+# The code.
+
+
+def classes_of(passes):
+    counts = [counts_of(step, ARCHITECTURE) for step in passes]
+    return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}, counts
+
+
+@needs_nvvm
+@pytest.mark.slow
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_exactly_one_cost_is_gone_from_the_code(key):
+    job = job_of(key, 64, mask_side=5)
+    whole, whole_counts = classes_of(passes_of(job))
+    for cost, passes in siblings_of(job).items():
+        found, counts = classes_of(passes)
+        for kind in KEPT[cost]:
+            # Loads of one weight that are written twice may become one.
+            assert found[kind] == pytest.approx(whole[kind], abs=3), (cost, kind)
+        assert is_gone(cost, found, whole, counts, whole_counts), cost
+
+
+def is_gone(cost, found, whole, counts, whole_counts):
+    """Return whether a class of instructions is gone, or as few are left as the cost's absence leaves."""
+    has_constant = whole[Class.LOAD_CONSTANT] > 0
+    if cost is Cost.BORDER_TEST:
+        return found[Class.CONTROL] < whole[Class.CONTROL]
+    if cost is Cost.PICTURE_LOADS:
+        # What is left are weights; the addresses of cells are still formed.
+        wide = found[Class.INTEGER_64] / whole[Class.INTEGER_64]
+        return (
+            found[Class.LOAD_GLOBAL] < whole[Class.LOAD_GLOBAL]
+            and 0.95 < wide < 1.05
+            and (not has_constant or found[Class.LOAD_GLOBAL] == 0)
+        )
+    if cost is Cost.WEIGHT_LOADS:
+        fewer = whole[Class.LOAD_GLOBAL] - found[Class.LOAD_GLOBAL]
+        return found[Class.LOAD_CONSTANT] == 0 and (has_constant or fewer > 0)
+    if cost is Cost.WIDE_INDICES:
+        kinds = (Class.LOAD_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT)
+        loops = [one.taps for one in counts if one.taps.is_loop]
+        accesses = [sum(loop.by_class.get(kind, 0) for kind in kinds) for loop in loops]
+        halved = sum(one.on_64_bit for one in counts) < 0.55 * sum(one.on_64_bit for one in whole_counts)
+        # The address of an access has 64 bits: a product and a sum. One of weights goes on from round to
+        # round.
+        return halved and all(
+            loop.on_64_bit <= 2 * count + 1 for loop, count in zip(loops, accesses, strict=True)
+        )
+    if cost is Cost.STORES:
+        return (
+            found[Class.STORE_GLOBAL] == whole[Class.STORE_GLOBAL]
+            and found[Class.CONTROL] > whole[Class.CONTROL]
+        )
+    return found[Class.BARRIER] == 0 < whole[Class.BARRIER]
+
+
+@needs_nvvm
+@pytest.mark.slow
+@pytest.mark.parametrize("border", Border)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_that_every_type_and_border_has_its_siblings(dtype, border):
+    job = job_of("tiled", 64, border=border, dtype=dtype)
+    whole, whole_counts = classes_of(passes_of(job))
+    for cost, passes in siblings_of(job).items():
+        found, counts = classes_of(passes)
+        assert is_gone(cost, found, whole, counts, whole_counts), cost
+
+
+# The addresses.
+
+
+def run_in_lockstep(job, passes, values=None):
+    for step in passes:
+        run = Lockstep(blocks_of(step.launch.grid), step.launch.block, lambda: None)
+        kernel_in_lockstep(step, launch_arrays(job), run, values)
+        run.log.finish()
+        yield run
+
+
+CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), (2, 3, Block(16, 16), 9)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(
+    key, case, monkeypatch
+):
+    height, width, block, mask_side = case
+    job = job_of(key, height, width, block=block, mask_side=mask_side)
+    if job.variant.why_not(job.problem, job.operands.mask, job.block, Limits()):
+        # A block that is smaller than the mask: its own one instead.
+        job = job_of(key, height, width, mask_side=mask_side)
+    arrays = launch_arrays(job)
+    rows = rows_around(job.problem, job.block)
+    row_bytes = arrays.out.elements // height * 4
+    inside = RequestLog._check_inside
+
+    def check(log, key, counted, first, end):
+        if key.array in ("image", "scratch") and key.kind == "loads":
+            assert first >= -rows * row_bytes
+            assert end <= counted.array_bytes + rows * row_bytes
+        else:
+            inside(log, key, counted, first, end)
+
+    monkeypatch.setattr(RequestLog, "_check_inside", check)
+    for _ in run_in_lockstep(job, without(passes_of(job), Cost.BORDER_TEST)):
+        pass
+
+
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_every_other_sibling_stays_within_its_arrays(key):
+    job = job_of(key, 33, 17, mask_side=5)
+    arrays = launch_arrays(job)
+    for cost, passes in siblings_of(job).items():
+        if cost is not Cost.BORDER_TEST:
+            values = {
+                Operand.IMAGE: np.ones(arrays.operands[0].shape, np.float32),
+                Operand.SCRATCH: np.ones(arrays.out.shape, np.float32),
+                Operand.OUT: np.full(arrays.out.shape, np.nan, np.float32),
+            }
+            for _ in run_in_lockstep(job, passes, values):
+                pass
+            # Stores that are not made leave the result as it was.
+            assert np.isnan(values[Operand.OUT]).all() == (cost is Cost.STORES), cost
+
+
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_narrow_indices_are_the_same_indices(key):
+    job = job_of(key, 33, 17, mask_side=5)
+    arrays = launch_arrays(job)
+    found = []
+    for passes in (passes_of(job), without(passes_of(job), Cost.WIDE_INDICES)):
+        image = np.zeros(arrays.operands[0].shape, np.float32)
+        image[:, :17] = job.operands.samples
+        values = {Operand.IMAGE: image}
+        values |= {one: np.zeros(arrays.out.shape, np.float32) for one in (Operand.SCRATCH, Operand.OUT)}
+        runs = list(run_in_lockstep(job, passes, values))
+        accesses = [run.log.accesses(np.ones(run.blocks)) for run in runs]
+        found.append((values[Operand.OUT].tobytes(), accesses))
+    assert found[0] == found[1]
+
+
+# The simulator.
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SIMULATED, reason="it starts the simulator's process")
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_the_simulator_runs_every_sibling_and_gives_no_time(key):
+    (simulator,) = (one for one in listed_devices() if one.key == SIMULATOR)
+    found = executor_for(simulator).submit(ablated, job_of(key), SIMULATOR, 0.0).result()
+    assert [one.cost for one in found.siblings if not one.why_not] == list(siblings_of(job_of(key)))
+    assert found.reason.startswith("Simulated")
+    assert list(found.steps()) == []

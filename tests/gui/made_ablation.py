@@ -1,0 +1,50 @@
+"""An ablation as the engine would find it, with times that nothing was run for."""
+
+from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.messages import NO_GPU, Ablation, Altered, Instructions
+from engine.geometry.block import Block
+from engine.results.measurement import Spread
+
+WHOLE_MS = 0.36
+# What the kernel takes without a cost.
+WITHOUT_MS = {
+    Cost.BORDER_TEST: 0.29,
+    Cost.PICTURE_LOADS: 0.31,
+    Cost.WEIGHT_LOADS: 0.33,
+    Cost.WIDE_INDICES: 0.21,
+    Cost.STORES: 0.352,
+}
+
+
+def spread(median_ms):
+    """Return 57 samples around a median."""
+    return Spread(tuple(median_ms * (1 + (n - 28) / 2000) for n in range(57)))
+
+
+def made_ablation(job, without_ms=None, **fields):
+    """Return the answer to a job: times of a naive kernel, which has no barrier."""
+    without_ms = WITHOUT_MS | (without_ms or {})
+    siblings = [
+        Altered(cost, kernel=spread(without_ms[cost]), instructions=Instructions(20.0, 300))
+        if cost in without_ms
+        else Altered(cost, cost.absent)
+        for cost in Cost
+    ]
+    whole = Altered(kernel=spread(WHOLE_MS), instructions=Instructions(53.2, 640))
+    given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "siblings": tuple(siblings)}
+    return Ablation(job.variant, job.variant.capitalize(), job.block or Block(32, 8), **(given | fields))
+
+
+def estimated_ablation(job):
+    """Return the answer where no GPU is: instructions for a tap."""
+    found = made_ablation(job)
+    siblings = [
+        Altered(one.cost, one.why_not, instructions=Instructions(53.2 * one.kernel.median_ms / WHOLE_MS, 300))
+        if one.kernel
+        else one
+        for one in found.siblings
+    ]
+    whole = Altered(instructions=found.whole.instructions)
+    return made_ablation(
+        job, device="", machine="sm_90", whole=whole, siblings=tuple(siblings), reason=NO_GPU
+    )
