@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -20,6 +21,7 @@ from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
@@ -30,10 +32,12 @@ from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
+from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 FIRST_MASK = "sharpen"
 # The simulator takes pictures up to 64 x 64.
 _SMALL_SAMPLE = "impulse"
+_Explaining = LaunchState | WhyState | RooflineState
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
@@ -71,7 +76,7 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-_LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
+_LOWER_WIDTHS = (39 * GRID, 43 * GRID, 70 * GRID)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
@@ -103,7 +108,7 @@ class ExplorePage(RunsPage):
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
-        self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
+        speed_up = self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
@@ -112,7 +117,7 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
-        self._add_launch(services, beside)
+        self._add_explaining(services, speed_up, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -189,6 +194,7 @@ class ExplorePage(RunsPage):
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
+        self.why.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -242,7 +248,7 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock
+        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.why_dock, self.roofline_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -285,24 +291,41 @@ class ExplorePage(RunsPage):
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
-    def _add_launch(self, services: Services, beside: Dock) -> None:
-        """Put the panel Launch behind the results; it is made when it is first looked at."""
-        self.launch = LaunchState(self.looked_at, services.state, services.link)
-        self.launch_slot = Slot()
-        self.launch_dock = self.add_dock("launch", "Launch", self.launch_slot, _AREA.BottomDockWidgetArea)
-        self.share_place(self.blocks_dock, self.launch_dock)
-        beside.raise_()
-        self.launch_dock.visibilityChanged.connect(self._watch_launch)
+    def _add_explaining(self, services: Services, speed_up: Dock, beside: Dock) -> None:
+        """Put Launch behind the results, Why and Roofline behind the speed-up."""
+        state, link, messages = services.state, services.link, services.messages
+        limits = KnownLimits(state, link, services.jobs, messages.on(self))
+        self.launch = LaunchState(self.looked_at, state, link)
+        self.why = WhyState(self.results, self.workspace, state, link, limits)
+        self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
+        self.roofline.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
+        add, blocks = self._add_late_dock, self.blocks_dock
+        self.launch_dock, self.launch_slot = add("launch", "Launch", self.launch, blocks, self.blocks_slot)
+        self.why_dock, self.why_slot = add("why", "Why", self.why, speed_up, self.speed_up_slot)
+        behind = self.why_dock, self.speed_up_slot
+        self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.roofline, *behind)
+        for front in (beside, speed_up):
+            front.raise_()
 
-    def _watch_launch(self, is_visible: bool) -> None:
-        if is_visible and not self.launch_slot.is_filled:
+    def _add_late_dock(
+        self, name: str, title: str, state: _Explaining, behind: Dock, before: QWidget
+    ) -> tuple[Dock, Slot]:
+        """Put a panel behind another one; it is made when it is first looked at."""
+        slot = Slot()
+        dock = self.add_dock(name, title, slot, _AREA.BottomDockWidgetArea)
+        self.share_place(behind, dock)
+        dock.visibilityChanged.connect(partial(self._watch, name, slot, state, before))
+        return dock, slot
+
+    def _watch(self, name: str, slot: Slot, state: _Explaining, before: QWidget, is_visible: bool) -> None:
+        if is_visible and not slot.is_filled:
             # pyqtgraph, as for the other plots.
-            from gui.explore.launch.launch_panel import LaunchPanel
+            from gui.explore.explaining_panels import PANELS
 
-            made = LaunchPanel(self.launch)
-            self.launch_slot.fill(made)
-            insert_into_tab_order(self.blocks_slot, made)
-        self.launch.watch(is_visible)
+            made = PANELS[name](state)
+            slot.fill(made)
+            insert_into_tab_order(before, made)
+        state.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace
