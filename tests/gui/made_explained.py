@@ -1,8 +1,17 @@
-"""Limits of a GPU, and the reason for the time of a run, as the engine would find them."""
+"""Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
+
+from dataclasses import replace
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.geometry.block import Block
+from engine.host.messages import Ready
 from engine.reason import Reason
 from engine.results.explained_time import Bound, ExplainedTime
+from engine.results.launch_facts import LaunchFacts
+from engine.tasks.filtering.work import filter_work
+from gui.explore.picture_job import comparable_of, problem_of
+from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS
+from tests.made_runs import make_result
 
 SENTENCE = (
     "Issue-bound: 72 instructions per tap, 52 of them for 64-bit addresses, are 75 % of the time; tiled "
@@ -49,3 +58,23 @@ def made_time(asked, limits):
     bounds = made_bounds(asked.measured_ms or 1.0)
     remedy = "tiled" if asked.job.variant != "tiled" else ""
     return ExplainedTime("NVIDIA H200", bounds, bounds[0].ms, asked.measured_ms, SENTENCE, remedy, 1.9)
+
+
+WITH_A_GPU = Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE))
+LAUNCH = LaunchFacts((64, 256, 1), (32, 8, 1), 40, 1728, 0, 6, 0.75, "registers", 20.69, 0.69, 1.69, 0.01)
+
+
+def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
+    """Add a run of the present job on a GPU to the results, and return its result."""
+    job = replace(workspace.filter_job(), variant=variant, block=Block(32, 8), device="cuda:0")
+    problem = problem_of(job)
+    taps = problem.multiply_adds
+    settled = {
+        "problem": problem,
+        "block": Block(32, 8),
+        "launches": (LAUNCH,),
+        "work": filter_work(problem, picture_loads=taps, weight_loads=taps),
+    }
+    result = make_result(variant, kernel_ms, **(settled | fields))
+    results.add(result, comparable_of(job), job)
+    return result

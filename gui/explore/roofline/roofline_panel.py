@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -14,7 +14,6 @@ from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.roofline.roofs import Point, points_csv
 from gui.page.messages import Message, Severity
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row, text_button
 
@@ -95,14 +94,13 @@ class RooflinePanel(QWidget):
         ask("Save the roofline", _FILTERS, name, lambda path, _filter: self.save(path))
 
     def _png(self) -> bytes:
-        image = QImage(self.plot.size() * _SCALE, QImage.Format.Format_RGB32)
-        image.fill(QColor(current_theme().base))
+        image = QPixmap(self.plot.size() * _SCALE)
         painter = QPainter(image)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self.plot.render(painter, QRectF(image.rect()))
         painter.end()
         buffer = _buffer()
-        image.save(buffer, b"PNG")
+        image.save(buffer, "PNG")
         return bytes(buffer.data().data())
 
     def _svg(self) -> bytes:

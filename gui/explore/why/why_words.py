@@ -67,13 +67,13 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
         return _BETWEEN.join(_without_repeats(map(text, launches))) or MISSING
 
     return (
-        Number("Launch", of_each(_launch), "Blocks of the grid, and threads of each block."),
         Number(
             "Occupancy",
             of_each(_occupancy),
             "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
             "more. The panel Launch says what would raise it.",
         ),
+        Number("Launch", of_each(_launch), "Blocks of the grid, and threads of each block."),
         Number(
             "Registers",
             of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
