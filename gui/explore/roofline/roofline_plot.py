@@ -18,8 +18,8 @@ from gui.style.theme import current_theme, theme_notifier
 _RING_SIZE = 19
 # Blanks before the name of a marked run: half a ring is as wide.
 _BESIDE_RING = "    "
-# The plot reaches so many times further than corners and runs; above the flat roof is its name.
-_ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
+# The plot reaches so many times further than corners and runs.
+_ROOM_X, _ROOM_Y = 4.0, 2.5
 _FEWEST_DECADES = 1.0
 # With less width names have no values beside them.
 _NARROW = 48 * GRID
@@ -84,7 +84,7 @@ class RooflinePlot(pg.PlotWidget):
         slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
         corners = [height / slope for height in flat for slope in slopes]
         low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
-        bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
+        bottom, top = min(ys) / _ROOM_Y, max(ys + flat) * _ROOM_Y
         bottom = min([bottom, *(slope * low for slope in slopes)])
         for show, ends in ((self.setXRange, (low, high)), (self.setYRange, (bottom, top))):
             begin, end = map(math.log10, ends)
@@ -103,9 +103,11 @@ class RooflinePlot(pg.PlotWidget):
             xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
             self.addItem(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
             if not is_stated:
-                # The lowest slope has its name below it, so that names never meet.
-                is_lowest = not roof.is_flat and roof.measured == min(one.measured for one in self._roofs)
-                name = self._name(colour, (1, 1) if roof.is_flat else (0, 0 if is_lowest else 1))
+                # Below are no theoretical roofs; the name of the highest slope is above, so that names never
+                # meet.
+                highest = max(one.measured for one in self._roofs if not one.is_flat)
+                is_above = not roof.is_flat and roof.measured == highest
+                name = self._name(colour, (int(roof.is_flat), int(is_above)))
                 name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
                 self._names.append((name, roof))
 
@@ -130,8 +132,10 @@ class RooflinePlot(pg.PlotWidget):
             ring = pg.mkPen(theme.text, width=1.5)
             place = [math.log10(point.intensity)], [math.log10(point.gflops)]
             self.addItem(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
-            name = self._name(theme.text, (0, 0.5))
-            name.setText(f"{_BESIDE_RING}{point.run.result.variant}")
+            (left, right), _ = self.getViewBox().viewRange()
+            is_right = place[0][0] > (left + right) / 2
+            name = self._name(theme.text, (int(is_right), 0.5))
+            name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
             name.setPos(math.log10(point.intensity), math.log10(point.gflops))
         pale = [point for point in self._points if point.run.number in self._earlier]
         fresh = [point for point in self._points if point.run.number not in self._earlier]

@@ -199,7 +199,7 @@ class WhyState(QObject):
 
     def _take_limits(self, device: str) -> None:
         if self._result is not None and self._result.device == device and self._limits.of(device) is not None:
-            self._reply = None
+            self._reply, self._why_not = None, ""
         self._refresh()
 
     @property

@@ -1,10 +1,12 @@
 """The panel Roofline: runs under roofs, a click on one, files, and words where it is empty."""
 
 import csv
+import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 
 from engine.explain.limits.messages import MeasureLimits
@@ -95,7 +97,11 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     page.bring_to_front("roofline")
     panel = page.roofline_slot.layout().itemAt(0).widget()
     qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
-    panel.plot.clicked.emit(panel.plot._points[0])
+    qtbot.waitUntil(lambda: panel.plot.getViewBox().width() > 100)
+    point = panel.plot._points[0]
+    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
+    at = panel.plot.mapFromScene(panel.plot.getViewBox().mapViewToScene(at))
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert haloscope.results.described.result is first
     (row,) = page.results_panel.table.selectionModel().selectedRows()
     assert page.results_panel.table.runs([row.row()])[0].result is first
