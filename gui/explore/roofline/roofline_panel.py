@@ -51,7 +51,6 @@ class RooflinePanel(QWidget):
         self.save_button.clicked.connect(self._ask_where)
         roofline.changed.connect(self._show)
         roofline.state.running_changed.connect(self._allow)
-        self._show()
 
     def save(self, path: Path) -> None:
         """Write the plot, in the form that the suffix says: .svg, .csv, else PNG."""

@@ -142,12 +142,14 @@ class RooflinePlot(pg.PlotWidget):
         # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
         for points, opacity in ((pale, EARLIER_OPACITY), (fresh, 1.0)):
             series = [series_for(point.run.result.variant) for point in points]
+            # Marks with the same brush are rendered once.
+            brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
             marks = pg.ScatterPlotItem(
                 [math.log10(point.intensity) for point in points],
                 [math.log10(point.gflops) for point in points],
                 symbol=[one.symbol for one in series],
                 size=[MARK_SIZES.get(one.symbol, MARK_SIZE) for one in series],
-                brush=[pg.mkBrush(one.colour) for one in series],
+                brush=[brushes[one.colour] for one in series],
                 pen=pg.mkPen(theme.base, width=1),
                 data=list(points),
                 hoverable=True,

@@ -40,6 +40,8 @@ class RooflineState(QObject):
         self.state = state
         self.files, self.messages, self.stem = files, messages, stem
         self._limits = limits
+        self.points: tuple[Point, ...] = ()
+        """The timed runs of the device."""
         self._is_watched = False
         # Results that arrive together are drawn once.
         self._timer = QTimer(self, singleShot=True, interval=0)
@@ -70,11 +72,6 @@ class RooflineState(QObject):
         """The roofs of the device; none where its limits are not known."""
         limits = self._limits.of(self.device)
         return () if limits is None else roofs_of(limits)
-
-    @property
-    def points(self) -> tuple[Point, ...]:
-        """The timed runs of the device."""
-        return points_of(self.results.rows(), self.device, self._limits.of(self.device))
 
     @property
     def words(self) -> str:
@@ -109,4 +106,5 @@ class RooflineState(QObject):
     def _follow(self) -> None:
         if self.device:
             self._limits.look_up(self.device)
+        self.points = points_of(self.results.rows(), self.device, self._limits.of(self.device))
         self.changed.emit()

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.results.compare import Compared
-from engine.results.metrics import number_of
 from engine.results.quantities import count_text, percent_text, rate_text
 from engine.results.spreadsheet import harmless
 
@@ -76,9 +75,9 @@ def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None
     """Return the timed runs of a device, oldest first."""
     found = []
     for run in runs:
-        work, gflops = run.result.work, number_of(run.result, "gflops")
-        if run.result.device == device and work is not None and gflops:
-            intensity = work.flops / work.minimum_bytes
+        work, kernel_ms = run.result.work, run.result.kernel_ms
+        if run.result.device == device and work is not None and work.flops and kernel_ms:
+            gflops, intensity = work.flops / kernel_ms / 1e6, work.flops / work.minimum_bytes
             found.append(Point(run, intensity, gflops, *_roof_over(intensity, work.minimum_bytes, limits)))
     return tuple(found)
 
