@@ -46,10 +46,8 @@ class RooflineState(QObject):
         # Results that arrive together are drawn once.
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self._follow)
-        for signal in (results.described_changed, results.rowsInserted, results.modelReset):
+        for signal in (results.described_changed, state.ready_changed, limits.changed):
             signal.connect(self._refresh)
-        for other in (state.ready_changed, limits.changed):
-            other.connect(self._refresh)
 
     @property
     def run(self) -> Compared | None:

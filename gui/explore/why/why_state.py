@@ -74,10 +74,8 @@ class WhyState(QObject):
         # A selection that moves over many rows makes one question.
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self._follow)
-        for signal in (results.described_changed, results.rowsInserted, results.modelReset):
+        for signal in (results.described_changed, workspace.picture_changed, state.ready_changed):
             signal.connect(self._refresh)
-        for other in (workspace.picture_changed, state.ready_changed):
-            other.connect(self._refresh)
         state.progress_changed.connect(self._make_way)
         limits.changed.connect(self._take_limits)
 
@@ -151,11 +149,9 @@ class WhyState(QObject):
             self._result, self._reply, self._why_not = result, None, ""
         if result is not None:
             self._limits.look_up(result.device)
-            is_known = self.explained is not None and (self._reply is not None or self.explained.bounds)
-            is_asked = self._times.in_flight is not None
-            if not (
-                is_known or is_asked or self._why_not or self._why_not_now or self._why_no_question(result)
-            ):
+            is_known = self._reply is not None or (result.explained is not None and result.explained.bounds)
+            why_not = self._why_not or self._why_no_question(result) or self._why_not_now
+            if not (is_known or why_not or self._times.in_flight):
                 self._ask(result)
         self.changed.emit()
 
