@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent
 
 from engine.explain.limits.messages import MeasureLimits
 from engine.mask.presets import preset
@@ -61,6 +61,12 @@ def add(bench, *given, **fields):
     return result
 
 
+def place_of(plot, point):
+    """Return where a point is drawn, in pixels of the plot."""
+    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
+    return plot.mapFromScene(plot.getViewBox().mapViewToScene(at))
+
+
 def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, panel):
     point = panel.state.points[-1]
     work = point.run.result.work
@@ -71,6 +77,13 @@ def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, 
     heard = panel.plot.accessibleDescription()
     assert "Run 2: tiled, 32 × 8: " in heard
     assert f"{100 * point.share:.2f} % of the roof of copies of this size"[:4] in heard
+
+
+def test_that_a_point_under_the_mouse_says_its_run(qapp, panel):
+    at = QPointF(place_of(panel.plot, panel.plot._points[0]))
+    nothing = Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    qapp.sendEvent(panel.plot.viewport(), QMouseEvent(QEvent.Type.MouseMove, at, at, *nothing))
+    assert panel.plot.getViewBox().toolTip().startswith("Run 1: naive, 32 × 8: ")
 
 
 def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
@@ -98,9 +111,7 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     panel = page.roofline_slot.layout().itemAt(0).widget()
     qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
     qtbot.waitUntil(lambda: panel.plot.getViewBox().width() > 100)
-    point = panel.plot._points[0]
-    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
-    at = panel.plot.mapFromScene(panel.plot.getViewBox().mapViewToScene(at))
+    at = place_of(panel.plot, panel.plot._points[0])
     qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert haloscope.results.described.result is first
     (row,) = page.results_panel.table.selectionModel().selectedRows()
