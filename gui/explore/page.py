@@ -226,9 +226,7 @@ class ExplorePage(RunsPage):
         return True
 
     def finish(self) -> None:
-        # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.blocks.blocks_panel import BlocksPanel
-        from gui.explore.results.metric_plot import MetricPlot
+        from gui.explore.plotted_panels import BlocksPanel, MetricPlot
 
         results = self.results
         turns = Turns(self)
@@ -319,10 +317,9 @@ class ExplorePage(RunsPage):
 
     def _watch(self, name: str, slot: Slot, state: _Explaining, before: QWidget, is_visible: bool) -> None:
         if is_visible and not slot.is_filled:
-            # pyqtgraph, as for the other plots.
-            from gui.explore.explaining_panels import PANELS
+            from gui.explore.plotted_panels import LATE_PANELS
 
-            made = PANELS[name](state)
+            made = LATE_PANELS[name](state)
             slot.fill(made)
             insert_into_tab_order(before, made)
         state.watch(is_visible)
