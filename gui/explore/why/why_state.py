@@ -97,7 +97,7 @@ class WhyState(QObject):
         if run is None:
             return _NO_RUN
         if explained is not None:
-            return "" if explained.bounds else _without_bounds(explained)
+            return "" if explained.bounds else explained.words
         if self._times.in_flight is not None:
             return _ASKING
         return self._why_not or self._why_no_question(run.result) or self._why_not_now
@@ -214,7 +214,3 @@ class WhyState(QObject):
         if not isinstance(job, FilterJob):
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE
-
-
-def _without_bounds(explained: ExplainedTime) -> str:
-    return explained.sentence or str(explained.not_explained or "")
