@@ -163,6 +163,10 @@ class ExplorePage(RunsPage):
             caption_tip=picture.path if picture else "",
         )
 
+    @property
+    def is_settled(self) -> bool:
+        return self.why.is_settled
+
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 

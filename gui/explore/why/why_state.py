@@ -114,6 +114,11 @@ class WhyState(QObject):
             return Step.MEASURE
         return Step.ASK if self._why_not else Step.NOTHING
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way to somebody who looks."""
+        return not self._is_watched or not (self._timer.isActive() or self._times.in_flight)
+
     def take_step(self) -> None:
         """Do it."""
         step = self.step

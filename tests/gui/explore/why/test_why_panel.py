@@ -181,6 +181,12 @@ def test_that_a_question_can_be_stopped_and_asked_again(slow_bench, slow_panel):
     assert SENTENCE in read(slow_panel)
 
 
+def test_that_a_screenshot_waits_for_a_question(slow_bench, slow_panel):
+    assert not slow_panel.state.is_settled
+    slow_bench.answer_all(TIME)
+    assert slow_panel.state.is_settled
+
+
 def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, slow_panel):
     slow_bench.lose()
     assert read(slow_panel) == "The time is explained once the engine is up."
