@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """In place of a key: any device that works."""
+RECORDED = "recorded"
+"""In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
 SIMULATOR_SIDE = 64
 """The longest side of a picture or a matrix, and the largest batch, that the simulator takes."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.device_info import RECORDED
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -11,6 +12,7 @@ from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.measurement import Spread, Timing
 from engine.results.work import Work
+from engine.tasks.filtering.messages import RecordedRequest, RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
@@ -90,6 +92,17 @@ def make_unverified(variant: str = "tiled") -> RunResult:
 def make_simulated(variant: str = "naive") -> RunResult:
     """Return a verified run of the simulator; it has times on purpose, which must not be believed."""
     return make_result(variant, 900.0, device="simulator")
+
+
+def made_recorded_runs(asked: RecordedRequest) -> RecordedRuns:
+    """Return two runs of another machine for a problem, on a larger picture."""
+    problem = replace(asked.problem, height=4096, width=4096)
+    times = {"cpu-serial": 900.0, "tiled": 0.3}
+    runs = (
+        make_result(key, ms, problem=problem, device=RECORDED, weights_digest=asked.mask.weights_digest)
+        for key, ms in times.items()
+    )
+    return RecordedRuns(tuple(runs), f"Nearest recorded: {problem.picture_text}")
 
 
 _NO_CUDA = "No NVIDIA driver. Choose numpy, or the simulator."

@@ -16,7 +16,15 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-ASSETS = ("LICENSES.md", "course/*.toml", "icon/*", "masks/*.json", "network/*.npz", "samples/*.png")
+ASSETS = (
+    "LICENSES.md",
+    "course/*.toml",
+    "icon/*",
+    "masks/*.json",
+    "network/*.npz",
+    "recorded/*.json.gz",
+    "samples/*.png",
+)
 """What of `assets` the program reads, or has to come with it."""
 
 _ROOMS = {"engine": "haloscope", "gui": "haloscope.gui"}

@@ -1,6 +1,7 @@
 """`bench`: every variant on every size, mask and block, verified and timed; results as JSON, CSV, a table."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import OneOf, several, sides, whole
+from engine.commands.output import log
 from engine.commands.picture_settings import key_of_filter
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, UnknownName
@@ -16,6 +18,8 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.request import answer
+from engine.host.verbs import Describe
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
@@ -24,8 +28,10 @@ from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
 from engine.run.sweep import ways
 from engine.tasks.filtering.columns import mask_text
+from engine.tasks.filtering.messages import RecordedRequest
 from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
+from engine.tasks.filtering.results import RunResult
 from engine.tasks.filtering.sweep import FilterSweep
 from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 from engine.tasks.operation.operations import operation_named, parameters_from
@@ -140,6 +146,11 @@ class BenchSettings(Settings):
         "float32",
         OneOf("--result-type", RESULT_TYPES),
     )
+    recorded: bool = option(
+        """--recorded  also show what another machine with a GPU measured, marked as recorded: masks of the
+        same size on the same picture, or on the nearest one that was recorded""",
+        False,
+    )
     baseline: str | None = option(
         f"""--baseline KEY  speed-ups are against the fastest verified run of this variant on the same
         problem, whose number is under 'baseline run'; none where it is not measured (default {BASELINE})""",
@@ -150,7 +161,7 @@ class BenchSettings(Settings):
     def __post_init__(self) -> None:
         """Refuse options that do not belong together, blocks without threads and pictures too large."""
         if self.operation is not None:
-            names = "masks", "border", "result_type", "best"
+            names = "masks", "border", "result_type", "best", "recorded"
             refuse_given(self, names, "with --operation", "it is for masks", "Leave it out.")
         elif self.set:
             why = "it is a parameter of an operation"
@@ -195,17 +206,32 @@ def filter_cells(settings: BenchSettings) -> Cells:
         budget_s=settings.measuring.budget,
         layouts=settings.layouts,
     )
+    baseline = _named(settings.baseline or BASELINE).key
     return Cells(
         command="bench",
         variants=sweep.variants,
         count=sweep.cells,
         jobs=sweep.jobs(),
         name=lambda result: _name(result, f"mask {mask_text(result)}", settings),
-        baseline=_named(settings.baseline or BASELINE).key,
+        baseline=baseline,
         asked={"sweep": sweep.as_json()},
         without=("border", *_columns_without(settings)),
         conclude=best_found if settings.best else None,
+        recorded=lambda results: _recorded(results, sweep, baseline) if settings.recorded else (),
     )
+
+
+def _recorded(results: Sequence[RunResult], sweep: FilterSweep, baseline: str) -> list[RunResult]:
+    """Return the recorded runs of these variants, and of the baseline, for each problem."""
+    masks = {mask.weights_digest: mask for mask in sweep.known_masks}
+    asked = dict.fromkeys((run.problem, masks[run.weights_digest or ""]) for run in results)
+    # By the name of what answers: reading results loads every task.
+    found = [answer(Describe(RecordedRequest(*one)), lambda step: None) for one in asked]
+    for note in dict.fromkeys(one.note for one in found if one.note):
+        log(note)
+    wanted = {baseline, *(variant.key for variant in sweep.variants)}
+    # Several problems may have the same nearest one.
+    return list({id(run): run for one in found for run in one.runs if run.variant in wanted}.values())
 
 
 def _operation_cells(settings: BenchSettings) -> Cells:

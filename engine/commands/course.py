@@ -14,6 +14,7 @@ from engine.course.files import check_figures, write_paper
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
+from engine.course.recorded import beside, recorded_paper
 from engine.course.sheet import sheet_of
 from engine.course.tables import counted_tables
 from engine.device_info import AUTO
@@ -44,6 +45,9 @@ class CourseSettings(Settings):
         None,
         several("--sizes", whole("--sizes", 1, MAX_SIDE)),
     )
+    recorded: bool = option(
+        "--recorded  a third column with what a GPU of another machine measured, marked as recorded", False
+    )
     budget: float = option(
         f"--budget SECONDS  for the samples of each cell (default {BUDGET_S})",
         BUDGET_S,
@@ -55,7 +59,7 @@ class CourseSettings(Settings):
         if self.paper is None and self.out is None:
             remedy = "Name a paper, or --out FOLDER for all of them."
             why = "the papers are listed, not measured"
-            refuse_given(self, ("device", "sizes", "budget"), "without a paper", why, remedy)
+            refuse_given(self, ("device", "sizes", "budget", "recorded"), "without a paper", why, remedy)
 
 
 def run(settings: CourseSettings) -> int:
@@ -86,6 +90,8 @@ def run(settings: CourseSettings) -> int:
                 budget_s=settings.budget,
                 on_progress=_log_progress(one),
             )
+            if settings.recorded and (recorded := recorded_paper(one.key)):
+                tables = tuple(beside(table, recorded) for table in tables)
             if settings.out is not None:
                 try:
                     for name in write_paper(settings.out, one, tables, machine):

@@ -84,6 +84,8 @@ class Cells:
     without: Sequence[str] = ("border",)  # keys of columns that the printed table leaves out
     measure: Measure = measured_result  # measures one of the jobs
     conclude: Callable[[Sequence[Any]], tuple[Mapping[str, object], str]] | None = None
+    # Recorded runs for the problems of the results: they stand below these.
+    recorded: Callable[[Sequence[Any]], Sequence[AnyResult]] = lambda results: ()
 
 
 def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) -> int:
@@ -102,7 +104,7 @@ def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) 
     files = [path for path in (out, how.csv) if path]
     with report_interrupt(files, lambda: f"{done} of {cells.count} cells done"):
         results, fault = sweep(cells.jobs, how.device, how.budget, executor_for, on_result, cells.measure)
-        runs = compared(results, cells.baseline)
+        runs = compared([*results, *cells.recorded(results)], cells.baseline)
         machine = machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
         document = results_document(runs, cells.baseline, machine, **cells.asked, **added)

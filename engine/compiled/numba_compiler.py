@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding as llvm
+
 from engine.garbage import no_collection
 
 
@@ -27,6 +29,8 @@ def compiled_library(function: Callable[..., None], types: str, options: dict[st
 
     # Without Numba's own runtime, which counts references: arrays belong to the caller.
     plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    # What reads lines of assembly in the code of a function.
+    llvm.initialize_native_asmparser()
     arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
     # Looking for garbage in between takes a twelfth of the time of compiling.
     with no_collection():
@@ -38,3 +42,9 @@ def object_code(library: Any) -> bytes:
     """Return the object file of a code library."""
     code: bytes = library._get_compiled_object()
     return code
+
+
+def assembly(library: Any) -> str:
+    """Return what a code library is compiled to, as text."""
+    text: str = library.get_asm_str()
+    return text

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from engine.course.paper import CourseTable, Paper
 from engine.course.sheet import sheet_of
 
+_RECORDED = "Those marked (recorded) are another machine's, which a note under each table names."
+
 
 def markdown_of(
     paper: Paper,
@@ -20,6 +22,11 @@ def markdown_of(
         paper.about,
         "\n".join(f"- {name}: {value}" for name, value in machine),
         "Columns marked (paper) are as printed; those marked (here) are this machine's.",
+        *(
+            [_RECORDED]
+            if any(cell.recorded for table in tables for row in table.rows for cell in row)
+            else []
+        ),
         "## Which kernel is which",
         _kernels(paper),
     ]

@@ -95,6 +95,7 @@ class Cell:
 
     Each is empty where there is none; then `reason` says why `here` is. With `not_verified` the reason is a
     wrong result. With `is_misprint` a note, which begins with the same mark, says what is wrong in the paper.
+    `recorded` is what another machine measured, where that is shown too.
     """
 
     printed: str = ""
@@ -102,6 +103,7 @@ class Cell:
     reason: str = ""
     not_verified: bool = False
     is_misprint: bool = False
+    recorded: str = ""
 
     @property
     def marked(self) -> str:

@@ -1,4 +1,4 @@
-"""A table as text: each of the paper's columns beside that of this machine; as a sheet, CSV and tabs."""
+"""A table as text: each of the paper's columns beside that of this machine, and one that was recorded."""
 
 import csv
 import io
@@ -16,6 +16,7 @@ class Part(StrEnum):
     NAME = ""
     PAPER = "paper"
     HERE = "here"
+    RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Column:
 
 
 def columns_of(table: CourseTable) -> tuple[Column, ...]:
-    """Return the names of the rows, then under each heading the paper's figures and this machine's."""
+    """Return the names of the rows; then under each heading the figures of each part that has some."""
     columns: list[Column] = []
     for position, heading in enumerate(table.headings):
         cells = [row[position] for row in table.rows]
@@ -43,6 +44,7 @@ def columns_of(table: CourseTable) -> tuple[Column, ...]:
         else:
             parts = [Part.PAPER] if any(cell.printed for cell in cells) else []
             parts += [Part.HERE] if has_here else []
+            parts += [Part.RECORDED] if any(cell.recorded for cell in cells) else []
         columns += [Column(heading, position, part) for part in parts]
     return tuple(columns)
 
@@ -67,6 +69,8 @@ def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
     columns = columns_of(table)
 
     def text(cell: Cell, column: Column) -> str:
+        if column.part is Part.RECORDED:
+            return cell.recorded
         if column.part is not Part.HERE:
             return cell.marked if with_marks else cell.printed
         return cell.here or marks.get(cell.reason, "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Generic
 
+from engine.device_info import RECORDED
 from engine.results.compare import Compared, ComparedRun
 from engine.results.measurement import AnyResult
 from engine.results.metrics import AnyMetric, metrics_of
@@ -121,6 +122,11 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
+def device_text(result: AnyResult) -> str:
+    """Return where a run ran: cpu, cuda:0, or for one that another machine made: recorded, NVIDIA H200."""
+    return f"{RECORDED}, {result.environment.device}" if result.device == RECORDED else result.device
+
+
 def layout_suffix(result: AnyResult) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
@@ -131,7 +137,8 @@ VARIANT: Fact[TaskProblem] = Fact(
     "variant", "Variant", "How it was computed.", lambda run: run.result.variant
 )
 FACTS: tuple[Fact[TaskProblem], ...] = (
-    Fact("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
+    Fact("device", "Device", "Where it ran; a recorded run came with the program, from the machine named.",
+         lambda run: device_text(run.result), caption="{}"),
     Fact("run", "Run", "Number of the run, in the order in which they arrived.",
          lambda run: str(run.number), lambda run: run.number, shown=False),
     Fact("baseline_run", "Baseline run", "Number of the run that the speed-up is against.",

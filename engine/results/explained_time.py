@@ -3,7 +3,7 @@
 No Numba in here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.reason import Reason
 
@@ -16,9 +16,13 @@ class Bound:
     title: str  # for people, in lower case: "instructions issued"
     ms: float
     amount: float  # how much of it all launches do
-    unit: str  # of the amount: "instructions of warps"
+    unit: str  # of the amount: "instructions", each of a warp
     per_s: float  # how much of it the device does in a second at most
     counted_from: str  # what the amount is counted from, in words: "SASS of sm_90"
+
+    def __add__(self, other: "Bound") -> "Bound":
+        """Return the bound of two launches, one after the other, for the same thing."""
+        return replace(self, ms=self.ms + other.ms, amount=self.amount + other.amount)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ UNITS = {
     "block": "threads across (x) and down (y); for a product a square whose side is the tile",
     "baseline, speed_up": f"{SPEED_UP_OF}; null where either has no speed",
     "baseline_run": "`run` of the result that speed_up is against",
+    "device": 'where it ran; "recorded" where another machine did, which `environment` names',
     "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
     "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
     "weights_digest": "of the weights of the mask; runs with other weights are not compared",

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject
 
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.paper import CourseKernel, CourseTable
+from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
@@ -51,6 +52,8 @@ class CourseController(QObject):
         link.ready.connect(self.count)
         state.ready_changed.connect(self._find_gpu)
         self._find_gpu()
+        state.recorded_changed.connect(self._follow_recorded)
+        self._follow_recorded()
 
     def load(self, kernel: CourseKernel) -> None:
         """Have a kernel's configuration shown by the page that runs it."""
@@ -64,6 +67,7 @@ class CourseController(QObject):
 
     def count(self) -> None:
         """Have the tables of the paper that is shown counted, unless they are there."""
+        self._find_recorded()
         shown = self._course.paper
         if shown is None or self._course.known(shown.key).tables or shown.key in self._counting:
             return
@@ -106,6 +110,26 @@ class CourseController(QObject):
             self._messages.show_error(SAVE_SOURCE, error)
 
         self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
+
+    def _follow_recorded(self) -> None:
+        self._course.show_recorded(self._state.shows_recorded)
+        self._find_recorded()
+
+    def _find_recorded(self) -> None:
+        """Have the recorded figures of the paper that is shown read, where they are shown."""
+        shown = self._course.paper
+        if shown is None or not self._state.shows_recorded or self._course.knows_recorded(shown.key):
+            return
+        paper = shown.key
+
+        def replied(recorded: RecordedPaper | None) -> None:
+            self._course.set_recorded(paper, recorded)
+
+        def failed(error: EngineError) -> None:
+            if not needs_no_message(error):
+                self._messages.show_error(SOURCE, error)
+
+        self._link.ask(Ask(RecordedCourse(paper), replied, failed))
 
     def _find_gpu(self) -> None:
         """Have the worked examples computed for the GPU that would be measured, or say why there is none."""

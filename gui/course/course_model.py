@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS
+from engine.course.recorded import RecordedPaper, beside
 from engine.course.runs import NOT_YET
 from engine.course.worked_examples import Gpu, example_of
 
@@ -35,6 +36,9 @@ class CourseModel(QObject):
         # Values that were typed into a worked example, by its paper and title.
         self._typed: dict[tuple[str, str], dict[str, str]] = {}
         self._gpu: Gpu = ""
+        # By paper; None where nothing was recorded. None of them is shown while recorded figures are hidden.
+        self._recorded: dict[str, RecordedPaper | None] = {}
+        self._shows_recorded = False
 
     @property
     def paper(self) -> Paper | None:
@@ -53,8 +57,16 @@ class CourseModel(QObject):
         return self._known.get(key, PaperTables())
 
     def tables(self, key: str) -> tuple[CourseTable, ...]:
-        """Return a paper's tables as they are shown: worked examples by their values and the GPU here."""
-        return tuple(self._followed(key, table) for table in self.known(key).tables)
+        """Return a paper's tables as they are shown: worked examples by their values and the GPU here.
+
+        Recorded figures stand beside them where they are shown, but not beside values that were typed.
+        """
+        recorded = self._recorded.get(key) if self._shows_recorded else None
+        tables = (self._followed(key, table) for table in self.known(key).tables)
+        return tuple(
+            beside(table, recorded) if recorded and not self.typed(key, table.title) else table
+            for table in tables
+        )
 
     def _followed(self, key: str, table: CourseTable) -> CourseTable:
         example, typed = example_of(key, table.title), self.typed(key, table.title)
@@ -80,6 +92,21 @@ class CourseModel(QObject):
             self._gpu = gpu
             if self._paper is not None:
                 self.tables_changed.emit(self._paper.key)
+
+    def show_recorded(self, shows: bool) -> None:
+        """Show recorded figures, as far as they are there, or hide them."""
+        self._shows_recorded = shows
+        if self._paper is not None:
+            self.tables_changed.emit(self._paper.key)
+
+    def knows_recorded(self, key: str) -> bool:
+        """Whether it is known what was recorded of a paper."""
+        return key in self._recorded
+
+    def set_recorded(self, key: str, recorded: RecordedPaper | None) -> None:
+        """Store the recorded figures of a paper."""
+        self._recorded[key] = recorded
+        self.tables_changed.emit(key)
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
         """Store counted tables; measured ones hold more and stay."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from engine.course.paper import CourseTable
 from engine.course.sheet import Part
-from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel
+from gui.course.course_table_model import IS_QUIET_ROLE, IS_RECORDED_ROLE, CourseTableModel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import dress_table
@@ -118,6 +118,7 @@ class _Cells(QStyledItemDelegate):
         option.palette.setColor(QPalette.ColorRole.Text, colour)
         option.palette.setColor(QPalette.ColorRole.HighlightedText, colour)
         option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
+        option.font.setItalic(bool(index.data(IS_RECORDED_ROLE)))
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         # With a style sheet's padding, Qt wraps but leaves no room above and below the lines.

@@ -10,7 +10,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from engine.course.paper import MISPRINT, Cell, CourseTable
 from engine.course.sheet import Column, Part, columns_of
 
-IS_QUIET_ROLE = Qt.ItemDataRole.UserRole
+IS_QUIET_ROLE, IS_RECORDED_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 EMPTY = "–"
 # Figures are shorter, "1048576 of 2097152" too; what is longer is read as a sentence.
@@ -52,7 +52,11 @@ class CourseTableModel(QStandardItemModel):
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
             items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
             header = QStandardItem(column.heading)
-            whose = {Part.PAPER: ", as the paper printed it", Part.HERE: ", on this machine"}
+            whose = {
+                Part.PAPER: ", as the paper printed it",
+                Part.HERE: ", on this machine",
+                Part.RECORDED: ", recorded on another machine: the note below names it",
+            }
             header.setToolTip(column.heading + whose.get(column.part, ""))
             # Names and sentences are read from the left, figures from the right.
             is_words = column.part is Part.NAME or any(len(item.text()) > _LONGEST_FIGURE for item in items)
@@ -71,10 +75,12 @@ class CourseTableModel(QStandardItemModel):
 
 
 def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStandardItem:
-    here = _with_separators(cell) if has_commas else _plain(cell)
-    text = cell.marked if column.part is not Part.HERE else here or EMPTY
+    figure = _plain(cell.recorded if column.part is Part.RECORDED else cell.here)
+    figure = _with_separators(figure) if has_commas else figure
+    text = figure or EMPTY if column.part in (Part.HERE, Part.RECORDED) else cell.marked
     item = QStandardItem(text)
     item.setData(column.part is Part.PAPER or text == EMPTY, IS_QUIET_ROLE)
+    item.setData(column.part is Part.RECORDED, IS_RECORDED_ROLE)
     if column.part is Part.NAME:
         item.setAccessibleText(text)
         return item
@@ -83,6 +89,8 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
         found = f"the paper printed {cell.printed}." if text else "not in the paper."
         if cell.is_misprint:
             found += f" A misprint: the note below that begins with {MISPRINT} says what is right."
+    elif column.part is Part.RECORDED:
+        found = f"{text}, recorded on another machine." if cell.recorded else "not recorded."
     else:
         found = f"{text} on this machine." if cell.here else f"empty. {cell.reason}".rstrip()
     item.setToolTip(f"{where}: {found}")
@@ -90,14 +98,13 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
     return item
 
 
-def _plain(cell: Cell) -> str:
+def _plain(figure: str) -> str:
     # The back quotes of keys are for Markdown.
-    return cell.here.replace("`", "")
+    return figure.replace("`", "")
 
 
-def _with_separators(cell: Cell) -> str:
-    """Return this machine's value, big counts as 1,048,576; a spreadsheet takes the digits alone."""
-    text = _plain(cell)
+def _with_separators(text: str) -> str:
+    """Return a figure, big counts as 1,048,576; a spreadsheet takes the digits alone."""
     if not _COUNTS.fullmatch(text):
         return text
     return _BIG.sub(lambda found: f"{int(found[0]):,}", text)

@@ -24,6 +24,7 @@ from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, row, text_button
 from gui.widgets.scrolled_text import ScrolledText
@@ -59,6 +60,7 @@ class TablesPanel(QWidget):
         )
         self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
         self.measure = QPushButton()
+        self.recorded_button = recorded_button(state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
@@ -70,6 +72,7 @@ class TablesPanel(QWidget):
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
+        state.ready_changed.connect(self._show_table)
         changes = course.paper_changed, course.tables_changed, state.ready_changed, state.running_changed
         for changed in changes:
             changed.connect(self._show_measure)
@@ -135,6 +138,9 @@ class TablesPanel(QWidget):
         self.table.show_table(table)
         self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
         notes = _notes_of(table, is_measured=known.is_measured) if table else ()
+        is_offered = self._state.lacks_gpu and not self._state.shows_recorded
+        if table and is_offered and any(cell.reason for row in table.rows for cell in row):
+            notes = (OFFER, *notes)
         self.notes.say("\n".join(notes))
         self.notes.setVisible(bool(notes))
         self._show_figure(table)
@@ -170,7 +176,7 @@ class TablesPanel(QWidget):
         menu.addAction("For a &spreadsheet (tabs)", self.copy)
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        buttons = self.measure, self.copy_button, self.save_button
+        buttons = self.measure, self.recorded_button, self.copy_button, self.save_button
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self._figure_column.setContentsMargins(0, 0, 0, 0)
         self._beside.addWidget(self.table)

@@ -31,6 +31,7 @@ class EngineState(QObject):
     # Filtered: a picture to be shown, of a preview or of a run. Views take it before they return: the memory
     # of the one before is given back after the signal.
     filtered = Signal(object)
+    recorded_changed = Signal()  # `shows_recorded`
     result_aged = Signal()  # `result_is_earlier`: the visible result has other settings than the current ones
 
     def __init__(self) -> None:
@@ -46,6 +47,8 @@ class EngineState(QObject):
         self.cancelling = False
         # The device that was chosen last, on any page.
         self.chosen_device = AUTO
+        # Whether figures that a GPU measured elsewhere are shown beside those of this machine, on every page.
+        self.shows_recorded = False
         self.stage = ""
         self.fraction = 0.0
         self.last_result: Filtered | None = None
@@ -65,6 +68,11 @@ class EngineState(QObject):
     def is_ready(self) -> bool:
         """Whether a host is up."""
         return self.status == READY
+
+    @property
+    def lacks_gpu(self) -> bool:
+        """Whether it is known that there is no GPU here that can be used."""
+        return bool(self.devices) and not any(device.is_usable_gpu for device in self.devices)
 
     @property
     def why_no_run(self) -> str:
@@ -114,6 +122,12 @@ class EngineState(QObject):
         if new != self.availability:
             self.availability = new
             self.availability_changed.emit()
+
+    def show_recorded(self, shows: bool) -> None:
+        """Show recorded figures from now on, or hide them."""
+        if shows != self.shows_recorded:
+            self.shows_recorded = shows
+            self.recorded_changed.emit()
 
     def set_running(self, running: bool, cancelling: bool = False) -> None:
         """Note whether runs are in progress (previews are not runs), and whether they are being cancelled."""

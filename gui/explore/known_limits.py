@@ -17,7 +17,8 @@ _SOURCE = "limits"
 class KnownLimits(QObject):
     """The limits of each device that was looked at."""
 
-    changed = Signal(str)  # the limits of the device with this key are known now, or known to be missing
+    changed = Signal()  # the limits of a device are known now, or known to be missing
+    measured = Signal(str)  # those of the device with this key were measured
 
     def __init__(self, state: EngineState, link: EngineLink, jobs: JobQueue, messages: PageMessages) -> None:
         super().__init__()
@@ -29,11 +30,14 @@ class KnownLimits(QObject):
         """Return the limits of a device; None where they are not known, or not yet."""
         return self._found.get(device)
 
-    def can_be_measured(self, device: str) -> bool:
-        """Whether the limits of a device are missing, and it is here to be measured."""
+    def is_missing(self, device: str) -> bool:
+        """Whether the limits of a device were not measured."""
+        return device in self._found and self._found[device] is None
+
+    def can_measure(self, device: str) -> bool:
+        """Whether a device is here whose limits mean something."""
         known = self._state.device(device)
-        is_missing = device in self._found and self._found[device] is None
-        return is_missing and known is not None and known.available and known.times_mean_speed
+        return known is not None and known.available and known.times_mean_speed
 
     def look_up(self, device: str) -> None:
         """Ask once whether the limits of a device were measured before."""
@@ -48,11 +52,14 @@ class KnownLimits(QObject):
         """Measure the limits of a device, after which they are kept; nothing happens while others run."""
         known = self._state.device(device)
         title = f"Limits of {known.title if known else device}"
-        self._jobs.begin(
-            _SOURCE, [Job(title, MeasureLimits(device), partial(self._note, device))], self._messages
-        )
+
+        def replied(limits: DeviceLimits) -> None:
+            self._note(device, limits)
+            self.measured.emit(device)
+
+        self._jobs.begin(_SOURCE, [Job(title, MeasureLimits(device), replied)], self._messages)
 
     def _note(self, device: str, limits: DeviceLimits | None) -> None:
         self._asked.discard(device)
         self._found[device] = limits
-        self.changed.emit(device)
+        self.changed.emit()

@@ -30,6 +30,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
+from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.roofline.roofline_state import RooflineState
@@ -90,7 +91,7 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state)
         self.mask_panel = MaskPanel(workspace)
-        self.results_panel = ResultsPanel(results, workspace)
+        self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
         self.kernel_panel = KernelPanel(workspace, state, results)
         self.operation_dock = OperationDock(
@@ -262,6 +263,7 @@ class ExplorePage(RunsPage):
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
         workspace.job_changed.connect(self._follow_problem)
+        self.recorded = RecordedRows(workspace, state, link, results)
         self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)

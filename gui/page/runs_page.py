@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import SignalInstance
 
-from engine.device_info import SIMULATOR
+from engine.device_info import RECORDED, SIMULATOR
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.results.export import machine_document, results_csv, results_document
@@ -83,7 +83,8 @@ def save_runs(path: Path, results: RunsModel, state: EngineState, messages: Mess
     rows = results.tried()
     if path.suffix.lower() == ".json":
         # Failed runs know no versions; those of any other run are the engine's.
-        known = [row.result.environment for row in rows if row.result.environment.versions]
+        here = (row.result for row in rows if row.result.device != RECORDED)
+        known = [result.environment for result in here if result.environment.versions]
         versions, commit = (known[-1].versions, known[-1].commit) if known else ({}, "")
         machine = machine_document(state.devices, versions, commit)
         text = json_text(results_document(rows, results.baseline, machine))

@@ -91,6 +91,11 @@ class Haloscope:
             ("documentation", lambda: self._show_help("documentation")),
         ):
             self.actions[name].triggered.connect(lambda _checked=False, act=slot: act())
+        recorded = self.actions["show_recorded"]
+        recorded.setCheckable(True)
+        recorded.toggled.connect(self.state.show_recorded)
+        self.state.recorded_changed.connect(lambda: recorded.setChecked(self.state.shows_recorded))
+        recorded.setChecked(self.preferences.preferences.recorded)
         # The signal comes before the pixels are on the screen.
         self.window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         self.window.closing.connect(self._keep_preferences)
@@ -107,7 +112,8 @@ class Haloscope:
 
     def _keep_preferences(self) -> None:
         kept = self.window.give_layout(self.preferences.preferences)
-        self.preferences.keep(replace(kept, last_folder=self.files.folder))
+        recorded = self.state.shows_recorded
+        self.preferences.keep(replace(kept, last_folder=self.files.folder, recorded=recorded))
 
 
 def make_application() -> QApplication:

@@ -43,6 +43,7 @@ class Preferences:
     last_folder: str = ""  # where the file dialogs begin
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
     columns: dict[str, dict[str, bool]] = field(default_factory=dict)
+    recorded: bool = False  # whether recorded figures of a GPU are shown
 
 
 def default_path() -> Path:
@@ -101,7 +102,10 @@ def _checked(document: dict[str, Any]) -> Preferences:
     for chosen in tables:
         if not isinstance(chosen, dict) or not all(isinstance(shown, bool) for shown in chosen.values()):
             raise _bad("its columns are not a table of true and false")
-    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns)
+    recorded = document.get("recorded", False)
+    if not isinstance(recorded, bool):
+        raise _bad("whether recorded figures are shown is not true or false")
+    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded)
 
 
 def _is_pixels(number: object) -> bool:

@@ -1,5 +1,6 @@
 """The actions of the main window; pages bring their own."""
 
+from gui.engine_link.recorded_button import RECORDED_TIP
 from gui.page.actions import Entry
 from gui.page.contract import PageEntry
 from gui.widgets.runs_panel import CSV_TIP, JSON_TIP
@@ -18,6 +19,7 @@ ENTRIES: tuple[Entry, ...] = (
           "cancel", "&Run", 20),
     Entry("retry_gpu", "Try the &GPU again", "Retry the GPU after repeated errors disabled it.",
           "Ctrl+Shift+G", "retry", "&Run", 30),
+    Entry("show_recorded", "Recorded &GPU", RECORDED_TIP, "Ctrl+G", "device", "&View", 60),
     Entry("reset_layout", "&Default layout", "Restore the default positions of all panels on this page.",
           "Ctrl+Shift+L", "layout", "&View", 90),
     Entry("documentation", "&How to use Haloscope", "The main job in six steps, and the words used here.",

@@ -3,7 +3,8 @@
 from html import escape
 from typing import Any
 
-from engine.results.columns import problem_text
+from engine.device_info import RECORDED
+from engine.results.columns import device_text, problem_text
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.results.metrics import AnyMetric, metrics_of
@@ -70,7 +71,8 @@ def _is_shown(metric: AnyMetric, run: Compared) -> bool:
 
 def _machine(result: Measurement[Any]) -> str:
     environment = result.environment
-    parts = [environment.device, environment.driver and f"driver {environment.driver}", environment.clocks]
+    parts = [device_text(result) if result.device == RECORDED else environment.device]
+    parts += [environment.driver and f"driver {environment.driver}", environment.clocks]
     parts += [f"{name} {version}" for name, version in environment.versions.items()]
     parts.append(environment.commit and f"commit {environment.commit}")
     return ", ".join(part for part in parts if part)

@@ -25,6 +25,9 @@ Run = Measurement[Any]
 SORT_ROLE = Qt.ItemDataRole.UserRole
 RUN_ROLE = Qt.ItemDataRole.UserRole + 1
 
+RECORDED_MARK = " (rec)"
+"""Follows the name of a variant where another machine ran it."""
+
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _NO_PARENT = QModelIndex()

@@ -43,7 +43,7 @@ class RunsPanel(QWidget):
         self.buttons = self.copy_button, *self.export_buttons
         self._empty = empty
         self.stack = Placeholder(self.table)
-        for changed in (model.rowsInserted, model.modelReset, model.dataChanged):
+        for changed in (model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged):
             changed.connect(self._enable)
         self._enable()
 
@@ -60,6 +60,11 @@ class RunsPanel(QWidget):
             chosen.setCurrentIndex(model.index(rows[0], 0), QItemSelectionModel.SelectionFlag.NoUpdate)
             self.table.scrollTo(model.index(rows[0], 0))
         chosen.select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+    def explain_empty(self, words: str) -> None:
+        """Say something else of what the table will hold."""
+        self._empty = words
+        self._enable()
 
     def _copy(self) -> None:
         # One is often selected without anybody's doing: the newest, or the one that Run runs.

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Q
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
+from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
 from engine.results.metrics import Metric
@@ -17,7 +18,7 @@ from gui.style.metrics import GRID
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
 from gui.widgets.panel_parts import dress_table
-from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
+from gui.widgets.runs_model import RECORDED_MARK, RUN_ROLE, RunsModel, RunsOrder
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
@@ -31,7 +32,7 @@ _TYPICAL = {
     "mask": "Gaussian 15 × 15",
     "border": "replicate",
     "operation": "hue-shift (degrees=120.0)",
-    "device": "simulator",
+    "device": "recorded, NVIDIA H200",
     "max_error": "Max error",
 }
 _NUMBER = "0.01234"
@@ -75,7 +76,7 @@ class RunsTable(QTableView):
         self.setSortingEnabled(True)
         # As they arrived, until a header is clicked.
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        for signal in (model.rowsInserted, model.modelReset):
+        for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
             signal.connect(self._show_columns)
         model.headerDataChanged.connect(self._fit_baseline)
         model.present_changed.connect(self.viewport().update)
@@ -228,10 +229,13 @@ class _RunCells(QStyledItemDelegate):
             # Selected it is dimmed too.
             option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
             option.palette.setColor(QPalette.ColorRole.HighlightedText, QColor(theme.muted))
+        # Upright is what this machine measured.
+        option.font.setItalic(run.result.device == RECORDED)
         if column.key == "variant":
             # Room for the shape, which `paint` adds in its own colour.
             space = max(1, option.fontMetrics.horizontalAdvance(" "))
-            option.text = f"{' ' * round(2 * GRID / space + 1)}{option.text}"
+            mark = RECORDED_MARK if run.result.device == RECORDED else ""
+            option.text = f"{' ' * round(2 * GRID / space + 1)}{option.text}{mark}"
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -23,7 +23,7 @@ from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
 from gui.widgets.runs_state import StateRuns
 from tests.fresh_python import ROOT
-from tests.gui.made_results import make_workspace
+from tests.gui.made_results import make_engine_state, make_workspace
 from tests.made_runs import made_product, made_rows, make_result
 
 TOY = Metric(
@@ -62,7 +62,7 @@ def test_that_the_command_line_tells_it(tmp_path, capsys):
 
 def test_that_the_window_shows_it_wherever_it_shows_metrics(qtbot):
     model = ResultsModel()
-    panel = ResultsPanel(model, make_workspace())
+    panel = ResultsPanel(model, make_workspace(), make_engine_state())
     model.setParent(panel)
     qtbot.addWidget(panel)
     model.add(make_result("tiled", 0.5))

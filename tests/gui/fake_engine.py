@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
 from engine.explain.bounds.messages import TimeRequest
@@ -28,7 +29,7 @@ from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request, answer
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
-from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.messages import FilterJob, RecordedRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
@@ -46,9 +47,10 @@ from tests.gui.made_results import (
     NO_CUDA,
     SIMULATOR_DEVICE,
     VARIANTS,
+    made_recorded_paper,
     made_tables,
 )
-from tests.made_runs import made_product, made_reason, made_rows, make_result
+from tests.made_runs import made_product, made_reason, made_recorded_runs, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 # `Check` refuses blocks with more.
@@ -240,6 +242,8 @@ class FakeEngineClient:
             (Describe, ProductGrid): lambda one: _rows(one.job, one.job.tiles),
             (Run, ProductRequest): _multiplied,
             (Describe, CourseRequest): lambda one: made_tables(measured=False),
+            (RecordedCourse,): lambda one: made_recorded_paper(),
+            (Describe, RecordedRequest): lambda one: made_recorded_runs(one.job),
             (Run, CourseRequest): lambda one: made_tables(measured=True),
             (Describe, NetworkRequest): lambda one: made_network.network_facts(self._make),
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),

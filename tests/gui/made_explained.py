@@ -17,7 +17,11 @@ SENTENCE = (
     "Issue-bound: 72 instructions per tap, 52 of them for 64-bit addresses, are 75 % of the time; tiled "
     "reads 1.7 instead of 25 cells per result."
 )
-NOT_MEASURED = Reason("limits-not-measured", "The limits of this device were not measured")
+NOT_MEASURED = Reason(
+    "not-measured",
+    "The limits of NVIDIA H200 are not known",
+    remedy="`devices --measure` measures them.",
+)
 
 
 def made_limits(device="cuda:0"):

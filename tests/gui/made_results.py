@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Figure, Paper, Series
+from engine.course.recorded import RecordedPaper
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.host.messages import Ready, VariantInfo
@@ -124,6 +125,13 @@ def made_tables(*, measured: bool) -> tuple[CourseTable, ...]:
             "Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20")))
         ),
     )
+
+
+def made_recorded_paper() -> RecordedPaper:
+    """Return what an H200 had in the table of times."""
+    rows = {(f"{size}x{size}", "16"): {"Time naïve (s)": "0.00002"} for size in (512, 1024, 2048)}
+    machine = {"CUDA device": "NVIDIA H200", "CPU": "Xeon", "Made": "2026-11-23", "Commit": "abc"}
+    return RecordedPaper(machine, {"Time and speed-up": rows})
 
 
 Share = Callable[[np.ndarray], SharedArray]

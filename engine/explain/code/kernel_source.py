@@ -21,12 +21,12 @@ from typing import Any
 from engine.compiled.machine_code import MachineFunction
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.launches import DeviceKind
+from engine.explain.code.listing import short_path
 from engine.explain.code.module_story import Story, story_of
 from engine.explain.examples import AnyKernel, Example
 
-# `engine`, or what it is called where it is installed; so is its folder.
+# `engine`, or what it is called where it is installed.
 _ENGINE = __name__.rpartition(".explain.")[0]
-_FOLDER = _ENGINE.rpartition(".")[2]
 _CALLED = tuple(f"{_ENGINE}.{room}." for room in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
 _LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threads"))
@@ -153,16 +153,6 @@ def _around(tree: ast.Module, line: int) -> Any:
 
     node = holding(tree.body)
     return holding(node.body) or node if isinstance(node, ast.ClassDef) else node
-
-
-def short_path(path: str) -> str:
-    """Return the path of a file of the engine, with slashes, from the folder that holds its own on.
-
-    The kept code of another copy of the same sources names files elsewhere.
-    """
-    path = path.replace("\\", "/")
-    at = path.rfind(f"/{_FOLDER}/")
-    return path[at + 1 :] if at >= 0 else path
 
 
 def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType]]:

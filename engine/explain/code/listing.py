@@ -14,11 +14,25 @@ class Form(StrEnum):
     SASS = "sass"
 
 
+# The folder of the engine: `engine`, or what it is called where it is installed.
+_FOLDER = __name__.rpartition(".explain.")[0].rpartition(".")[2]
+
+
 class SourceLine(NamedTuple):
     """A line of a file, which is named from the root of the program on."""
 
     path: str
     line: int
+
+
+def short_path(path: str) -> str:
+    """Return the path of a file of the engine, with slashes, from the folder that holds its own on.
+
+    The kept code of another copy of the same sources names files elsewhere.
+    """
+    path = path.replace("\\", "/")
+    at = path.rfind(f"/{_FOLDER}/")
+    return path[at + 1 :] if at >= 0 else path
 
 
 @dataclass(frozen=True, slots=True)

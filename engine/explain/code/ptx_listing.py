@@ -3,8 +3,7 @@
 import re
 
 from engine.explain.code.instruction_classes import is_ptx_64_bit, ptx_class
-from engine.explain.code.kernel_source import short_path
-from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine
+from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine, short_path
 
 # A place that the compiler could not attribute has line 0.
 _LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s")

@@ -3,8 +3,7 @@
 import re
 
 from engine.explain.code.instruction_classes import is_sass_64_bit, sass_class
-from engine.explain.code.kernel_source import short_path
-from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine
+from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine, short_path
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
 _LABEL = re.compile(r"(\.L\w+):")

@@ -9,7 +9,9 @@ threads. Constant memory gives one word after another.
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
+from typing import NamedTuple
 
+from engine.explain.code.listing import SourceLine
 from engine.reason import Reason
 
 SECTOR_BYTES = 32
@@ -81,6 +83,42 @@ class ArrayAccesses:
     launch_sectors: int = 0
 
 
+class Place(NamedTuple):
+    """Where the source of a kernel does something: a line, and the innermost loop around it."""
+
+    line: SourceLine
+    loop: SourceLine | None  # the line that begins it; None outside of loops
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceAccesses:
+    """Requests of one kind at one place of the source."""
+
+    place: Place
+    memory: str
+    kind: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRounds:
+    """How often warps go round a loop of the source."""
+
+    line: SourceLine
+    outer: SourceLine | None  # the loop around it
+    entries: tuple[tuple[int, int], ...]  # a number of rounds, and how often a warp comes to the loop for it
+
+    @property
+    def most_rounds(self) -> int:
+        """Of one entry."""
+        return max((rounds for rounds, _ in self.entries), default=0)
+
+    @property
+    def rounds(self) -> int:
+        """Of all entries."""
+        return sum(rounds * times for rounds, times in self.entries)
+
+
 @dataclass(frozen=True, slots=True)
 class CountedAccesses:
     """What one launch asks of memory: counted in `counted_blocks` of its blocks, for all of them.
@@ -95,6 +133,8 @@ class CountedAccesses:
     is_exact: bool
     arrays: tuple[ArrayAccesses, ...]
     barriers: int = 0  # of warps: each warp at each barrier
+    places: tuple[PlaceAccesses, ...] = ()  # of accesses that stand in the source as such
+    loops: tuple[LoopRounds, ...] = ()
 
     def of(self, memory: str, *kinds: str) -> Requests:
         """Return the requests of some kinds to all arrays in a memory together; of no kind: of all."""

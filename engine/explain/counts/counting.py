@@ -138,6 +138,8 @@ def _kept(launch: _Launch) -> CountedAccesses:
         _is_exact(samples, run.log.per_block()),
         run.log.accesses(weights),
         round(float(weights @ run.log.of_blocks(run.log.barriers))),
+        run.log.places(weights),
+        run.log.loops(weights),
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.explain.code.listing import SourceLine
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.request_log import Active, RequestLog
 from engine.explain.counts.unknown import UNKNOWN, NotCounted, depends_on_samples
+from engine.explain.counts.warp_requests import Numbers
 from engine.reason import Reason
 
 Value = Any
@@ -26,11 +28,11 @@ Index3 = tuple[int, int, int]
 class _Frame:
     """A call: the threads that made it, those of them that have not returned, what the others returned."""
 
-    __slots__ = ("before", "entered", "remaining", "result")
+    __slots__ = ("before", "entered", "loop", "remaining", "result")
 
-    def __init__(self, entered: Active, before: "_Frame | None") -> None:
+    def __init__(self, entered: Active, before: "_Frame | None", loop: SourceLine | None = None) -> None:
         self.entered = self.remaining = entered
-        self.before = before
+        self.before, self.loop = before, loop
         self.result: Value = None
 
 
@@ -67,6 +69,8 @@ class Lockstep:
         self.number_of_block = np.repeat(np.arange(len(blocks)), padded)
         self.blocks = len(blocks)
         self.log = RequestLog(np.repeat(np.arange(len(blocks)), warps), checkpoint)
+        # The innermost loop that goes round now.
+        self.loop: SourceLine | None = None
         self._frame = _Frame(self.active, None)
         # Within branches that depend on unknown numbers nobody knows who is active.
         self._unknown_branches = 0
@@ -75,7 +79,7 @@ class Lockstep:
 
     def enter(self) -> _Frame:
         """Begin a call of the active threads."""
-        self._frame = _Frame(self.active, self._frame)
+        self._frame = _Frame(self.active, self._frame, self.loop)
         return self._frame
 
     def give_back(self, frame: _Frame, value: Value = None) -> bool:
@@ -98,7 +102,7 @@ class Lockstep:
     def leave(self, frame: _Frame) -> Value:
         """End a call: its threads go on together; return what they were given back."""
         assert frame.before is not None
-        self._frame, self.active = frame.before, frame.entered
+        self._frame, self.active, self.loop = frame.before, frame.entered, frame.loop
         return frame.result
 
     # Values.
@@ -160,28 +164,34 @@ class Lockstep:
         is_all = np.array_equal(left, frame.remaining.lanes)
         self.active = frame.remaining if is_all else Active(left)
 
-    def rounds(self, *limits: Value) -> Iterator[Value]:
+    def rounds(self, line: tuple[str, int] | None, *limits: Value) -> Iterator[Value]:
         """Yield the numbers of `range(*limits)`, each while the threads are active that come so far."""
         if any(limit is UNKNOWN for limit in limits):
             raise depends_on_samples("How often a loop goes round")
+        entered, outer = self.active, self._begin_loop(line)
         if not any(isinstance(limit, np.ndarray) for limit in limits):
-            yield from range(*(int(limit) for limit in limits))
+            numbers = range(*(int(limit) for limit in limits))
+            yield from numbers
+            self._end_loop(outer, entered, np.full(len(entered.warps), len(numbers)))
             return
         first, end, step = (0, *limits, 1) if len(limits) == 1 else (*limits, 1)[:3]
-        before, frame, number = self.active, self._frame, first
+        frame, number, rounds = self._frame, first, np.zeros_like(entered.warps)
         while True:
             going_on = self.active.lanes & (number < end if np.all(step > 0) else number > end)
             if not going_on.any():
                 break
             if not np.array_equal(going_on, self.active.lanes):
                 self.active = Active(going_on)
+            rounds += self.active.warps > 0
             yield number
             number = number + step
-        self._back_to(before, frame)
+        self._end_loop(outer, entered, rounds)
+        self._back_to(entered, frame)
 
-    def repeating(self, again: Callable[[], Value]) -> Iterator[None]:
+    def repeating(self, line: tuple[str, int] | None, again: Callable[[], Value]) -> Iterator[None]:
         """Yield as long as a condition holds for any thread, while those are active for which it does."""
-        before, frame = self.active, self._frame
+        entered, outer = self.active, self._begin_loop(line)
+        frame, rounds = self._frame, np.zeros_like(entered.warps)
         while True:
             condition = again()
             if condition is UNKNOWN:
@@ -191,8 +201,22 @@ class Lockstep:
                 break
             if not np.array_equal(going_on, self.active.lanes):
                 self.active = Active(going_on)
+            rounds += self.active.warps > 0
             yield
-        self._back_to(before, frame)
+        self._end_loop(outer, entered, rounds)
+        self._back_to(entered, frame)
+
+    def _begin_loop(self, line: tuple[str, int] | None) -> SourceLine | None:
+        """Begin a loop, of an emitter without a line; return the one around it."""
+        outer = self.loop
+        if line is not None:
+            self.loop = SourceLine(*line)
+        return outer
+
+    def _end_loop(self, outer: SourceLine | None, entered: Active, rounds: Numbers) -> None:
+        if self.loop is not None and self.loop != outer:
+            self.log.record_loop(self.loop, outer, entered, rounds)
+        self.loop = outer
 
     # Conditions. `second` is asked only for the threads that need it.
 

@@ -5,12 +5,15 @@ whatever is loaded is unknown. No Numba in here.
 """
 
 import math
+import sys
 from collections.abc import Sequence
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from engine.explain.code.listing import SourceLine, short_path
+from engine.explain.counts.accesses import Place
 from engine.explain.counts.lockstep import Lockstep, Value
 from engine.explain.counts.request_log import Key
 from engine.explain.counts.unknown import UNKNOWN, depends_on_samples
@@ -110,10 +113,17 @@ class LockstepArray:
         return self.run.number_of_block, np.broadcast_to(element, self.run.threads)
 
     def __getitem__(self, index: Any) -> Value:
+        self._note_place("loads", sys._getframe(1))
         return self.load(self.element(index))[0]
 
     def __setitem__(self, index: Any, value: Value) -> None:
+        self._note_place("stores", sys._getframe(1))
         self.store(self.element(index), [value])
+
+    def _note_place(self, kind: str, source: FrameType) -> None:
+        """Note the line of the source that asks: lines of a kernel's functions are those of their files."""
+        line = SourceLine(short_path(source.f_code.co_filename), source.f_lineno)
+        self.run.log.record_place(self._keys[kind], Place(line, self.run.loop), self.run.active)
 
 
 class LocalArray:

@@ -222,7 +222,7 @@ class LockstepCode:
                 yield
 
     def loop(self, first: Value, end: Value, step: int = 1) -> Iterator[Value]:
-        yield from self._run.rounds(first, end, step)
+        yield from self._run.rounds(None, first, end, step)
 
     def repeat(self, rounds: int, carried: Any, body: Callable[[int, Any], Any]) -> Any:
         for number in range(rounds):
@@ -231,7 +231,7 @@ class LockstepCode:
 
     def while_loop(self, start: Any, again: Callable[[Any], Value], body: Callable[[Any], Any]) -> Any:
         values = [start]
-        for _ in self._run.repeating(lambda: again(values[-1])):
+        for _ in self._run.repeating(None, lambda: again(values[-1])):
             values.append(self._run.merged(values[-1], body(values[-1])))
         return values[-1]
 

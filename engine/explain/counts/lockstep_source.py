@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.explain.code.listing import short_path
 from engine.explain.counts.lockstep import Lockstep, Value, not_in_source
 from engine.explain.counts.lockstep_arrays import LockstepArray, cuda_of
 from engine.explain.counts.lockstep_emitter import LockstepCode
@@ -57,7 +58,7 @@ class _Functions:
     def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         definition = _definition(function)
         used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
-        _Steps().visit_function(definition)
+        _Steps(short_path(function.__code__.co_filename)).visit_function(definition)
         module = ast.fix_missing_locations(ast.Module([definition], []))
         compiled = compile(module, function.__code__.co_filename, "exec")
         closed = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -80,6 +81,8 @@ class _Functions:
 def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(definition, ast.FunctionDef)
+    # Lines are those of the file.
+    ast.increment_lineno(definition, function.__code__.co_firstlineno - 1)
     definition.decorator_list = []
     return definition
 
@@ -179,8 +182,20 @@ def _is_plain(node: ast.expr) -> bool:
 class _Steps(ast.NodeTransformer):
     """Replaces what threads may do differently by calls of the `Lockstep`."""
 
-    def __init__(self) -> None:
-        self._made_names = 0
+    def __init__(self, path: str) -> None:
+        self._path, self._made_names = path, 0
+
+    def visit(self, node: ast.AST) -> Any:
+        """Change a node; what is made of it has its line."""
+        changed = super().visit(node)
+        for made in changed if isinstance(changed, list) else [changed]:
+            for part in ast.walk(made):
+                if "lineno" in part._attributes and not hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        return changed
+
+    def _line(self, node: ast.stmt) -> ast.Tuple:
+        return ast.Tuple([ast.Constant(self._path), ast.Constant(node.lineno)], ast.Load())
 
     def _new_name(self) -> str:
         self._made_names += 1
@@ -225,11 +240,11 @@ class _Steps(ast.NodeTransformer):
         match node:
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits)):
                 limits = [self.visit(limit) for limit in limits]
-                return self._loop(name, _call("rounds", *limits), self._block(node.body))
+                return self._loop(name, _call("rounds", self._line(node), *limits), self._block(node.body))
         raise not_in_source("a loop over something else than a range")
 
     def visit_While(self, node: ast.While) -> ast.stmt:
-        again = _call("repeating", _later(self.visit(node.test)))
+        again = _call("repeating", self._line(node), _later(self.visit(node.test)))
         return self._loop(self._new_name(), again, self._block(node.body))
 
     def _loop(self, name: str, values: ast.expr, body: list[ast.stmt]) -> ast.stmt:

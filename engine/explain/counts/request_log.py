@@ -7,7 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.explain.counts.accesses import LINE_BYTES, SECTOR_BYTES, WARP, WORD_BYTES, ArrayAccesses, Requests
+from engine.explain.code.listing import SourceLine
+from engine.explain.counts.accesses import (
+    LINE_BYTES,
+    SECTOR_BYTES,
+    WARP,
+    WORD_BYTES,
+    ArrayAccesses,
+    LoopRounds,
+    Place,
+    PlaceAccesses,
+    Requests,
+)
 from engine.explain.counts.warp_requests import Flags, Numbers, sectors_of, wavefronts_of, words_of
 
 # Addresses of threads that are counted at once: 4 MB of them.
@@ -74,6 +85,10 @@ class RequestLog:
         self._warps = np.arange(len(block_of_warp))
         self._counted: dict[Key, _Counted] = {}
         self.barriers = np.zeros(len(block_of_warp), np.int64)
+        # Requests of each warp by their place in the source, memory and kind; entries of each warp to a loop
+        # by its line, the loop around it, and the number of rounds.
+        self._places: dict[tuple[Place, str, str], Numbers] = {}
+        self._loops: dict[tuple[SourceLine, SourceLine | None, int], Numbers] = {}
         # Accesses that threads have made, one after another: each is a request of some warps.
         self.records = 0
 
@@ -94,6 +109,22 @@ class RequestLog:
             counted.uniform[int(address), size, active] += 1
             if len(counted.uniform) * len(active.lanes) >= AT_ONCE:
                 self._count_uniform(key, counted)
+
+    def record_place(self, key: Key, place: Place, active: Active) -> None:
+        """Note where in the source the active threads make a request."""
+        self._add(self._places, (place, key.memory, key.kind), active.warps > 0)
+
+    def record_loop(
+        self, line: SourceLine, outer: SourceLine | None, entered: Active, rounds: Numbers
+    ) -> None:
+        """Take an entry to a loop, with the number of rounds of each warp."""
+        for number in np.unique(rounds[entered.warps > 0]):
+            self._add(self._loops, (line, outer, int(number)), (entered.warps > 0) & (rounds == number))
+
+    def _add(self, counts: dict[Any, Numbers], key: Any, warps: Flags) -> None:
+        if key not in counts:
+            counts[key] = np.zeros(len(self._warps), np.int64)
+        counts[key] += warps
 
     def record_barrier(self, active: Active) -> None:
         """Take a barrier of the warps with active threads."""
@@ -195,6 +226,20 @@ class RequestLog:
                 launch_sectors = min(counted.all_sectors, numbers["block_sectors"])
             made.append(ArrayAccesses(*key, Requests(**numbers), launch_sectors))
         return tuple(made)
+
+    def places(self, weights: NDArray[np.float64]) -> tuple[PlaceAccesses, ...]:
+        """Return the requests of all blocks by their place in the source."""
+        return tuple(
+            PlaceAccesses(*key, round(float(weights @ self.of_blocks(requests))))
+            for key, requests in self._places.items()
+        )
+
+    def loops(self, weights: NDArray[np.float64]) -> tuple[LoopRounds, ...]:
+        """Return how often the warps of all blocks go round each loop."""
+        entries: dict[tuple[SourceLine, SourceLine | None], list[tuple[int, int]]] = defaultdict(list)
+        for (line, outer, rounds), times in self._loops.items():
+            entries[line, outer].append((rounds, round(float(weights @ self.of_blocks(times)))))
+        return tuple(LoopRounds(*key, tuple(sorted(found))) for key, found in entries.items())
 
     def per_block(self) -> Numbers:
         """Return all counts of each block, a row for each."""

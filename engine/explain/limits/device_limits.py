@@ -36,7 +36,20 @@ class DeviceLimits:
     integer_multiply_adds_per_s: Limit | None = None
     """GPU: of int32."""
     instructions_per_s: Limit | None = None
-    """GPU: instructions issued, each for the 32 threads of a warp."""
+    """GPU: instructions issued, each for the 32 threads of a warp. CPU, x86-64 alone: instructions, where a
+    comparison and the branch that follows it are one."""
+    blocks_per_s: Limit | None = None
+    """GPU: blocks of one warp that do nothing."""
+    launches_per_s: Limit | None = None
+    """GPU: launches of one such block, each after the one before has ended."""
+    vector_operations_per_s: Limit | None = None
+    """CPU, x86-64 alone: instructions that compute with whole vectors, multiply-adds and others in turn."""
+    vector_loads_per_s: Limit | None = None
+    """CPU: loads of whole vectors from the first cache of each core, each from within a cache line."""
+    misaligned_vector_loads_per_s: Limit | None = None
+    """CPU: the same of neighbouring vectors that begin anywhere: some, or all, lie across two lines."""
+    vector_stores_per_s: Limit | None = None
+    """CPU: stores of whole vectors into the first cache of each core, each within a cache line."""
     int8_tensor_multiply_adds_per_s: Limit | None = None
     """GPU: of int8 into int32 by `mma.sync`."""
     float16_tensor_multiply_adds_per_s: Limit | None = None

@@ -1,15 +1,17 @@
-"""Limits that were measured before: read from disk in a millisecond, without starting a device. No Numba."""
+"""Limits that were measured before, here or on a recorded machine: read in a millisecond. No Numba."""
 
 import json
 
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info, listed_devices
-from engine.device_info import DeviceInfo
+from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.limits.messages import KeptLimits
+from engine.files.assets import faults_of_asset
 from engine.results.progress import Checkpoint
+from engine.results.recorded import RUNS, recorded_document, recorded_path
 
 _KIND = "limits"
 
@@ -28,10 +30,20 @@ def keep(device: DeviceInfo, limits: DeviceLimits) -> None:
 
 def answer(request: KeptLimits, report: Checkpoint) -> DeviceLimits | None:
     """Return kept limits. Called on: the host's pipe."""
+    if request.device == RECORDED:
+        return recorded_limits()
     for device in listed_devices():
         if device.key == request.device:
             return kept_limits(device)
     raise DeviceUnavailable(f"device '{request.device}'", "there is no such device here")
+
+
+def recorded_limits() -> DeviceLimits | None:
+    """Return the limits of the GPU whose runs came with the program; None where none did."""
+    if not (document := recorded_document(RUNS)):
+        return None
+    with faults_of_asset(recorded_path(RUNS), "The recording"):
+        return DeviceLimits.from_json(document["limits"])
 
 
 def _key(device: DeviceInfo) -> str:

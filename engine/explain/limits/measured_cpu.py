@@ -1,8 +1,9 @@
-"""Measures the limits of the CPU: multiply-adds in registers, and copies, on one core and on all."""
+"""Measures the limits of the CPU: what its cores do in registers and in their caches, and copies."""
 
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,19 @@ from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
 from engine.device.threads.parallel_copy import copy_bytes
 from engine.device.threads.thread_pool import TASK, SharedCall
-from engine.explain.limits.cpu_work_code import CHAINS, STEPS
+from engine.explain.limits.cpu_work_code import (
+    CACHED_FLOATS,
+    CHAINS,
+    HAS_MIXES,
+    MIXED_INSTRUCTIONS,
+    MIXES,
+    STEPS,
+)
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.results.progress import Checkpoint, Progress
+from engine.variants.cpu.edges import aligned_rows
 
 # Bytes of one side of a copy, the last one more than the caches of most processors hold.
 SIZES = tuple(mega << 20 for mega in (1, 4, 16, 32, 64, 128, 256))
@@ -26,14 +35,41 @@ PIECE_BYTES, MOST_PIECE_BYTES = 64 << 10, 1 << 20
 LINE_BYTES = 64
 # A copy is repeated until it has copied so much; a core wakes in less time.
 _LEAST_COPIED = 16 << 20
-_LEAST_SAMPLES, _SAMPLING_S = 3, 0.12
-# 50 us a piece; so many pieces that cores that begin late hardly matter.
-_ROUNDS, _PIECES = 2000, 32
+_LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.1, 0.02
+# 50 us a piece; so many pieces that cores that begin late hardly matter. With few of them a launch is short,
+# and seldom interrupted.
+_ROUNDS, _PIECES, _FEW_PIECES = 2000, 32, 4
 _CACHED_COPIES = 200
 _CODE = "engine.explain.limits.cpu_rates_code"
-_MULTIPLY_ADDS, _COPIES, _CACHED = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("multiply_adds", "copies", "cached_copies")
+_IN_REGISTERS, _COPIES, _CACHED = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies", "cached_copies")
 )
+
+
+class _Work(NamedTuple):
+    """What `in_registers` does: its number there, how much of it a round does, and rounds per _ROUNDS."""
+
+    number: int
+    per_round: int
+    rounds: float = 1.0
+
+
+_VECTORS = CACHED_FLOATS // cpu_target().vector_floats
+MULTIPLY_ADDS = _Work(0, CHAINS * STEPS * cpu_target().vector_floats)
+LOADS, MISALIGNED_LOADS, STORES = (_Work(number, _VECTORS, 0.5) for number in (1, 2, 3))
+ISSUED, *OPERATIONS = (
+    _Work(4 + number, MIXED_INSTRUCTIONS // max(1, len(mix)) * len(mix)) for number, mix in enumerate(MIXES)
+)
+
+# By the names of `DeviceLimits`: of several works the fastest counts. One core does them, and all cores as
+# many times as much as they do of multiply-adds: that takes no second core that is free just then.
+_WORKS: dict[str, tuple[_Work, ...]] = {
+    "vector_loads_per_s": (LOADS,),
+    "misaligned_vector_loads_per_s": (MISALIGNED_LOADS,),
+    "vector_stores_per_s": (STORES,),
+}
+if HAS_MIXES:
+    _WORKS |= {"instructions_per_s": (ISSUED,), "vector_operations_per_s": tuple(OPERATIONS)}
 
 
 def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
@@ -45,42 +81,46 @@ def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
 
 def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
     """Measure all limits of the CPU; `report` is called before each."""
-    cores, copies = launch_cores(), dict[int, float]()
-
-    def measured(number: int, name: str, measure: Callable[[], float]) -> float:
-        # Compiling takes a second, once.
-        report(Progress(f"measuring {name}", number / (3 + len(SIZES)), 3.0))
-        return measure()
-
-    all_cores = measured(0, "multiply-adds", lambda: multiply_adds_per_s(cores))
-    one_core = measured(1, "multiply-adds of one core", lambda: multiply_adds_per_s(1))
-    cached = measured(2, "copies within the caches", lambda: cached_copy_bytes_per_s(cores))
+    cores, copies, found = launch_cores(), dict[int, float](), dict[str, Any]()
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
-    for number, size in enumerate(SIZES):
-        name = f"copies of {size >> 20} MiB"
-        copies[2 * size] = measured(3 + number, name, lambda: copy_bytes_per_s(source, target, size))  # noqa: B023
+    steps: list[tuple[str, Callable[[], float]]] = [
+        ("multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, cores)),
+        ("core_multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, 1)),
+        *((name, partial(_highest_per_s, works)) for name, works in _WORKS.items()),
+        ("l2_bytes_per_s", lambda: cached_copy_bytes_per_s(cores)),
+    ]
+    for number, (name, measure) in enumerate(steps):
+        # Compiling takes some seconds, once.
+        words = name.removesuffix("_per_s").replace("_", " ")
+        report(Progress(f"measuring {words}", number / (len(steps) + len(SIZES)), 3.0))
+        found[name] = Limit(measure())
+    of_core = found["core_multiply_adds_per_s"].measured
+    for name in _WORKS:
+        found[name] = Limit(found[name].measured * found["multiply_adds_per_s"].measured / of_core)
+    for number, size in enumerate(SIZES, len(steps)):
+        report(Progress(f"measuring copies of {size >> 20} MiB", number / (len(steps) + len(SIZES)), 3.0))
+        copies[2 * size] = copy_bytes_per_s(source, target, size)
     # Less than each core's cache holds.
-    copies[2 * PIECE_BYTES * cores] = cached
-    found = DeviceLimits(
-        cpu_info().title,
-        copy_bytes_per_s=Limit(copies[2 * SIZES[-1]]),
-        l2_bytes_per_s=Limit(cached),
-        multiply_adds_per_s=Limit(all_cores),
-        core_multiply_adds_per_s=Limit(one_core),
-        cores=cores,
-        vector_bits=32 * cpu_target().vector_floats,
-    )
-    return found.with_copies(copies)
+    copies[2 * PIECE_BYTES * cores] = found["l2_bytes_per_s"].measured
+    found["copy_bytes_per_s"] = Limit(copies[2 * SIZES[-1]])
+    bits = 32 * cpu_target().vector_floats
+    return DeviceLimits(cpu_info().title, cores=cores, vector_bits=bits, **found).with_copies(copies)
 
 
-def multiply_adds_per_s(cores: int) -> float:
-    """Return the multiply-adds of float32 that so many cores do per second, in registers."""
-    pieces = _PIECES * cores
-    operands = np.linspace(0.1, 0.9, CHAINS, dtype=np.float32)
-    sums = np.zeros(pieces * LINE_BYTES, np.uint8)
-    call = SharedCall(_MULTIPLY_ADDS, (0, 0, operands, _ROUNDS, pieces, TASK), cores)
-    done = pieces * _ROUNDS * CHAINS * STEPS * cpu_target().vector_floats
-    return done / _least_s(lambda: call.launch(sums.ctypes.data, 0))
+def _highest_per_s(works: tuple[_Work, ...]) -> float:
+    """Return how much of the fastest of some works one core does per second."""
+    return max(work_per_s(work, 1, _FEW_PIECES, _BRIEFLY_S) for work in works)
+
+
+def work_per_s(work: _Work, cores: int, pieces: int = _PIECES, sampling_s: float = _SAMPLING_S) -> float:
+    """Return how much of some work so many cores do per second, in registers or in their first caches."""
+    pieces, rounds = pieces * cores, max(1, int(_ROUNDS * work.rounds))
+    operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
+    operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
+    sums = _aligned(pieces * LINE_BYTES)
+    call = SharedCall(_IN_REGISTERS, (0, 0, operands, work.number, rounds, pieces, TASK), cores)
+    least_s = _least_s(lambda: call.launch(sums.ctypes.data, 0), sampling_s)
+    return pieces * rounds * work.per_round / least_s
 
 
 def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float:

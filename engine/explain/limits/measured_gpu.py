@@ -32,6 +32,7 @@ from engine.explain.limits.gpu_rates_code import (
     VECTOR_BYTES,
     Work,
     arithmetic_kernel,
+    idle_kernel,
     l2_kernel,
     shared_kernel,
 )
@@ -47,6 +48,8 @@ COPIED_BYTES = 1 << 30
 SIZES = tuple(mega << 20 for mega in (2, 8, 16, 32, 64, 128, 256))
 # Of a multiprocessor: as many threads as it has room for, where it has.
 _BLOCKS = 8
+# Blocks that do nothing: 0.6 ms of an H100.
+_STARTED = 1 << 20
 # Of each limit; the slowest devices get fewer samples.
 _SAMPLES, _SAMPLING_S, _MOST_S = 9, 0.04, 0.2
 _TENSOR_CAPABILITY = (8, 0)
@@ -143,6 +146,11 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         fill_bytes(buffer, 0)
         return rate(l2_kernel, (float32[::1], int32, float32[::1]), L2_LOADS, buffer)
 
+    def started(count: int) -> float:
+        kernel: Callable[[], Kernel] = idle_kernel
+        launch = _Launch(kernel(), (int32, float32[::1]), count, (count, out), WARP_THREADS)
+        return count / _least_s(machine, launch, out, out)
+
     steps: list[Step] = [
         ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
         ("l2_bytes_per_s", l2),
@@ -150,6 +158,8 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         ("integer_operations_per_s", lambda: arithmetic(INTEGER_OPERATIONS)),
         ("integer_multiply_adds_per_s", lambda: arithmetic(INTEGER_MULTIPLY_ADDS)),
         ("instructions_per_s", lambda: arithmetic(MIXED) / WARP_THREADS),
+        ("blocks_per_s", lambda: started(_STARTED)),
+        ("launches_per_s", lambda: started(1)),
     ]
     if _has_tensor_cores(machine.info):
         steps += [
@@ -170,8 +180,15 @@ def _in_words(name: str) -> str:
 class _Launch:
     """A launch of one kernel with its arguments."""
 
-    def __init__(self, kernel: Kernel, signature: Signature, blocks: int, arguments: tuple[Any, ...]) -> None:
-        self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (THREADS, 1, 1), arguments)
+    def __init__(
+        self,
+        kernel: Kernel,
+        signature: Signature,
+        blocks: int,
+        arguments: tuple[Any, ...],
+        threads: int = THREADS,
+    ) -> None:
+        self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (threads, 1, 1), arguments)
 
     def launch(self, image: DeviceArray, out: DeviceArray, stream: Any = None) -> None:
         """Enqueue it."""

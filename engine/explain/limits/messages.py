@@ -8,7 +8,10 @@ from engine.host.request import QueuePolicy, Request
 
 @dataclass(frozen=True, slots=True)
 class KeptLimits(Request):
-    """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None."""
+    """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None.
+
+    Those of the device "recorded" came with the program.
+    """
 
     device: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE

@@ -5,7 +5,10 @@ from typing import ClassVar
 
 from engine.geometry.tile_plan import TilePlan
 from engine.host.protocol import PictureHandle
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.results import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,20 @@ class BlockTiles:
     at: tuple[int, int] = (0, 0)
     tiles: tuple[TilePlan, ...] = ()
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """Describe: recorded runs for a problem. Reply: RecordedRuns."""
+
+    answers: ClassVar[str] = "engine.tasks.recorded_runs"
+    problem: Problem
+    mask: Mask  # flipped and normalised already
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRuns:
+    """Recorded runs, one of each variant; `note` says how they differ from the problem, or why none is."""
+
+    runs: tuple[RunResult, ...] = ()
+    note: str = ""

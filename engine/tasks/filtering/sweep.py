@@ -50,7 +50,7 @@ class FilterSweep:
                     "name": mask.name,
                     "weights": mask.weights.tolist() if mask is asked else "random",
                 }
-                for asked, mask in zip(self.masks, self._masks(), strict=True)
+                for asked, mask in zip(self.masks, self.known_masks, strict=True)
             ],
             "blocks": [asdict(block) for block in self.blocks],
             "layouts": [str(layout) for layout in self.layouts],
@@ -63,7 +63,9 @@ class FilterSweep:
             "budget_s": self.budget_s,
         }
 
-    def _masks(self) -> list[Mask]:
+    @property
+    def known_masks(self) -> list[Mask]:
+        """Every mask, those with random weights too."""
         return [mask if isinstance(mask, Mask) else random_mask(*mask, self.seed) for mask in self.masks]
 
     def jobs(self) -> Iterator[FilterJob]:
@@ -71,7 +73,7 @@ class FilterSweep:
         for width, height in self.sizes:
             samples = random_picture((height, width, self.channels), self.dtype, self.seed)
             result_dtype = result_dtype_for(self.options.result_type, samples, samples)
-            for mask in self._masks():
+            for mask in self.known_masks:
                 problem = describe_problem(samples, mask, self.options.border, 0.0, result_dtype)
                 for variant, block, layout in ways(self.variants, self.blocks, self.layouts):
                     choice = Choice(variant, block)

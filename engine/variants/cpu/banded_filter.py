@@ -100,6 +100,11 @@ class BandedFilter(ABC):
         )
         self._cut: Cut
 
+    @property
+    def workers(self) -> int:
+        """Threads that take part, at most."""
+        return self._cut.workers
+
     def compiled(self) -> Self:
         """Return the filter, its code and that of the threads compiled: not within the first launch."""
         if self._cut.workers > 1:

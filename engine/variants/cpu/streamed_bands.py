@@ -68,10 +68,10 @@ class StreamedBands(BandedFilter):
         super().__init__(problem, mask)
         halo = self._halo
         rows = problem.mask_shape[0]
-        self._weights, self._row_factor, self._offset = weights, row_factor, mask.offset
-        self._pairs = 0
+        self._weights, self.row_factor, self._offset = weights, row_factor, mask.offset
+        self.pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
-            self._pairs = len(row_factor) // 2
+            self.pairs = len(row_factor) // 2
         self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
@@ -121,10 +121,10 @@ class StreamedBands(BandedFilter):
             floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
         between = aligned_rows(workers, 2 * ROWS_AT_ONCE * PART_SAMPLES, np.float32)
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
-        if self._row_factor is None and not PARTIAL_SUMS:
+        if self.row_factor is None and not PARTIAL_SUMS:
             totals[:, : self._totals_pitch] = self._offset
         return (
-            0, 0, self._size, self._weights, self._row_factor, (self._pairs, *self._problem.mask_shape),
+            0, 0, self._size, self._weights, self.row_factor, (self.pairs, *self._problem.mask_shape),
             self._beyond, (self._fits, self._past_cache, self._step, *cut), TASK,
             (edges, self._edge_pitch, self._ghost_row, edge_results, self._edge_results_pitch), floats,
             (self._floats_pitch, between, totals, self._totals_pitch),

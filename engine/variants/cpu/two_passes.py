@@ -61,7 +61,7 @@ class TwoPasses(BandedFilter):
         super().__init__(problem, mask)
         factors = factor(mask)
         self._column, self._row = np.array(factors.column), np.array(factors.row)
-        self._mirrored = bool((self._row == self._row[::-1]).all())
+        self.mirrored = bool((self._row == self._row[::-1]).all())
         # At least as many as are moved, so that none is overwritten before it is read.
         self._block_rows = max(BLOCK_ROWS, BLOCK_OF_MASK_ROWS * (problem.mask_shape[0] - 1))
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
@@ -78,7 +78,7 @@ class TwoPasses(BandedFilter):
         floats = aligned_rows(workers, self._ghost_row.size, np.float32)
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
-            0, 0, self._size, (self._column, self._row, self._mirrored), self._beyond, self._fits,
+            0, 0, self._size, (self._column, self._row, self.mirrored), self._beyond, self._fits,
             (self._block_rows, self._tile_samples, self._pitch), *cut, TASK,
             (self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums),
         )  # fmt: skip

@@ -26,7 +26,7 @@ class Vectors(LlvmCode):
 
     def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)
-        self.floats, self._integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
+        self.floats, self.integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
         self.zero = self.all(0.0)
         self._past_cache = builder.module.add_metadata([ir.Constant(I32, 1)])
 
@@ -84,13 +84,13 @@ class Vectors(LlvmCode):
 
     def elements_from(self, first: Value) -> Value:
         """Return the numbers first, first + 1, ... for `picked`."""
-        return self.splat(first.trunc(I32)) + self.value(ir.Constant(self._integers, list(range(VECTOR))))
+        return self.splat(first.trunc(I32)) + self.value(ir.Constant(self.integers, list(range(VECTOR))))
 
     def picked(self, low: Value, high: Value, elements: Value) -> Value:
         """Return some elements of two vectors that lie side by side, known only at run time. For AVX-512."""
         return self.called("x86.avx512.vpermi2var.ps.512", self.floats, low, elements, high)
 
-    def _samples(self, pointer: Value, index: Operand) -> Value:
+    def unconverted(self, pointer: Value, index: Operand) -> Value:
         """Return VECTOR samples as they are, wherever they lie."""
         element = pointer.llvm.type.pointee
         address = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
@@ -98,17 +98,17 @@ class Vectors(LlvmCode):
 
     def load(self, pointer: Value, index: Operand = 0) -> Value:
         """Return VECTOR samples as floats, wherever they lie."""
-        values = self._samples(pointer, index)
+        values = self.unconverted(pointer, index)
         if values.is_float:
             return values
-        return self.value(self.builder.sitofp(values.zext(self._integers).llvm, self.floats))
+        return self.value(self.builder.sitofp(values.zext(self.integers).llvm, self.floats))
 
     def load_sum(self, one: Value, other: Value, index: Operand) -> Value:
         """Return the exact sums of VECTOR samples of 8 or 16 bit with as many others, as floats."""
         wide = ir.VectorType(ir.IntType(2 * one.llvm.type.pointee.width), VECTOR)
-        total = self._samples(one, index).zext(wide) + self._samples(other, index).zext(wide)
-        if wide != self._integers:
-            total = total.zext(self._integers)
+        total = self.unconverted(one, index).zext(wide) + self.unconverted(other, index).zext(wide)
+        if wide != self.integers:
+            total = total.zext(self.integers)
         return self.value(self.builder.sitofp(total.llvm, self.floats))
 
     def store(self, samples: Value, pointer: Value, index: Operand = 0, *, past_cache: bool = False) -> None:

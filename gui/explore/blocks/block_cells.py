@@ -5,7 +5,7 @@ The runs are those of the results; a run of several blocks adds what is still to
 
 from collections.abc import Hashable, Iterable
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
 
 from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability
@@ -78,10 +78,11 @@ class BlockCells(QObject):
                     self._cells.setdefault(result.variant, {})[result.block] = run
         return self._cells
 
-    def _follow_newest(self) -> None:
-        newest = self._results.results()[-1]
-        if newest.task != Problem.task:
+    def _follow_newest(self, _parent: QModelIndex, first: int) -> None:
+        made_here = self._results.results()
+        if first >= len(made_here) or made_here[-1].task != Problem.task:
             return
+        newest = made_here[-1]
         key = _key_of(newest)
         # On the CPU rows have one layout only: such a run belongs to either.
         if newest.layout or self._key is None or key[0] != self._key[0]:

@@ -7,7 +7,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QPainterPath
 
-from engine.results.columns import SPEED_UP, layout_suffix, problem_text
+from engine.device_info import RECORDED
+from engine.results.columns import SPEED_UP, device_text, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
 from engine.results.metrics import AnyMetric, metric
 from engine.results.quantities import rate_text, tick_text
@@ -18,7 +19,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_plot import MANY_ROWS, RowPlot
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.runs_model import baseline_name
+from gui.widgets.runs_model import RECORDED_MARK, baseline_name
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _OLDER_OPACITY = 0.35
@@ -74,8 +75,14 @@ class MetricPlot(RowPlot):
     def redraw(self) -> None:
         """Draw everything anew: there are few rows, and a change of theme affects all."""
         rows, current = self._results.rows(), self._results.current
+        is_earlier = current is not None and self._results.is_earlier(current.result)
+        recorded = list(self._results.recorded)
         problem = _but_for_result_type(current.result) if current else None
-        of_problem = [run for run in rows if _but_for_result_type(run.result) == problem]
+        made_here = [run for run in rows if _but_for_result_type(run.result) == problem]
+        if is_earlier and recorded:
+            # They are for the problem that is set now, which nothing has run for yet.
+            is_earlier, made_here = False, []
+        of_problem = made_here + recorded
         self._row_names = row_names([run.result for run in of_problem])
         self.begin()
         words = self._draw([run for run in of_problem if self._shown.value(run) is not None])
@@ -83,9 +90,15 @@ class MetricPlot(RowPlot):
         if rows:
             against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
-            caption = f"{self._shown.header}{against}{scale} · {_problem_text(of_problem)}"
-        empty = self._why_empty(of_problem) if rows else self._empty
-        is_earlier = current is not None and self._results.is_earlier(current.result)
+            note = self._results.recorded_note
+            parts = [f"{self._shown.header}{against}{scale}"]
+            # What was recorded for another problem says so in the note.
+            parts.append(_problem_text(made_here if made_here or note else recorded))
+            if recorded:
+                gpu = next((run.result for run in recorded if run.result.layout), recorded[0].result)
+                parts += [f"hollow: {device_text(gpu)}", note]
+            caption = " · ".join(filter(None, parts))
+        empty = self._why_empty(made_here or recorded) if rows else self._empty
         self.end(caption, self._omitted(of_problem), empty, words, is_earlier=is_earlier)
 
     @property
@@ -186,16 +199,23 @@ class MetricPlot(RowPlot):
 
         One item for all, because an item costs about 0.5 ms each time that the plot is drawn anew.
         """
-        series = [series_for(run.result.variant) for run in runs]
-        # Marks with the same brush are rendered once.
-        brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
+        series, base = [series_for(run.result.variant) for run in runs], current_theme().base
+        # Those of another machine are hollow. Marks with the same brush are rendered once.
+        hollow = [run.result.device == RECORDED for run in runs]
+        brushes = {colour: pg.mkBrush(colour) for colour in (base, *(one.colour for one in series))}
+        pens = {colour: pg.mkPen(colour, width=1 if colour == base else 2) for colour in brushes}
         return pg.ScatterPlotItem(
             [self._x(run) for run in runs],
             [self._y(run) for run in runs],
             symbol=[one.symbol for one in series],
             size=[MARK_SIZES.get(one.symbol, MARK_SIZE) for one in series],
-            brush=[brushes[one.colour] for one in series],
-            pen=pg.mkPen(current_theme().base, width=1),
+            brush=[
+                brushes[base if is_hollow else one.colour]
+                for is_hollow, one in zip(hollow, series, strict=True)
+            ],
+            pen=[
+                pens[one.colour if is_hollow else base] for is_hollow, one in zip(hollow, series, strict=True)
+            ],
             data=list(runs),
             hoverable=True,
             tip=lambda x, y, data: self._words(data),
@@ -270,7 +290,8 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
     for result in sorted(results, key=lambda one: order[one.variant]):
         block = f" {result.block}" if result.block and len(blocks[result.variant]) > 1 else ""
         type_name = f" → {result.problem.result_dtype}" if has_types else ""
-        names[id(result)] = f"{result.variant}{block}{layout_suffix(result)}{type_name}"
+        recorded = RECORDED_MARK if result.device == RECORDED else ""
+        names[id(result)] = f"{result.variant}{block}{layout_suffix(result)}{type_name}{recorded}"
     return names
 
 
@@ -283,7 +304,12 @@ def _but_for_result_type(result: RunResult) -> Hashable:
 
 
 def _problem_text(runs: Sequence[Compared]) -> str:
-    """Return the problem of some runs in words; the type of the results only where all have the same."""
+    """Return the problem of some runs in words; the type of the results only where all have the same.
+
+    Empty without runs.
+    """
+    if not runs:
+        return ""
     newest = runs[-1].result
     if len({run.result.problem.result_dtype for run in runs}) > 1:
         newest = replace(newest, problem=replace(newest.problem, result_dtype="float32"))

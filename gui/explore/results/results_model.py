@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
 
+from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import Compared, comparable
+from engine.results.compare import Compared, comparable, compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
+from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
 from gui.explore.picture_job import PictureJob
@@ -37,12 +39,16 @@ class ResultsModel(RunsModel):
         self._described: Measurement[Any] | None = None
         # By the identity of the results.
         self._asked: dict[int, _Asked] = {}
+        # The last of the rows are recorded runs for the problem that is set now.
+        self._recorded = 0
+        self.recorded_note = ""
+        """What recorded runs do not share with the problem that is set, or why there are none."""
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
         for other in (self.rowsInserted, self.modelReset):
             other.connect(lambda: self.describe(None))
-        for compared in (self.dataChanged, self.present_changed):
-            compared.connect(self.described_changed)
+        for comparison in (self.dataChanged, self.present_changed):
+            comparison.connect(self.described_changed)
 
     def follow(self, problem: Hashable) -> None:
         """Note which problem is set now; None leaves it as it was."""
@@ -54,20 +60,38 @@ class ResultsModel(RunsModel):
                 self.present_changed.emit()
 
     def is_earlier(self, result: Measurement[Any]) -> bool:
-        return self.present not in (None, self.problem_of(result))
+        return result.device != RECORDED and self.present not in (None, self.problem_of(result))
+
+    def results(self) -> tuple[Measurement[Any], ...]:
+        """All results of this machine, oldest first."""
+        return tuple(self._results[: self._made_here])
+
+    @property
+    def can_clear(self) -> bool:
+        return self._made_here > 0
+
+    @property
+    def recorded(self) -> tuple[Compared, ...]:
+        """The recorded runs for the problem that is set now."""
+        return tuple(self._runs[self._made_here :])
+
+    @property
+    def _made_here(self) -> int:
+        return len(self._results) - self._recorded
 
     @property
     def current(self) -> Compared | None:
         """The newest run for the problem that is set now; where there is none, the newest of all."""
-        runs = reversed(self._runs)
-        own = next((run for run in runs if not self.is_earlier(run.result)), None)
-        return own or (self._runs[-1] if self._runs else None)
+        runs = self._runs[: self._made_here]
+        own = next((run for run in reversed(runs) if not self.is_earlier(run.result)), None)
+        return own or (runs[-1] if runs else None)
 
     @property
     def described(self) -> Compared | None:
         """The run that panels describe: the one selected in the table, until a new one arrives."""
-        runs = self._runs
-        return next((run for run in runs if run.result is self._described), runs[-1] if runs else None)
+        here = self._runs[: self._made_here]
+        newest = here[-1] if here else None
+        return next((run for run in self._runs if run.result is self._described), newest)
 
     def describe(self, result: Measurement[Any] | None) -> None:
         """Describe the run with this result; the newest for None."""
@@ -79,8 +103,9 @@ class ResultsModel(RunsModel):
         return self._asked[id(result)].problem
 
     def job_of(self, result: Measurement[Any]) -> PictureJob | None:
-        """Return the job that a run did; None where it is not known."""
-        return self._asked[id(result)].job
+        """Return the job that a run did; None where it is not known, as of recorded runs."""
+        asked = self._asked.get(id(result))
+        return asked.job if asked else None
 
     def add(self, result: Measurement[Any], problem: Hashable = None, job: PictureJob | None = None) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
@@ -88,11 +113,11 @@ class ResultsModel(RunsModel):
         `problem` is what it shares with those that are for the same one, by default what they compare; `job`
         is the one that it did.
         """
-        position = len(self._results)
+        position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
         self._asked[id(result)] = _Asked(problem or comparable(result), job)
-        self._results.append(result)
-        self._runs.append(Compared(result, position + 1))
+        self._results.insert(position, result)
+        self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
 
@@ -103,7 +128,8 @@ class ResultsModel(RunsModel):
         if at is None:
             return knowing  # it was cleared meanwhile
         self._results[at] = knowing
-        self._asked[id(knowing)] = self._asked.pop(id(result))
+        if (asked := self._asked.pop(id(result), None)) is not None:
+            self._asked[id(knowing)] = asked
         self._chosen = {key: knowing if run is result else run for key, run in self._chosen.items()}
         if self._described is result:
             self._described = knowing
@@ -111,10 +137,28 @@ class ResultsModel(RunsModel):
         return knowing
 
     def clear(self) -> None:
-        """Forget all results."""
+        """Forget all results of this machine."""
         self.beginResetModel()
-        self._results.clear()
-        self._runs.clear()
+        del self._results[: self._made_here]
+        self._runs = compared(self._results, self.baseline)
         self._asked.clear()
         self._chosen.clear()
         self.endResetModel()
+
+    def show_recorded(self, recorded: RecordedRuns) -> None:
+        """Put recorded runs at the end, in place of those before."""
+        first = self._made_here
+        if self._recorded:
+            self.beginRemoveRows(QModelIndex(), first, len(self._results) - 1)
+            del self._results[first:], self._runs[first:]
+            self._recorded = 0
+            self.endRemoveRows()
+        if recorded.runs:
+            self.beginInsertRows(QModelIndex(), first, first + len(recorded.runs) - 1)
+            self._results += recorded.runs
+            self._runs += [Compared(run, number) for number, run in enumerate(recorded.runs, first + 1)]
+            self._recorded = len(recorded.runs)
+            self.endInsertRows()
+            self._compare()
+        self.recorded_note = recorded.note
+        self.present_changed.emit()

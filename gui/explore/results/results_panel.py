@@ -5,6 +5,8 @@ from typing import Any
 from PySide6.QtCore import QItemSelectionModel, QModelIndex
 
 from engine.results.measurement import Measurement
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Settings, Workspace
@@ -25,16 +27,19 @@ _HINT = "Right-click the header to choose columns, a row to use it as baseline."
 class ResultsPanel(RunsPanel):
     """Results in a sortable table; the newest is selected."""
 
-    def __init__(self, results: ResultsModel, workspace: Workspace) -> None:
+    def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
         super().__init__(results, _EMPTY, name="Results of the runs")
         self._results = results
         self._workspace = workspace
+        self._state = state
         self._operation = workspace.operation
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
         self.clear_button = text_button("clear", "Clear", "Clear results", _CLEAR_TIP)
         self.clear_button.clicked.connect(results.clear)
-        line = row((self.summary, 1), *self.buttons, self.clear_button, spacing=HALF_GRID)
+        self.recorded_button = recorded_button(state)
+        buttons = self.recorded_button, *self.buttons, self.clear_button
+        line = row((self.summary, 1), *buttons, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
         self.setLayout(column(line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
 
@@ -44,9 +49,15 @@ class ResultsPanel(RunsPanel):
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._show_summary)
         results.present_changed.connect(self._follow_present)
+        for changed in (state.ready_changed, state.recorded_changed):
+            changed.connect(self._offer_recorded)
         workspace.settings_changed.connect(self._follow_baseline)
         self._follow_baseline(workspace.settings)
         self._show_summary()
+        self._offer_recorded()
+
+    def _offer_recorded(self) -> None:
+        self.explain_empty(f"{_EMPTY}\n\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
 
     def _select(self) -> None:
         chosen = self.table.selectionModel().selectedRows()
@@ -60,9 +71,10 @@ class ResultsPanel(RunsPanel):
         if run is not None:
             self._workspace.change(baseline=run.variant)
 
-    def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
+    def _show_newest(self, _parent: QModelIndex, first: int, last: int) -> None:
         self._show_summary()
-        self._show_run(last)
+        if first < len(self._results.results()):
+            self._show_run(last)
 
     def _follow_present(self) -> None:
         self._show_summary()
@@ -79,7 +91,7 @@ class ResultsPanel(RunsPanel):
         self.table.scrollTo(index)
 
     def _show_summary(self) -> None:
-        results = self._results.results()
+        results, recorded = self._results.results(), self._results.recorded
         self.clear_button.setEnabled(bool(results))
         without = sum(result.kernel_ms is None for result in results)
         count = f"{len(results)} run{'s' if len(results) != 1 else ''}"
@@ -89,7 +101,10 @@ class ResultsPanel(RunsPanel):
             count,
             f"{how_many} {EARLIER}" if earlier else "",
             f"{without} without a speed" if without else "",
+            f"{len(recorded)} recorded" if recorded else "",
+            self._results.recorded_note,
             self.table.caption,
         )
-        self.summary.setText(" · ".join(part for part in parts if part) if results else "")
+        shown = parts if results else parts[3:]
+        self.summary.setText(" · ".join(part for part in shown if part))
         self.summary.setToolTip(f"{self.summary.text()}\n\n{_HINT}")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.results.columns import device_text
 from engine.results.compare import Compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.known_limits import KnownLimits
@@ -63,7 +64,7 @@ class RooflineState(QObject):
     def device_title(self) -> str:
         """Its name for people."""
         known = self.state.device(self.device)
-        return known.title if known else self.device
+        return known.title if known else device_text(self.run.result) if self.run else ""
 
     @property
     def roofs(self) -> tuple[Roof, ...]:
@@ -86,7 +87,7 @@ class RooflineState(QObject):
     @property
     def can_measure(self) -> bool:
         """Whether the limits are missing and can be measured."""
-        return self._limits.can_be_measured(self.device)
+        return self._limits.is_missing(self.device) and self._limits.can_measure(self.device)
 
     def measure(self) -> None:
         """Measure the limits of the device."""

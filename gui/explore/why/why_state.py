@@ -11,10 +11,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.bounds.messages import TimeRequest
 from engine.host.verbs import Describe
-from engine.results.compare import Compared
+from engine.results.compare import Compared, comparable
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import FilterJob
@@ -22,6 +23,7 @@ from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.known_limits import KnownLimits
+from gui.explore.picture_job import PictureJob
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
@@ -31,11 +33,18 @@ _NO_RUN = (
 )
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
+_NO_RECORDED = (
+    "Recorded runs are explained where there is no GPU, with the picture and the mask of the recording."
+)
 _NO_PICTURE = "The picture of this run is no longer open. Open it and run again to have the time explained."
 _NO_ENGINE = "The time is explained once the engine is up."
 _BUSY = "The time is explained once nothing else runs."
 _ASKING = "Counting what the warps of this run ask of memory, which takes up to 3 s …"
 _STOPPED = "It was stopped: the time of this run is not explained."
+
+
+# The codes of reasons for which there are no bounds, or wrong ones.
+_MEASURING_HELPS = "not-measured", "bounds-too-high"
 
 
 class Step(StrEnum):
@@ -68,16 +77,17 @@ class WhyState(QObject):
         self._times = Newest(link)
         self._is_watched = self._was_busy = False
         self._result: Measurement[Any] | None = None
-        # Of that result: what came, and why nothing else will.
+        # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
         self._reply: ExplainedTime | None = None
         self._why_not = ""
+        self._is_outdated = False
         # A selection that moves over many rows makes one question.
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self._follow)
         for signal in (results.described_changed, workspace.picture_changed, state.ready_changed):
             signal.connect(self._refresh)
         state.progress_changed.connect(self._make_way)
-        limits.changed.connect(self._take_limits)
+        limits.measured.connect(self._ask_anew)
 
     @property
     def run(self) -> Compared | None:
@@ -97,7 +107,9 @@ class WhyState(QObject):
         if run is None:
             return _NO_RUN
         if explained is not None:
-            return "" if explained.bounds else explained.words
+            # What a person can do about it is the button's to say.
+            why_not = explained.not_explained
+            return "" if explained.bounds else why_not.sentence if why_not else explained.words
         if self._times.in_flight is not None:
             return _ASKING
         return self._why_not or self._why_no_question(run.result) or self._why_not_now
@@ -105,12 +117,11 @@ class WhyState(QObject):
     @property
     def step(self) -> Step:
         """What the person can do about it."""
-        run, explained = self.run, self.explained
-        if run is None or (explained is not None and explained.bounds):
-            return Step.NOTHING
+        explained, device = self.explained, self.run.result.device if self.run else ""
         if self._times.in_flight is not None:
             return Step.STOP
-        if self._limits.can_be_measured(run.result.device) and not run.result.is_refuted:
+        reason = explained.not_explained if explained else None
+        if reason is not None and reason.code in _MEASURING_HELPS and self._limits.can_measure(device):
             return Step.MEASURE
         return Step.ASK if self._why_not else Step.NOTHING
 
@@ -151,17 +162,17 @@ class WhyState(QObject):
         result = self.run.result if self.run else None
         if result is not self._result:
             self._drop()
-            self._result, self._reply, self._why_not = result, None, ""
+            self._result, self._reply, self._why_not, self._is_outdated = result, None, "", False
         if result is not None:
-            self._limits.look_up(result.device)
-            is_known = self._reply is not None or (result.explained is not None and result.explained.bounds)
+            has_bounds = result.explained is not None and result.explained.bounds
+            is_known = self._reply is not None or (has_bounds and not self._is_outdated)
             why_not = self._why_not or self._why_no_question(result) or self._why_not_now
             if not (is_known or why_not or self._times.in_flight):
                 self._ask(result)
         self.changed.emit()
 
     def _ask(self, result: Measurement[Any]) -> None:
-        job = self.results.job_of(result)
+        job = self._job_of(result)
         assert isinstance(job, FilterJob)
         # As it ran, where "auto" chose.
         job = replace(job, variant=result.variant, block=result.block or job.block, device=result.device)
@@ -174,7 +185,7 @@ class WhyState(QObject):
         if explained.bounds or explained.transactions_per_request is not None:
             result = self.results.explain(result, explained)
         if is_shown:
-            self._result, self._reply = result, explained
+            self._result, self._reply, self._is_outdated = result, explained, False
         self._refresh()
 
     def _failed(self, error: EngineError) -> None:
@@ -198,10 +209,21 @@ class WhyState(QObject):
             self._times.cancel()
             self._times.forget()
 
-    def _take_limits(self, device: str) -> None:
-        if self._result is not None and self._result.device == device and self._limits.of(device) is not None:
-            self._reply, self._why_not = None, ""
+    def _ask_anew(self, device: str) -> None:
+        if self._result is not None and self._result.device == device:
+            self._reply, self._why_not, self._is_outdated = None, "", True
         self._refresh()
+
+    def _job_of(self, result: Measurement[Any]) -> PictureJob | None:
+        """Return the job that a run did; of a recorded one the present job, where that is the same.
+
+        Where no GPU is, the engine explains such a job by the limits of the recorded one.
+        """
+        if result.device != RECORDED:
+            return self.results.job_of(result)
+        has_gpu = any(device.is_usable_gpu for device in self.state.devices)
+        is_same = comparable(result) == self.results.present
+        return self.workspace.filter_job() if is_same and not has_gpu else None
 
     @property
     def _why_not_now(self) -> str:
@@ -213,9 +235,9 @@ class WhyState(QObject):
         """Return why the time of a run cannot be explained; empty if the engine can be asked."""
         if result.is_refuted:
             return f"There is no time to explain: {result.status}"
-        job = self.results.job_of(result)
+        job = self._job_of(result)
         if job is None:
-            return _NO_JOB
+            return _NO_RECORDED if result.device == RECORDED else _NO_JOB
         if not isinstance(job, FilterJob):
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE

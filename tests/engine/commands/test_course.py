@@ -146,3 +146,14 @@ def test_that_a_papers_tables_are_printed_although_they_cannot_be_written(comman
     assert answer.status == 2
     assert paper("report").tables[0] in answer.out
     assert "cannot be written: the disk is full" in answer.err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("quick")
+def test_that_the_recorded_column_is_printed_where_it_is_asked_for(command):
+    answer = command("course lab --sizes 512 --device cpu --recorded")
+    assert "Recorded: NVIDIA H200" in answer.out
+
+
+@pytest.mark.usefixtures("quick")
+def test_that_no_recorded_column_is_printed_unless_it_is_asked_for(command):
+    assert "ecorded" not in command("course lab --sizes 512 --device cpu").out

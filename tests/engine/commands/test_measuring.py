@@ -12,14 +12,17 @@ import engine.commands.benchmark
 import engine.commands.command_line
 import engine.commands.matmul
 import engine.tasks.product.variants
+import engine.tasks.recorded_runs
 from engine.commands import measuring
 from engine.commands.output import log
 from engine.results.metrics import number_of
+from engine.tasks.filtering.messages import RecordedRequest
 from engine.tasks.filtering.task import random_mask
 from engine.tasks.pictures import random_picture
 from engine.tasks.product.variants import matmul_variant
 from engine.tasks.read_results import result_from_json
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json, words
+from tests.made_runs import made_recorded_runs
 
 # Before a test replaces what is in the registry: a command that is imported meanwhile would keep that.
 
@@ -416,3 +419,29 @@ def test_that_the_simulator_proves_small_products_without_times(command, tmp_pat
 def test_that_bad_input_of_products_is_refused_before_the_work(refused, monkeypatch, options, says):
     monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
     refused("matmul", options, says=says)
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Recorded runs of two variants for every problem."""
+    made = lambda problem, mask: made_recorded_runs(RecordedRequest(problem, mask))  # noqa: E731
+    monkeypatch.setattr(engine.tasks.recorded_runs, "recorded_runs", made)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_that_recorded_runs_stand_below_those_of_this_machine(command, tmp_path):
+    answer = command(BENCH, "cpu-serial,tiled --recorded --json --out", tmp_path / "r.json")
+    rows = [(row["variant"], row["device"]) for row in answer.document["results"]]
+    assert rows[-2:] == [("cpu-serial", "recorded"), ("tiled", "recorded")]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_that_only_the_variants_that_are_asked_for_and_the_baseline_are_recorded(command, tmp_path):
+    answer = command(BENCH, "cpu-parallel --recorded --json --out", tmp_path / "r.json")
+    assert [row["variant"] for row in answer.document["results"]] == ["cpu-parallel", "cpu-serial"]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_that_the_nearest_recorded_picture_is_named(command, tmp_path):
+    answer = command(BENCH, "cpu-serial --recorded --out", tmp_path / "r.json")
+    assert "Nearest recorded: 4096 × 4096 grey float32" in answer.err

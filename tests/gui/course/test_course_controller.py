@@ -1,6 +1,7 @@
 import pytest
 
 from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
 from engine.host.verbs import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
@@ -131,3 +132,28 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     course.bench.fail(EngineError("That folder cannot be used", "it is a file"))
     assert course.message.why == "it is a file"
     assert not course.state.busy
+
+
+def test_that_recorded_figures_are_asked_for_once_and_only_where_they_are_shown(course):
+    assert course.fake.waiting(RecordedCourse) == []
+    course.state.show_recorded(True)
+    course.answer(RecordedCourse)
+    course.state.show_recorded(False)
+    course.state.show_recorded(True)
+    assert course.fake.waiting(RecordedCourse) == []
+
+
+def test_that_recorded_figures_stand_beside_counted_and_measured_ones(course):
+    course.state.show_recorded(True)
+    for kind in (RecordedCourse, (Describe, CourseRequest)):
+        course.answer(kind)
+    recorded = [row[-1].recorded for row in course.model.tables(PAPER.key)[0].rows]
+    assert recorded == ["0.00002"] * 3
+
+
+def test_that_hidden_recorded_figures_are_not_saved(course):
+    course.state.show_recorded(True)
+    for kind in (RecordedCourse, (Describe, CourseRequest)):
+        course.answer(kind)
+    course.state.show_recorded(False)
+    assert course.model.tables(PAPER.key) == COUNTED

@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from engine.course.recorded import recorded_paper
 from engine.course.tables import counted_tables
 from engine.course.worked_examples import CHANGED, EXAMPLES, HERE, LECTURE
 from engine.gpu_attributes import GpuAttributes
@@ -149,3 +150,13 @@ def test_that_tab_goes_from_the_tables_buttons_by_the_values_to_the_table(panel,
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         met.append(QApplication.focusWidget())
     assert met == [*(one.edit for one in panel.inputs.fields), panel.inputs.reset, panel.table]
+
+
+def test_that_recorded_figures_stand_beside_the_lectures_values_only(course):
+    course.set_recorded("performance", recorded_paper("performance"))
+    course.show_recorded(True)
+    before = course.tables("performance")[OCCUPANCY.number]
+    course.type_values("performance", before.title, OCCUPANCY.texts | {"registers": "11"})
+    after = course.tables("performance")[OCCUPANCY.number]
+    recorded = [any(cell.recorded for row in table.rows for cell in row) for table in (before, after)]
+    assert recorded == [True, False]

@@ -29,6 +29,7 @@ from tests.gui.made_results import (
     OTHER_PAPER,
     PAPER,
     PAPERS,
+    made_recorded_paper,
     made_tables,
     make_engine_state,
 )
@@ -337,3 +338,28 @@ def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
     assert "Press Measure" not in panel.notes.text
     panel.choice.setCurrentIndex(1)
     assert "Press Measure" in panel.notes.text
+
+
+def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
+    panel = TablesPanel(course, make_engine_state(cuda=False))
+    qtbot.addWidget(panel)
+    course.set_counted(PAPER.key, COUNTED)
+    assert panel.notes.text.startswith("There is no GPU here: press Recorded")
+
+
+def test_that_nothing_recorded_is_offered_where_a_gpu_is(panel, course):
+    course.set_counted(PAPER.key, COUNTED)
+    assert "Recorded" not in panel.notes.text
+
+
+def test_that_the_button_is_a_switch_for_every_page(panel, state):
+    panel.recorded_button.click()
+    assert state.shows_recorded
+
+
+def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
+    course.set_counted(PAPER.key, COUNTED)
+    course.set_recorded(PAPER.key, made_recorded_paper())
+    course.show_recorded(True)
+    column = [one.part for one in panel.table.cells.columns].index(Part.RECORDED)
+    assert panel.table.cells.index(0, column).data() == "0.00002"

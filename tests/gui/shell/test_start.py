@@ -164,7 +164,7 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
     columns = {"explore": {"block": False}}
-    kept = Preferences("dark", (3, 20, 1280, 775), True, {"explore": "a1b2"}, "/home", columns)
+    kept = Preferences("dark", (3, 20, 1280, 775), True, {"explore": "a1b2"}, "/home", columns, True)
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
@@ -183,6 +183,7 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
         '{"version": 1, "is_maximized": 1}',
         '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
         '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
+        '{"version": 1, "recorded": 1}',
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain.limits import kept_limits, measured_cpu
+from engine.explain.limits.cpu_work_code import CACHED_VECTORS
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.explain.limits.theoretical import theoretical_limits
@@ -129,8 +130,10 @@ def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
 @pytest.mark.slow
 def test_that_a_measurement_can_be_cancelled_before_each_limit(brief):
     seen = []
-    measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
-    assert seen == [0.0, 0.25, 0.5, 0.75]
+    limits = measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
+    # One copy, whose rate is a limit too.
+    count = len(list(limits.rates()))
+    assert seen == [number / count for number in range(count)]
 
 
 def test_that_what_fits_in_a_cache_is_copied_as_fast_as_there():
@@ -198,15 +201,41 @@ def test_that_every_vector_of_a_copy_arrives(function):
         np.testing.assert_array_equal(target, source)
 
 
+def results_of(work, operands, rounds):
+    """Return what three pieces of a work leave behind, as float32."""
+    pieces = 3
+    sums = np.zeros((pieces, 16), np.float32)
+    arguments = 0, 0, operands[np.newaxis], work.number, rounds, pieces, measured_cpu.TASK
+    measured_cpu.SharedCall(measured_cpu._IN_REGISTERS, arguments, 1).launch(sums.ctypes.data, 0)
+    return sums
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("work", "at"), [(measured_cpu.LOADS, 0), (measured_cpu.MISALIGNED_LOADS, 1)])
+def test_that_every_vector_of_the_loads_is_loaded(work, at):
+    length, lanes = measured_cpu.CACHED_FLOATS, cpu_target().vector_floats
+    operands = np.random.default_rng(2).random(length + 64, np.float32)
+    # In the first round and the ones after it; before them the first ones are loaded once more.
+    words = operands.view(np.uint32)
+    first = words[at : at + CACHED_VECTORS * lanes].reshape(-1, lanes)
+    once = words[at : at + length].reshape(-1, lanes)
+    expected = np.bitwise_xor.reduce(np.vstack([first, once]))
+    found = results_of(work, operands, 1).view(np.uint32)
+    np.testing.assert_array_equal(found[:, :lanes], np.broadcast_to(expected, (3, lanes)))
+
+
+@pytest.mark.slow
+def test_that_every_vector_is_stored():
+    operands = np.arange(1, measured_cpu.CACHED_FLOATS + 65, dtype=np.float32)
+    results_of(measured_cpu.STORES, operands, 1)
+    np.testing.assert_array_equal(operands[: measured_cpu.CACHED_FLOATS], 1)
+
+
 @pytest.mark.slow
 def test_that_every_chain_does_all_its_multiply_adds():
     operands = np.linspace(0.1, 0.9, measured_cpu.CHAINS, dtype=np.float32)
-    pieces, rounds = 3, 5
-    sums = np.zeros((pieces, 16), np.float32)
-    call = measured_cpu.SharedCall(
-        measured_cpu._MULTIPLY_ADDS, (0, 0, operands, rounds, pieces, measured_cpu.TASK), 1
-    )
-    call.launch(sums.ctypes.data, 0)
+    rounds = 5
+    sums = results_of(measured_cpu.MULTIPLY_ADDS, operands, rounds)
     exact, steps = operands.astype(np.float64), rounds * measured_cpu.STEPS
     for _ in range(steps):
         exact = exact * np.float64(operands[0]) + np.float64(operands[1])

@@ -12,8 +12,8 @@ from tests.made_runs import WORK, make_failure, make_result, make_simulated, mak
 
 
 @pytest.fixture
-def panel(qtbot, results, workspace):
-    panel = ResultsPanel(results, workspace)
+def panel(qtbot, results, workspace, state):
+    panel = ResultsPanel(results, workspace, state)
     qtbot.addWidget(panel)
     panel.show()
     return panel

@@ -5,7 +5,7 @@ from PySide6.QtGui import QTextDocumentFragment
 
 from engine.errors import BadValue
 from engine.explain.bounds.messages import TimeRequest
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.messages import MeasureLimits
 from engine.host.verbs import Describe, Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
@@ -56,7 +56,6 @@ def slow_panel(make_panel, slow_bench):
     """The panel on a bench whose engine answers when the test says so; limits are known."""
     panel = make_panel(slow_bench)
     add(slow_bench)
-    slow_bench.answer_all(KeptLimits)
     return panel
 
 
@@ -203,7 +202,7 @@ def test_that_an_error_is_said_where_the_reason_would_be(slow_bench, slow_panel)
 def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
     panel = make_panel(bench, is_measured=False)
     add(bench)
-    assert read(panel) == "The limits of this device were not measured."
+    assert read(panel) == "The limits of NVIDIA H200 are not known."
     assert panel.button.text() == "Measure the limits (2 s)"
     panel.button.click()
     bench.settle()
@@ -215,7 +214,6 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
 def test_that_limits_are_not_measured_during_a_run(slow_bench, make_panel):
     panel = make_panel(slow_bench, is_measured=False)
     add(slow_bench)
-    slow_bench.answer_all(KeptLimits)
     slow_bench.answer_all(TIME)
     slow_bench.state.set_running(True)
     assert not panel.button.isEnabled()
@@ -233,7 +231,6 @@ def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_
 
 def test_that_a_cpu_run_is_said_to_have_no_launch_as_the_engine_says_it(slow_bench, slow_panel):
     add(slow_bench, "cpu-parallel", launches=None, device="cpu", block=None)
-    slow_bench.answer_all(KeptLimits)
     (waiting,) = slow_bench.fake.waiting(TIME)
     slow_bench.fake.asked.remove(waiting)
     reason = Reason("no-kernel", "CPU, all cores has no kernels of ours")

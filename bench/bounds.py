@@ -1,0 +1,290 @@
+"""The bounds of runs beside their times: does the highest bound explain a run, and is none above its time?
+
+    python -m bench.bounds --device cpu --json bench/results/bounds-cpu.json
+    python -m bench.bounds --device gpu --json bench/results/bounds-gpu.json      needs a CUDA device
+
+60 cells of the CPU variants: sizes, masks and types of samples in turn, off the grid that `auto` knows.
+Limits and times are measured in the same rounds, each cell a few launches a round; of a limit the highest
+rate counts, of a cell the shortest time, so that what else the machine does spoils neither. With
+`NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` code for another processor is measured, which the file keeps beside
+the first. On a machine where nothing else runs; a minute.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.figures import MASK_SIDES, SIDE
+from bench.markers import DocumentTable
+from bench.options import parser_of
+from bench.representative import mask_for
+from engine.compiled.cpu_target import cpu_target
+from engine.device.device_list import cpu_info
+from engine.device.devices import backend
+from engine.device.disassembler import disassembler
+from engine.device.launches import DeviceKind
+from engine.explain.bounds.explained import LEAST_SHARE, MOST_SHARE, explained_subject
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.measured_cpu import cpu_limits
+from engine.explain.limits.measured_gpu import gpu_limits
+from engine.explain.subject import Subject, gpu_for
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.run.task import Choice
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
+
+_PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
+
+ROUNDS, LAUNCHES, LAUNCHES_S = 12, 3, 0.012
+
+_TYPES = (("float32", "float32"), ("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"))
+_SMALL = ((199, 257, 1), (120, 161, 3), (333, 250, 1))
+_LARGE = ((480, 640, 1), (700, 1000, 3), (1080, 1920, 1), (333, 777, 4), (1536, 2048, 1))
+# By variant: sizes that are filtered in some milliseconds, masks, and how often each.
+_GRID: dict[str, tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int]] = {
+    "cpu-serial": (_SMALL, ((3, 3), (5, 5), (4, 6), (9, 9)), 2),
+    "cpu-separable-serial": (_SMALL, ((3, 3), (5, 5), (9, 9), (15, 15)), 2),
+    "cpu-parallel": (
+        _LARGE,
+        ((3, 3), (5, 5), (4, 6), (7, 3), (1, 9), (7, 7), (9, 9), (11, 11), (17, 17)),
+        2,
+    ),
+    "cpu-separable": (
+        _LARGE,
+        ((3, 3), (5, 5), (7, 7), (9, 9), (11, 5), (15, 15), (21, 21), (31, 31)),
+        2,
+    ),
+    "cpu-box": (_LARGE, ((3, 3), (15, 15), (63, 63)), 2),
+    "cpu-fft": (_LARGE[:2], ((17, 17), (31, 31)), 2),
+}
+
+
+class Cell(NamedTuple):
+    """A run that is measured."""
+
+    variant: str
+    height: int
+    width: int
+    channels: int
+    mask: tuple[int, int]
+    dtype: str
+    result: str
+
+    def subject(self) -> Subject[Problem]:
+        """Return what is explained."""
+        chosen = variant(self.variant, takes_auto=False)
+        mask = mask_for(chosen, *self.mask)
+        if chosen.masks is MaskClass.ANY:
+            mask = Mask(np.random.default_rng(7).standard_normal(self.mask) / 10)
+        shape = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
+        problem = describe_problem(shape, mask, Border.ZERO, 0.0, self.result)
+        return Subject(chosen, problem, mask, chosen.default_block, None)
+
+
+def cells() -> list[Cell]:
+    """Return the cells: the types and sizes of each variant in turn."""
+    return list(_cells())
+
+
+def _cells() -> Iterator[Cell]:
+    for key, (sizes, masks, times) in _GRID.items():
+        types = [
+            one for one in _TYPES if one[1] == "float32" or variant(key, takes_auto=False).integer_output
+        ]
+        size, kinds = cycle(sizes), cycle(types)
+        for _ in range(times):
+            for mask in masks:
+                yield Cell(key, *next(size), mask, *next(kinds))
+            # Else each mask would have the same size and types again.
+            next(kinds)
+
+
+def measured_on_cpu(rounds: int) -> dict[str, Any]:
+    """Return the cells with their times and bounds, and the limits of this processor."""
+    subjects = {cell: cell.subject() for cell in cells()}
+    launches = {cell: _launch(subject) for cell, subject in subjects.items()}
+    found: list[DeviceLimits] = []
+    least = dict.fromkeys(launches, float("inf"))
+    for number in range(rounds):
+        found.append(cpu_limits())
+        for cell, launch in launches.items():
+            least[cell] = min(least[cell], _least_ms(launch))
+        print(f"round {number + 1} of {rounds}", flush=True)
+    limits = best_of(found)
+    rows = [cell._asdict() | row(subjects[cell], limits, ms) for cell, ms in least.items()]
+    target = cpu_target()
+    return {
+        "processor": dict(cpu_info().facts),
+        "compiled for": target.name,
+        "vector_bits": limits.vector_bits,
+        "rounds": rounds,
+        "limits": limits.as_json(),
+        "cells": rows,
+    }
+
+
+def measured_on_gpu(rounds: int) -> dict[str, Any]:
+    """Return the cells of `bench.figures` and others off its grid, with the limits of this GPU."""
+    machine = backend("cuda:0")
+    limits, rows = gpu_limits(machine), []
+    for cell in gpu_cells():
+        chosen = variant(cell.variant)
+        samples = np.broadcast_to(np.zeros((), cell.dtype), (cell.height, cell.width, cell.channels))
+        mask = mask_for(chosen, *cell.mask)
+        problem = describe_problem(samples, mask, Border.ZERO, 0.0)
+        choice, random = Choice(chosen, chosen.default_block), np.random.default_rng(8)
+        picture = (random.random(samples.shape, np.float32) * (255 if cell.dtype == "uint8" else 1)).astype(
+            cell.dtype
+        )
+        result = measure(filter_job(choice, problem, mask, picture), machine, _PLAN).result
+        if result.kernel_ms is None:
+            print(f"{cell.variant} {cell.mask} {cell.dtype}: {result.status}", flush=True)
+            continue
+        subject = Subject(chosen, problem, mask, choice.block, gpu_for([machine.info]))
+        rows.append(cell._asdict() | row(subject, limits, result.kernel_ms))
+        print(next(lines(rows[-1:])), flush=True)
+    about = {"processor": {"device": machine.info.title}, "compiled for": "SASS" if disassembler() else "PTX"}
+    return about | {"vector_bits": 0, "rounds": rounds, "limits": limits.as_json(), "cells": rows}
+
+
+def gpu_cells() -> Iterator[Cell]:
+    """Yield the cells of a GPU: every variant, masks and types as `bench.figures` has them."""
+    for height, width, channels, dtype in ((SIDE, SIDE, 1, "float32"), (SIDE, SIDE, 3, "uint8")):
+        for one in VARIANTS:
+            if one.device is DeviceKind.CUDA and not one.uint8_only:
+                for side in MASK_SIDES:
+                    yield Cell(one.key, height, width, channels, (side, side), dtype, "float32")
+
+
+def _launch(subject: Subject[Problem]) -> Callable[[], None]:
+    """Return what filters a picture of noise."""
+    problem, random = subject.problem, np.random.default_rng(8)
+    largest = 1.0 if problem.dtype == "float32" else np.iinfo(problem.dtype).max
+    shape = problem.height, problem.width, problem.channels
+    image, out = (random.random(shape) * largest).astype(problem.dtype), np.empty(shape, problem.result_dtype)
+    prepared = subject.variant.prepare(problem, subject.constant, subject.block)
+
+    def launch() -> None:
+        prepared.launch(image, out)
+
+    return launch
+
+
+def _least_ms(launch: Callable[[], None]) -> float:
+    begin, samples = time.perf_counter(), list[float]()
+    while len(samples) < LAUNCHES or time.perf_counter() - begin < LAUNCHES_S:
+        before = time.perf_counter()
+        launch()
+        samples.append(time.perf_counter() - before)
+    return 1e3 * min(samples)
+
+
+def best_of(found: list[DeviceLimits]) -> DeviceLimits:
+    """Return the highest rates of several measurements."""
+    rates: dict[str, Any] = {
+        name: Limit(max(getattr(one, name).measured for one in found)) for name, _ in found[0].rates()
+    }
+    copies = {size: max(dict(one.copies)[size] for one in found) for size, _ in found[0].copies}
+    return replace(found[0], **rates).with_copies(copies)
+
+
+def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str, Any]:
+    """Return what the file keeps of a cell's bounds."""
+    found = explained_subject(subject, limits, ms)
+    return {
+        "ms": round(ms, 5),
+        "bounds_ms": {bound.key: round(bound.ms, 5) for bound in found.bounds},
+        "least_ms": round(found.least_ms, 5),
+        "ratio": round(found.least_ms / ms, 3),
+        "sentence": found.sentence,
+    }
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """Return how many cells the bounds explain, and in how many they are above the time."""
+    ratios = [one["ratio"] for one in rows]
+    within = sum(map(_explains, ratios))
+    above = sum(one > MOST_SHARE for one in ratios)
+    part = within / len(ratios)
+    return (
+        f"{within} of {len(ratios)} cells ({part:.0%}) between {LEAST_SHARE} and 1 of the time, "
+        f"{above} above {MOST_SHARE}; median {np.median(ratios):.2f}"
+    )
+
+
+def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each cell."""
+    for one in rows:
+        size = f"{one['width']} × {one['height']} × {one['channels']}"
+        mask = " × ".join(map(str, one["mask"]))
+        bounds = "  ".join(f"{key} {ms / one['ms']:.2f}" for key, ms in one["bounds_ms"].items())
+        what = f"{one['variant']:21}{size:17}{mask:8}{one['dtype']:8} to {one['result']:8}"
+        yield f"{what}{one['ms']:9.3f} ms {one['ratio']:6.2f}   {bounds}"
+
+
+def tables(kept: dict[str, Any]) -> list[DocumentTable]:
+    """Return for each variant how much of the time its bounds reach."""
+    rows = [
+        "| code for vectors of | variant | cells | 0.5 to 1 of the time | least | median | most |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for run in kept["runs"]:
+        by_variant: dict[str, list[float]] = {}
+        for one in run["cells"]:
+            by_variant.setdefault(one["variant"], []).append(one["ratio"])
+        by_variant["all"] = [ratio for ratios in by_variant.values() for ratio in ratios]
+        for key, ratios in by_variant.items():
+            within = sum(map(_explains, ratios))
+            numbers = " | ".join(f"{one:.2f}" for one in (min(ratios), np.median(ratios), max(ratios)))
+            name = key if key == "all" else f"`{key}`"
+            rows.append(f"| {run['vector_bits']} bits | {name} | {len(ratios)} | {within} | {numbers} |")
+    return [DocumentTable(Path("docs/bounds.md"), "bounds:cpu", rows)]
+
+
+def _explains(ratio: float) -> bool:
+    return LEAST_SHARE <= ratio <= 1
+
+
+def _save(path: Path, run: dict[str, Any]) -> None:
+    """Keep a run, a line a cell, beside those of other vectors."""
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    runs = [one for one in runs if one["vector_bits"] != run["vector_bits"]] + [run]
+    texts = []
+    for one in sorted(runs, key=lambda kept: -int(kept["vector_bits"])):
+        about = json.dumps({name: value for name, value in one.items() if name != "cells"})
+        rows = ",\n".join(json.dumps(kept) for kept in one["cells"])
+        texts.append(f'{about[:-1]}, "cells": [\n{rows}\n]}}')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"runs": [\n' + ",\n".join(texts) + "\n]}\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--device", choices=tuple(_MEASURED), default="cpu")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--json", type=Path, help="the file that the run is kept in")
+    options = parser.parse_args()
+    run = _MEASURED[options.device](options.rounds)
+    print("\n".join(lines(run["cells"])))
+    print(summary(run["cells"]))
+    if options.json:
+        _save(options.json, run)
+
+
+# A function for each kind of device.
+_MEASURED: dict[str, Callable[[int], dict[str, Any]]] = {"cpu": measured_on_cpu, "gpu": measured_on_gpu}
+
+if __name__ == "__main__":
+    main()

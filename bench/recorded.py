@@ -1,0 +1,175 @@
+"""Records what a GPU measures, for the window and the course on machines without one.
+
+python -m bench.recorded runs               the kernels on common pictures and masks, and the GPU's limits
+python -m bench.recorded course [PAPER ...]     the tables of the course papers (default: of all)
+
+Each writes its file in assets/recorded, or --out FILE. What is in the file stays: only runs that it lacks are
+measured, until --minutes are over, and the tables of these papers replace older ones. So both can be called
+again.
+"""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.options import parser_of
+from bench.representative import mask_for
+from engine.course.bench import machine_lines
+from engine.course.measure import tables_of
+from engine.course.papers import PAPERS
+from engine.course.recorded import COURSE_FORMAT, COURSE_VERSION, recorded_values
+from engine.device.devices import backend
+from engine.device.launches import DeviceKind
+from engine.device.versions import commit
+from engine.explain.limits.measured_gpu import gpu_limits
+from engine.geometry.block import Limits
+from engine.image.samples import open_sample
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.results.columns import problem_text
+from engine.results.export import FORMAT, VERSION
+from engine.results.measurement import AnyResult
+from engine.results.recorded import COURSE, RUNS, recorded_path
+from engine.results.strict_json import strict
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.run.task import Choice
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import FilterJob, filter_job
+from engine.tasks.filtering.variants import VARIANTS, Variant
+from engine.tasks.pictures import random_picture
+from engine.tasks.read_results import results_from_document
+
+GPU = "cuda:0"
+PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.1, most=15, fewest_copies=3, patience_s=2.0)
+# Height, width, channels. First the picture that the window opens with, then a photograph, the sizes of
+# `bench` and of the course, and the pictures of the documents' figures.
+PICTURES = (
+    (512, 512, 3, "uint8"),
+    (1080, 1920, 3, "uint8"),
+    (512, 512, 1, "uint8"),
+    (1024, 1024, 1, "float32"),
+    (2048, 2048, 1, "float32"),
+    (4096, 4096, 1, "float32"),
+    (512, 512, 1, "float32"),
+    (4096, 4096, 3, "uint8"),
+)
+# Each variant with the mask of its class: binomial, of equal weights, of one row, of rank 2 or 3.
+SIDES = (3, 5, 7, 9, 15)
+FIRST_SAMPLE, FIRST_MASK = "astronaut", "sharpen"
+# Of the CPU beside the GPU, for speed-ups on one machine. The plain loops do 0.3 G multiply-adds per second.
+BASELINE, ON_CPU = "cpu-serial", ("cpu-serial", "cpu-parallel")
+MOST_SERIAL = 200_000_000
+
+Key = tuple[str, Any, str | None]
+
+
+def jobs(limits: Limits) -> Iterator[FilterJob]:
+    """Yield every job that a variant takes on a GPU with these limits; the baseline with every mask."""
+    for number, (*shape, dtype) in enumerate(PICTURES):
+        samples = random_picture((shape[0], shape[1], shape[2]), dtype, seed=0)
+        if number == 0:
+            samples = open_sample(FIRST_SAMPLE).samples
+        for known, mask in _pairs([preset(FIRST_MASK)] if number == 0 else []):
+            problem = describe_problem(samples, mask, "zero", 0.0, dtype if known.uint8_only else "float32")
+            is_slow = known.key == BASELINE and problem.multiply_adds > MOST_SERIAL
+            if not is_slow and known.why_not(problem, mask, known.default_block, limits) is None:
+                yield filter_job(Choice(known, known.default_block), problem, mask, samples)
+
+
+def _pairs(masks_for_all: list[Mask]) -> list[tuple[Variant, Mask]]:
+    recorded = [known for known in VARIANTS if known.device is DeviceKind.CUDA or known.key in ON_CPU]
+    pairs = [(known, mask) for mask in masks_for_all for known in recorded]
+    pairs += [(known, mask_for(known, side, side)) for side in SIDES for known in recorded]
+    baseline = next(known for known in recorded if known.key == BASELINE)
+    return list(dict.fromkeys([*pairs, *((baseline, mask) for _, mask in pairs)]))
+
+
+def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
+    """Return a document of results with those that were lacking; of another GPU it is begun anew."""
+    end_s = time.monotonic() + 60 * minutes
+    gpu = backend(GPU)
+    limits = gpu_limits(gpu).as_json()
+    results = before["results"] if before.get("gpu") == gpu.info.title else []
+    known = set(map(_key, results_from_document(before))) if results else set()
+    for job in jobs(gpu.info.limits):
+        if time.monotonic() > end_s:
+            print("The time is over. Call it again for the rest.")
+            break
+        if (job.variant.key, job.problem, job.operands.mask.weights_digest) in known:
+            continue
+        on = gpu if job.variant.device is DeviceKind.CUDA else backend("cpu")
+        result = measure(job, on, PLAN).result
+        print(f"{problem_text(result)}, {result.variant}: {result.status}", flush=True)
+        if result.kernel_ms is not None:
+            results.append(compact(result))
+    head = {"format": FORMAT, "version": VERSION, "gpu": gpu.info.title}
+    return head | _made() | {"limits": limits, "results": results}
+
+
+def compact(result: AnyResult) -> dict[str, Any]:
+    """Return a result as files have it, without what follows from the rest; samples of five digits."""
+    data: dict[str, Any] = strict(result.as_json())
+    for name, spread in data["timing"].items():
+        if isinstance(spread, dict):
+            samples = [float(f"{sample:.5g}") for sample in spread["samples_ms"]]
+            data["timing"][name] = {"samples_ms": samples}
+    del data["status"], data["reason"]
+    return data
+
+
+def _key(run: AnyResult) -> Key:
+    return run.variant, run.problem, run.weights_digest
+
+
+def record_course(before: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    """Return the document of tables with those of some papers as this machine has them."""
+
+    def show(text: str, fraction: float, _expected_s: float) -> None:
+        print(f"{fraction:4.0%} {text}", flush=True)
+
+    papers = dict(before.get("papers", {}))
+    for key in keys:
+        tables = [recorded_values(table) for table in tables_of(key, GPU, on_progress=show)]
+        papers[key] = {"machine": dict(machine_lines(GPU)), "tables": tables}
+    return {"format": COURSE_FORMAT, "version": COURSE_VERSION, "papers": papers}
+
+
+def _made() -> dict[str, str]:
+    return {"recorded": time.strftime("%Y-%m-%d"), "commit": commit()}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what a file of this module holds; nothing where there is none."""
+    return json.loads(gzip.decompress(path.read_bytes())) if path.exists() else {}
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Write a document, the same bytes for the same document."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def main() -> None:
+    """Record runs or tables."""
+    parser = parser_of(__doc__)
+    parser.add_argument("what", choices=(RUNS, COURSE))
+    parser.add_argument("papers", nargs="*", default=[one.key for one in PAPERS])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--minutes", type=float, default=7.0)
+    asked = parser.parse_args()
+    path = asked.out or recorded_path(asked.what)
+    before = read(path)
+    write(
+        path,
+        record_runs(before, asked.minutes) if asked.what == RUNS else record_course(before, asked.papers),
+    )
+
+
+if __name__ == "__main__":
+    main()

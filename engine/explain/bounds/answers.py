@@ -1,0 +1,31 @@
+"""Answers why a job takes its time.
+
+Called on: the main thread of the host, when nothing else runs.
+"""
+
+from engine.device.devices import devices
+from engine.device.launches import DeviceKind
+from engine.explain.bounds.explained import explained_on
+from engine.explain.bounds.messages import TimeRequest
+from engine.explain.subject import Subject
+from engine.host import shared
+from engine.host.verbs import Describe
+from engine.results.explained_time import ExplainedTime
+from engine.results.progress import Checkpoint
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.variants import variant
+
+
+def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:
+    """Return the bounds of a job and what they say, or why there are none."""
+    asked = request.job
+    job = asked.job
+    chosen = variant(job.variant, takes_auto=False)
+    samples = shared.attach(job.picture.pixels)
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    kind = "cpu" if chosen.device is DeviceKind.CPU else "cuda"
+    able = [device for device in devices() if device.kind == kind]
+    device = next((one for one in able if one.key == job.device), able[0])
+    subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), None)
+    return explained_on(subject, device, asked.measured_ms, checkpoint=report)

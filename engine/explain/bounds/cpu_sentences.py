@@ -1,0 +1,89 @@
+"""The reason for the time of a filter on the CPU, in a sentence, from its bounds."""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.device.device_list import cpu_info
+from engine.device_info import AUTO
+from engine.explain.bounds.cpu_bounds import CpuBounds
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.subject import Subject
+from engine.results.explained_time import Bound
+from engine.results.quantities import digits_text, percent_text
+from engine.run.variant import AnyVariant
+from engine.tasks.filtering.auto.planner import choose
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
+
+
+def cpu_sentence(
+    subject: Subject[Problem], limits: DeviceLimits, found: CpuBounds, share: float | None
+) -> tuple[str, str]:
+    """Return what the bounds say and the key of the variant that removes the tallest, empty where none does.
+
+    `share` is the part of the time that they explain, where it was measured.
+    """
+    tallest, vector = found.bounds[0], limits.vector_bits // 32
+    part = f"{digits_text(found.least_ms, 3)} ms at least"
+    if share is not None:
+        part = f"{percent_text(min(1.0, share))} of the time"
+    what = _WORDS[tallest.key](tallest, subject, vector)
+    best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
+    if best is subject.variant:
+        return f"{what}: {part}. No variant on the CPU is expected to take less.", ""
+    return f"{what}: {part}. {_removes(best, subject, found, limits)}", best.key
+
+
+def _removes(best: Variant, subject: Subject[Problem], found: CpuBounds, limits: DeviceLimits) -> str:
+    """Return what the best variant does less of."""
+    samples = subject.problem.samples
+    if found.work and not found.work.whole_vectors:
+        at_once = limits.vector_bits // 32
+        cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
+        return f"`{best.key}` computes {at_once} results with an instruction{cores}."
+    ours, its = _made(subject.variant, subject) / samples, _made(best, subject) / samples
+    if its < ours:
+        return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result."
+    return f"`{best.key}` is expected to take less."
+
+
+def _made(one: AnyVariant[Problem, Any], subject: Subject[Problem]) -> float:
+    """Return the multiply-adds of a variant, by its model of work."""
+    work = one.work(subject.problem, one.block_for(None))
+    return work.flops / 2 if work else 0.0
+
+
+def _copy(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    megabytes, rate = _count(bound.amount / 1e6), _count(bound.per_s / 1e9)
+    return f"Bound by memory, {megabytes} MB read and written at {rate} GB/s at most"
+
+
+def _multiply_adds(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"Bound by multiply-adds, {_count(bound.amount / subject.problem.samples)} for each result"
+
+
+def _instructions(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    each = bound.amount / _made(subject.variant, subject)
+    return f"Issue-bound, {_count(each)} instructions for each multiply-add"
+
+
+def _per_vector(words: str) -> Callable[[Bound, Subject[Problem], int], str]:
+    def said(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+        each = _count(bound.amount / subject.problem.samples * vector)
+        return f"Bound by {words}, {each} for {vector} results"
+
+    return said
+
+
+def _count(value: float) -> str:
+    return digits_text(value, 3).removesuffix(".0") if value < 100 else digits_text(value, 3)
+
+
+_WORDS: dict[str, Callable[[Bound, Subject[Problem], int], str]] = {
+    "copy": _copy,
+    "multiply-adds": _multiply_adds,
+    "instructions": _instructions,
+    "vector-operations": _per_vector("operations on whole vectors"),
+    "loads": _per_vector("loads of vectors from the first cache"),
+    "stores": _per_vector("stores of vectors into the first cache"),
+}

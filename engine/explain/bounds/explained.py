@@ -1,0 +1,127 @@
+"""Why a run takes its time: its bounds on a device of known limits, and the reason in a sentence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engine.device.launches import DeviceKind
+from engine.device_info import DeviceInfo
+from engine.explain.bounds.cpu_bounds import CpuBounds
+from engine.explain.bounds.cpu_sentences import cpu_sentence
+from engine.explain.bounds.gpu_sentences import sentence_of
+from engine.explain.bounds.gpu_time import GpuTime, gpu_time
+from engine.explain.counts.launch_arrays import LaunchArrays, launch_arrays
+from engine.explain.launch.launches import why_not_compiled
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.kept_limits import kept_limits, recorded_limits
+from engine.explain.subject import Subject, gpu_for
+from engine.reason import Reason
+from engine.results.explained_time import ExplainedTime
+from engine.results.progress import Checkpoint, Progress
+from engine.results.quantities import percent_text
+from engine.run.task import AnyJob
+
+LEAST_SHARE = 0.5
+"""Bounds that reach less of the time do not explain it."""
+MOST_SHARE = 1.03
+"""Bounds above that part of it are none: the device does more than when its limits were measured."""
+
+
+def go_on(step: Progress) -> None:
+    """Do not stop."""
+
+
+def explained_time(
+    job: AnyJob, device: DeviceInfo, measured_ms: float | None, checkpoint: Checkpoint = go_on
+) -> ExplainedTime:
+    """Return why a job takes its time on a device; `not_explained` says why there are no bounds.
+
+    It compiles, but starts no device. `checkpoint` is called again and again; what it raises ends it.
+    """
+    constant = job.task.constant(job.operands)
+    return explained_on(
+        Subject(job.variant, job.problem, constant, job.block, None),
+        device,
+        measured_ms,
+        launch_arrays(job),
+        checkpoint,
+    )
+
+
+def explained_on(
+    subject: Subject[Any],
+    device: DeviceInfo,
+    measured_ms: float | None,
+    arrays: LaunchArrays | None = None,
+    checkpoint: Checkpoint = go_on,
+) -> ExplainedTime:
+    """Return the same of a subject: by its device's limits; where no GPU is, by those of the recorded one."""
+    is_cpu = subject.variant.device is DeviceKind.CPU
+    limits = kept_limits(device) if is_cpu or device.is_usable_gpu else recorded_limits()
+    if limits is None:
+        return _without_limits(device)
+    if not is_cpu:
+        subject = replace(subject, gpu=gpu_for([device]))
+    return explained_subject(subject, limits, measured_ms, arrays, checkpoint)
+
+
+def _without_limits(device: DeviceInfo) -> ExplainedTime:
+    short = f"The limits of {device.title} are not known"
+    remedy = "`devices --measure` measures them in 2 s, and they are kept."
+    if device.kind != "cpu" and not device.is_usable_gpu:
+        remedy = "They are measured where there is a GPU."
+    return ExplainedTime(device.title, not_explained=Reason("not-measured", short, remedy=remedy))
+
+
+def explained_subject(
+    subject: Subject[Any],
+    limits: DeviceLimits,
+    measured_ms: float | None,
+    arrays: LaunchArrays | None = None,
+    checkpoint: Checkpoint = go_on,
+) -> ExplainedTime:
+    """Return the same of a subject on a device of these limits."""
+    if subject.gpu is None:
+        on_cpu, library = CpuBounds(subject, limits), subject.variant.library
+        not_counted = Reason("no-kernels", f"What {library} does is not counted") if library else None
+        return _explained(
+            limits,
+            on_cpu,
+            measured_ms,
+            lambda share: cpu_sentence(subject, limits, on_cpu, share),
+            not_counted,
+        )
+    not_compiled = why_not_compiled()
+    if not_compiled is not None:
+        return ExplainedTime(limits.device, not_explained=not_compiled)
+    on_gpu = gpu_time(subject, limits, checkpoint, arrays)
+    not_counted = on_gpu.counted.not_counted
+    explained = _explained(limits, on_gpu, measured_ms, lambda share: sentence_of(on_gpu, share), not_counted)
+    return replace(explained, transactions_per_request=on_gpu.counted.transactions_per_request)
+
+
+def _explained(
+    limits: DeviceLimits,
+    found: CpuBounds | GpuTime,
+    measured_ms: float | None,
+    sentence_of_share: Callable[[float | None], tuple[str, str]],
+    not_counted: Reason | None,
+) -> ExplainedTime:
+    share = found.least_ms / measured_ms if measured_ms else None
+    reason = _not_explained(share, not_counted)
+    sentence, remedy = (str(reason), "") if reason else sentence_of_share(share)
+    return ExplainedTime(
+        limits.device, found.bounds, found.least_ms, measured_ms, sentence, remedy, not_explained=reason
+    )
+
+
+def _not_explained(share: float | None, not_counted: Reason | None) -> Reason | None:
+    if share is None:
+        return not_counted
+    short = f"Not explained: bounds reach {percent_text(share)} of the time"
+    if share > MOST_SHARE:
+        why = f"{short}, more than all of it: the device did less when its limits were measured."
+        return Reason("bounds-too-high", short, why, "`devices --measure` measures them again.")
+    if share < LEAST_SHARE:
+        return Reason("bounds-too-low", short, f"{short}. {not_counted or ''}".rstrip())
+    return None

@@ -1,0 +1,191 @@
+"""The reason for the time of a run on a GPU, in a sentence: its tallest limit, and what removes it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from engine.explain.bounds.gpu_time import GpuTime, gpu_time
+from engine.explain.counts.accesses import WARP
+from engine.explain.counts.counting import counted_launches
+from engine.explain.counts.launch_arrays import picture_arrays
+from engine.results.explained_time import Bound
+from engine.results.quantities import count_text, digits_text, percent_text, rate_text
+from engine.results.work import Work
+from engine.run.variant import AnyVariant
+from engine.tasks.registry import TASKS
+
+_FEWER = 0.5
+"""A variant removes a limit that does at most this part of what is done too often."""
+_FASTER = 0.8
+"""And its own bounds are at most this part."""
+_CONFLICTS = 1.2
+"""Wavefronts of a request to shared memory that are not one of bank conflicts yet."""
+
+
+class Reason(NamedTuple):
+    """What bounds a run, and what removes that, with the key of the variant that does; empty for none."""
+
+    what: str
+    removed_by: str
+    variant: str = ""
+
+
+def reason_of(time: GpuTime) -> Reason:
+    """Return the reason that the bounds give."""
+    tallest = time.bounds[0]
+    return _REASONS[tallest.key](time, tallest)
+
+
+def _instructions(time: GpuTime, bound: Bound) -> Reason:
+    adds = time.work.flops / 2 if time.work else 0.0
+    issued = sum(launch.instructions for launch in time.launches) * WARP
+    wide = sum(launch.on_64_bit for launch in time.launches) * WARP
+    per_tap = (
+        f"{_short(issued / adds)} instructions per multiply-add" if adds else f"{_short(issued)} instructions"
+    )
+    of_them = f", {_short(wide / adds)} of them on 64-bit integers" if adds and wide > issued / 10 else ""
+    name = "Issue-bound" if bound.key == "instructions" else "Bound by integer instructions"
+    return Reason(f"{name}: {per_tap}{of_them}", *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+
+
+def _multiply_adds(time: GpuTime, bound: Bound) -> Reason:
+    adds = time.work.flops / 2 / time.subject.problem.values if time.work else 0.0
+    what = f"Compute-bound: {_short(adds)} multiply-adds per result"
+    return Reason(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
+
+
+def _tensor(time: GpuTime, bound: Bound) -> Reason:
+    return Reason(
+        f"Bound by tensor cores: {_short(bound.amount / 1e9)} · 10⁹ multiply-adds", *_fewer(time, _FLOPS)
+    )
+
+
+def _copy(time: GpuTime, bound: Bound) -> Reason:
+    what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
+    if len(time.launches) > 1:
+        return Reason(what, *_fewer(time, _BYTES))
+    return Reason(what, "Every sample moves once: only smaller types of samples would take less", "")
+
+
+def _l1(time: GpuTime, bound: Bound) -> Reason:
+    requests, shared = time.counted.total("global_accesses"), time.counted.total("shared_accesses")
+    of_request = requests.transactions_per_request or 0.0
+    better = _coalesced(time, of_request)
+    if better is not None:
+        what = f"Bound by L1: a request takes {_short(of_request)} transactions"
+        return Reason(f"{what}, because neighbouring threads read lines far apart", *better)
+    conflicts = shared.wavefronts_per_request or 0.0
+    if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
+        what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
+        return Reason(what, "A block of whole warps side by side (32 × …) has fewer")
+    accesses = (requests.requests + shared.requests) * WARP / time.subject.problem.values
+    what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
+    return Reason(what, *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+
+
+def _blocks(time: GpuTime, bound: Bound) -> Reason:
+    rate = f"{_short(bound.per_s / 1e6)} per µs at most"
+    return Reason(
+        f"Bound by starting {count_text(bound.amount)} blocks, {rate}", "A larger block starts fewer"
+    )
+
+
+def _launch(time: GpuTime, bound: Bound) -> Reason:
+    each = f"{_short(1e6 / bound.per_s)} µs"
+    times = "a launch" if bound.amount == 1 else f"{_short(bound.amount)} launches, each"
+    return Reason(
+        f"Bound by {times} of {each}: the picture is small",
+        "A larger picture, or several at once, uses the GPU",
+    )
+
+
+_REASONS: dict[str, Callable[[GpuTime, Bound], Reason]] = {
+    "copy": _copy,
+    "l1": _l1,
+    "instructions": _instructions,
+    "integers": _instructions,
+    "multiply-adds": _multiply_adds,
+    "int8-tensor": _tensor,
+    "float16-tensor": _tensor,
+    "blocks": _blocks,
+    "launch": _launch,
+}
+
+
+class _Cost(NamedTuple):
+    """What a variant could do less of, per result."""
+
+    of: Callable[[Work], float]
+    verb: str
+    what: str
+
+
+_PICTURE = _Cost(lambda work: work.picture_loads, "reads", "cells per result")
+_LOADS = _Cost(
+    lambda work: work.global_loads + work.shared_loads,
+    "loads",
+    "values per result from global and shared memory",
+)
+_FLOPS = _Cost(lambda work: work.flops / 2, "makes", "multiply-adds per result")
+_BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "moves", "bytes per result")
+
+
+def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
+    """Return what the next variant in teaching order does much less of, and its key."""
+    values = time.subject.problem.values
+    for cost in costs:
+        ours = cost.of(time.work) / values if time.work else 0.0
+        for variant in _others(time):
+            work = variant.work(time.subject.problem, variant.default_block)
+            if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
+                its = _short(cost.of(work) / values)
+                return f"`{variant.key}` {cost.verb} {its} instead of {_short(ours)} {cost.what}", variant.key
+    return "No variant does much less of it", ""
+
+
+def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
+    """Yield the variants that can do it on that GPU, from the next one in teaching order on."""
+    subject = time.subject
+    every: list[AnyVariant[Any, Any]] = list(TASKS[subject.variant.task].variants)
+    at = every.index(subject.variant) + 1 if subject.variant in every else 0
+    for variant in every[at:] + every[:at]:
+        block = variant.default_block
+        if variant.has_kernels and variant is not subject.variant:
+            refusal = variant.why_not(subject.problem, subject.constant, block, time.gpu.limits)
+            if refusal is None:
+                yield variant
+
+
+def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
+    """Return whether the bounds of another variant are well below these; it is compiled for that."""
+    subject = replace(time.subject, variant=variant, block=variant.default_block)
+    its = gpu_time(subject, time.limits, time.checkpoint)
+    return bool(its.launches) and its.least_ms <= _FASTER * time.least_ms
+
+
+def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
+    """Return a variant that loads as much by far fewer transactions."""
+    subject, ours = time.subject, time.work
+    for variant in _others(time):
+        work = variant.work(subject.problem, subject.block)
+        if work is None or ours is None or work.global_loads != ours.global_loads:
+            continue
+        arrays = picture_arrays(subject.problem)
+        run = counted_launches(variant, subject.problem, subject.constant, variant.default_block, arrays)
+        its = run.transactions_per_request
+        if its is not None and its <= _FEWER * each:
+            return f"`{variant.key}` loads the same with {_short(its)}", variant.key
+    return None
+
+
+def sentence_of(time: GpuTime, share: float | None) -> tuple[str, str]:
+    """Return the sentence and the key of the variant that it names; `share` is what the bounds explain."""
+    reason = reason_of(time)
+    part = f"{digits_text(time.least_ms, 3)} ms at least"
+    if share is not None:
+        part = f"{percent_text(min(1.0, share))} of the time"
+    return f"{reason.what}: {part}. {reason.removed_by}.", reason.variant
+
+
+def _short(value: float) -> str:
+    return rate_text(float(f"{value:.3g}"))

@@ -1,0 +1,95 @@
+"""The bounds of a variant's launches on a GPU together, counted and compiled once and kept."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from engine.explain.bounds.gpu_bounds import BoundLaunch, bound_launch
+from engine.explain.counts.accesses import CountedRun
+from engine.explain.counts.counting import counted_launches
+from engine.explain.counts.launch_arrays import LaunchArrays, picture_arrays
+from engine.explain.launch.gpu_limits import Gpu
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.subject import Subject
+from engine.results.explained_time import Bound
+from engine.results.progress import Checkpoint, Progress
+from engine.results.work import Work
+
+_COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
+_COMPILING = Progress("compiling", 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GpuTime:
+    """A subject on a GPU of known limits, and what its launches must do."""
+
+    subject: Subject[Any]
+    gpu: Gpu
+    limits: DeviceLimits
+    counted: CountedRun
+    launches: tuple[BoundLaunch, ...]
+    checkpoint: Checkpoint
+
+    @property
+    def work(self) -> Work | None:
+        """The model of work."""
+        work: Work | None = self.subject.unrun.work
+        return work
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Of all launches together, the tallest first."""
+        found: dict[str, Bound] = {}
+        for launch in self.launches:
+            for bound in launch.bounds:
+                found[bound.key] = bound if bound.key not in found else found[bound.key] + bound
+        for bound in self._of_work():
+            if bound.key not in found or bound.ms > found[bound.key].ms:
+                found[bound.key] = bound
+        return tuple(sorted(found.values(), key=lambda bound: -bound.ms))
+
+    @property
+    def least_ms(self) -> float:
+        """Launches follow one another: the tallest bounds of each add up."""
+        in_turn = sum(launch.least_ms for launch in self.launches)
+        return max([in_turn, *(bound.ms for bound in self._of_work())])
+
+    def _of_work(self) -> list[Bound]:
+        """Return what the model of work says of all launches: it knows no code, but every multiply-add."""
+        if self.work is None:
+            return []
+        source, size = "the model of work", float(self.work.minimum_bytes)
+        rate = self.limits.copy_rate(size)
+        bounds = [Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source)]
+        if self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
+            amount, rate = self.work.flops / 2, self.limits.multiply_adds_per_s.measured
+            words = (
+                _MULTIPLY_ADDS,
+                _MULTIPLY_ADDS,
+                1e3 * amount / rate,
+                amount,
+                _MULTIPLY_ADDS,
+                rate,
+                source,
+            )
+            bounds.append(Bound(*words))
+        return bounds
+
+
+def gpu_time(
+    subject: Subject[Any],
+    limits: DeviceLimits,
+    checkpoint: Checkpoint,
+    arrays: LaunchArrays | None = None,
+) -> GpuTime:
+    """Return the bounds of a subject on its GPU; without launches where its accesses are not counted."""
+    assert subject.gpu is not None
+    variant, problem, constant, block = subject.variant, subject.problem, subject.constant, subject.block
+    arrays = arrays or picture_arrays(problem)
+    counted = counted_launches(variant, problem, constant, block, arrays, checkpoint)
+    launches = []
+    if counted.passes:
+        for step, accesses in zip(variant.passes(problem, constant, block), counted.passes, strict=True):
+            checkpoint(_COMPILING)
+            launches.append(bound_launch(step, accesses, subject.gpu, limits))
+    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), checkpoint)

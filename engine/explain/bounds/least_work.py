@@ -1,0 +1,217 @@
+"""The least that the warps of a launch must execute: bounds from compiled code and counted requests.
+
+How often warps go through each block of the code is not known, but much of it is: warps come in at the top,
+none leaves a block but to the next ones, the accesses of each line of the source make as many requests as
+were counted, and of an unrolled loop only whole rounds run. Among all that is possible the least is taken, by
+a linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from engine.explain.bounds.control_flow import CodeBlock, CodeLoop, code_blocks, code_loops, is_guarded
+from engine.explain.code.instruction_classes import InstructionClass
+from engine.explain.code.listing import CodeLine, Listing, SourceLine
+from engine.explain.counts.accesses import CountedAccesses, LoopRounds
+
+_ACCESSES = {
+    ("global", "loads"): InstructionClass.LOAD_GLOBAL,
+    ("global", "stores"): InstructionClass.STORE_GLOBAL,
+    ("shared", "loads"): InstructionClass.LOAD_SHARED,
+    ("shared", "stores"): InstructionClass.STORE_SHARED,
+}
+Row = NDArray[np.float64]
+Weigh = Callable[[CodeLine], float]
+
+
+@dataclass(frozen=True, eq=False)
+class ExecutedCode:
+    """The compiled code of a launch, and what its warps are known to do there."""
+
+    listing: Listing
+    counted: CountedAccesses
+    warps: int
+
+    @cached_property
+    def blocks(self) -> tuple[CodeBlock, ...]:
+        """The blocks of the code."""
+        return code_blocks(self.listing)
+
+    def least(self, weigh: Weigh) -> float:
+        """Return the least sum of the weights of all instructions that the warps execute."""
+        return self._solved(weigh)[0]
+
+    @cached_property
+    def executions(self) -> Row:
+        """How often warps go through each block where the fewest instructions are executed."""
+        return self._solved(instruction)[1]
+
+    def along(self, weigh: Weigh) -> float:
+        """Return the sum of the weights of the instructions that are executed then."""
+        return float(self._costs(weigh) @ self.executions)
+
+    def _costs(self, weigh: Weigh) -> Row:
+        return np.array([sum(map(weigh, block.instructions)) for block in self.blocks], np.float64)
+
+    def _solved(self, weigh: Weigh) -> tuple[float, Row]:
+        costs = self._costs(weigh)
+        for rows, limits in self._constraints:
+            found = linprog(costs, np.array(rows), limits, method="highs")
+            if found.status == 0:
+                return float(found.fun), found.x
+        raise ArithmeticError(f"no way through {self.listing.kernel}")
+
+    @cached_property
+    def _constraints(self) -> list[tuple[list[Row], list[float]]]:
+        """All that is known, and less of it, for code that the compiler made into something else."""
+        flow = list(self._flow())
+        anchored = [*flow, *self._anchors()]
+        known = ([*anchored, *self._loops()], anchored, flow)
+        return [([row for row, _ in one], [limit for _, limit in one]) for one in known]
+
+    # Each constraint is a row and what its product with the executions of the blocks is at most.
+
+    def _row(self, factors: Iterable[tuple[int, float]]) -> Row:
+        row = np.zeros(len(self.blocks))
+        for block, factor in factors:
+            row[block] += factor
+        return row
+
+    @cached_property
+    def _before(self) -> list[list[int]]:
+        before: list[list[int]] = [[] for _ in self.blocks]
+        for at, block in enumerate(self.blocks):
+            for following in block.next:
+                before[following].append(at)
+            if block.calls is not None:
+                before[block.calls].append(at)
+        return before
+
+    def _flow(self) -> Iterable[tuple[Row, float]]:
+        yield self._row([(0, -1.0)]), -float(self.warps)
+        for at, block in enumerate(self.blocks):
+            if at:
+                yield self._row([(at, 1.0), *((one, -1.0) for one in self._before[at])]), 0.0
+            if not block.is_end:
+                yield self._row([(at, 1.0), *((one, -1.0) for one in block.next)]), 0.0
+        callers: dict[int, list[int]] = defaultdict(list)
+        for at, block in enumerate(self.blocks):
+            if block.calls is not None:
+                callers[block.calls].append(at)
+        for called, by in callers.items():
+            yield self._row([(called, -1.0), *((one, 1.0) for one in by)]), 0.0
+
+    def _anchors(self) -> Iterable[tuple[Row, float]]:
+        requests: dict[tuple[SourceLine, InstructionClass], int] = defaultdict(int)
+        for one in self.counted.places:
+            if (one.memory, one.kind) in _ACCESSES:
+                requests[one.place.line, _ACCESSES[one.memory, one.kind]] += one.requests
+        for key, count in requests.items():
+            every = self._row((at, len(self._accesses(at, *key))) for at in range(len(self.blocks)))
+            certain = self._row(
+                (at, sum(not is_guarded(line) for line in self._accesses(at, *key)))
+                for at in range(len(self.blocks))
+            )
+            if every.any():
+                yield -every, -float(count)
+                yield certain, float(count)
+        yield from self._anchors_of_emitted()
+        barriers = self._row(
+            (at, sum(_is_barrier(line) for line in block.instructions))
+            for at, block in enumerate(self.blocks)
+        )
+        if barriers.any():
+            yield -barriers, -float(self.counted.barriers)
+
+    def _anchors_of_emitted(self) -> Iterable[tuple[Row, float]]:
+        """Yield what is known of accesses that an emitter makes: they stand at no line of the source."""
+        for (memory, kind), instruction_class in _ACCESSES.items():
+            placed = sum(
+                one.requests for one in self.counted.places if (one.memory, one.kind) == (memory, kind)
+            )
+            count = self.counted.of(memory, kind).requests
+            every = self._row(
+                (at, sum(line.kind is instruction_class for line in block.instructions))
+                for at, block in enumerate(self.blocks)
+            )
+            if count > placed and every.any():
+                yield -every, -float(count)
+
+    def _accesses(self, block: int, line: SourceLine, kind: InstructionClass) -> list[CodeLine]:
+        return [one for one in self.blocks[block].instructions if one.kind is kind and one.source == line]
+
+    def _loops(self) -> Iterable[tuple[Row, float]]:
+        loops = code_loops(self.blocks)
+        for loop in loops:
+            within = [other for other in loops if loop.holds(other)]
+            entry = [one for one in self._before[loop.first] if not loop.first <= one <= loop.last]
+            # Where it is left from its first block, that runs once more than all others.
+            first = self.blocks[loop.first]
+            once = float(
+                any(not loop.first <= one <= loop.last for one in first.next) and loop.first != loop.last
+            )
+            for most, at_most in self._rounds(loop, within, 1 + sum(other.holds(loop) for other in loops)):
+                yield self._row([(loop.first, 1.0), *((one, -(most + once)) for one in entry)]), 0.0
+                if at_most is not None:
+                    yield self._row([(loop.first, 1.0), *((one, -once) for one in entry)]), float(at_most)
+
+    def _rounds(
+        self, loop: CodeLoop, within: Sequence[CodeLoop], depth: int
+    ) -> Iterable[tuple[int, int | None]]:
+        """Yield how often warps may go round a loop: for each time that they enter it, and in all."""
+        if within:
+            return
+        unrolled: dict[SourceLine, int] = {}
+        for line, kind, source_loop, each_round in self._looped:
+            copies = sum(len(self._accesses(at, line, kind)) for at in range(loop.first, loop.last + 1))
+            if copies:
+                # A line may have been copied for other reasons: the fewest copies are of the rounds.
+                unrolled[source_loop] = min(max(1, copies // each_round), unrolled.get(source_loop, copies))
+        of_source = {one.line: one for one in self.counted.loops}
+
+        def found_depth(found: LoopRounds) -> int:
+            outer = of_source.get(found.outer) if found.outer else None
+            return 1 + (found_depth(outer) if outer else 0)
+
+        for line, times in unrolled.items():
+            found = of_source[line]
+            same = found.most_rounds if len(found.entries) == 1 else 0
+            if times == 1:
+                yield found.most_rounds, None
+            elif same and times % same == 0 and depth < found_depth(found):
+                # All its rounds at once, perhaps within some rounds of the loop around it.
+                outer = of_source.get(found.outer) if found.outer else None
+                together = times // same
+                yield max(1, outer.most_rounds // together if outer else 1), found.rounds // times
+            else:
+                whole = [(rounds // times, entries) for rounds, entries in found.entries]
+                yield max(most for most, _ in whole), sum(most * entries for most, entries in whole)
+
+    @cached_property
+    def _looped(self) -> list[tuple[SourceLine, InstructionClass, SourceLine, int]]:
+        """The accesses within loops of the source, and how many of them are made in a round at most."""
+        rounds: dict[SourceLine, int] = defaultdict(int)
+        for one in self.counted.loops:
+            rounds[one.line] += one.rounds
+        found = []
+        for place in self.counted.places:
+            kind, loop = _ACCESSES.get((place.memory, place.kind)), place.place.loop
+            if kind is not None and loop is not None and rounds[loop]:
+                found.append((place.place.line, kind, loop, math.ceil(place.requests / rounds[loop])))
+        return found
+
+
+def instruction(line: CodeLine) -> float:
+    """Weigh each instruction the same: the sum is how many are issued."""
+    return 1.0
+
+
+def _is_barrier(line: CodeLine) -> bool:
+    return line.kind is InstructionClass.BARRIER and line.opcode.lower().startswith("bar.sync")

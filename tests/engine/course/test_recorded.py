@@ -1,0 +1,91 @@
+"""The recorded tables: a third column beside the paper's figures and this machine's."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.course.markdown import markdown_of
+from engine.course.paper import Cell, CourseTable
+from engine.course.papers import PAPERS, paper
+from engine.course.recorded import RecordedPaper, beside, recorded_paper, recorded_values
+from engine.course.sheet import columns_of, csv_of, sheet_of
+from engine.course.tables import counted_tables
+
+WHY = "There is no NVIDIA driver here."
+TABLE = CourseTable(
+    "Times",
+    ("Size", "Loads", "Time (s)"),
+    (
+        (Cell("512"), Cell("20", "20"), Cell("0.5", reason=WHY)),
+        (Cell("1024"), Cell("80", "80"), Cell("2", "1.5")),
+    ),
+    ("Medians.",),
+)
+ON_H200 = replace(
+    TABLE,
+    rows=(
+        (Cell("512"), Cell("20", "20"), Cell("0.5", "0.01")),
+        (Cell("1024"), Cell("80", "80"), Cell("2", "0.04")),
+    ),
+)
+MACHINE = {"CUDA device": "NVIDIA H200", "CPU": "Xeon", "Made": "2026-11-23", "Commit": "abc"}
+
+
+def recorded_of(*tables):
+    """Return tables as they are after they were written and read."""
+    values = {
+        one["title"]: {tuple(names): figures for names, figures in one["rows"]}
+        for one in map(recorded_values, tables)
+    }
+    return RecordedPaper(MACHINE, values)
+
+
+@pytest.fixture
+def shown():
+    return beside(TABLE, recorded_of(ON_H200))
+
+
+def test_that_a_recorded_column_stands_after_that_of_this_machine(shown):
+    titles = [column.title for column in columns_of(shown)]
+    assert titles[-3:] == ["Time (s) (paper)", "Time (s) (here)", "Time (s) (recorded)"]
+
+
+def test_that_a_row_has_the_figure_that_was_recorded_for_it(shown):
+    assert [row[-1] for row in sheet_of(shown).rows] == ["0.01", "0.04"]
+
+
+def test_that_a_count_that_is_the_same_everywhere_is_not_repeated(shown):
+    assert "Loads (recorded)" not in [column.title for column in columns_of(shown)]
+
+
+def test_that_the_first_note_names_the_recorded_machine(shown):
+    assert shown.notes[0].startswith("Recorded: NVIDIA H200, 2026-11-23, commit abc;")
+
+
+def test_that_a_table_of_which_nothing_was_recorded_stays_as_it_is():
+    assert beside(TABLE, recorded_of()) is TABLE
+
+
+def test_that_a_row_that_was_not_recorded_has_an_empty_cell():
+    part = replace(ON_H200, rows=ON_H200.rows[:1])
+    assert [row[-1] for row in sheet_of(beside(TABLE, recorded_of(part))).rows] == ["0.01", ""]
+
+
+def test_that_files_mark_the_recorded_column(shown):
+    text = csv_of(paper("report"), shown, []) + markdown_of(paper("report"), [shown], [])
+    assert text.count("Time (s) (recorded)") == 2
+
+
+@pytest.mark.parametrize("key", [one.key for one in PAPERS])
+def test_that_every_recorded_figure_has_a_place_in_a_table(key):
+    tables = {table.title: table for table in counted_tables(key)}
+    for title, rows in recorded_paper(key).tables.items():
+        table = tables[title]
+        names = [tuple(row[: len(names)]) for row in sheet_of(table).rows for names in [next(iter(rows))]]
+        assert set(rows) <= set(names)
+        assert {heading for row in rows.values() for heading in row} <= set(table.headings)
+
+
+@pytest.mark.parametrize("key", [one.key for one in PAPERS])
+def test_that_the_recorded_machine_of_each_paper_is_named(key):
+    assert {"CUDA device", "CPU", "Made", "Commit"} <= set(recorded_paper(key).machine)

@@ -1,0 +1,171 @@
+"""Bounds of the CPU variants: what the code does, over what the processor does per second at most."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.compiled.cpu_target import architecture
+from engine.device.core_count import launch_cores
+from engine.explain.bounds.cpu_bounds import CpuBounds, cpu_bounds
+from engine.explain.bounds.explained import explained_subject
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.subject import Subject
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
+from engine.variants.cpu.register_tiles import VECTOR
+
+LIMITS = DeviceLimits(
+    "CPU", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),
+    instructions_per_s=Limit(4e10), vector_operations_per_s=Limit(1e10), vector_loads_per_s=Limit(6e9),
+    misaligned_vector_loads_per_s=Limit(4e9), vector_stores_per_s=Limit(3e9), cores=launch_cores(),
+    vector_bits=32 * VECTOR,
+)  # fmt: skip
+KEPT = Path(__file__).parents[4] / "bench/results/bounds-cpu.json"
+ONE_SAMPLE = ("cpu-serial", "cpu-separable-serial")
+# A new one says in `engine.explain.bounds.cpu_work` what its passes do.
+COMPILED = tuple(one.key for one in VARIANTS.on("cpu") if not one.library)
+is_x86 = architecture() == "x86_64"
+
+
+def subject_of(key, side=5, dtype="float32", result="float32", shape=(256, 320, 1)):
+    """Return what is explained: a variant with a mask that it takes."""
+    chosen = variant(key, takes_auto=False)
+    weights = np.random.default_rng(1).random((side, side))
+    if chosen.masks is MaskClass.PRODUCTS:
+        # Symmetric, as most masks are.
+        line = np.hanning(side + 2)[1:-1]
+        weights = np.outer(line, line)
+    elif chosen.masks is MaskClass.EQUAL_WEIGHTS:
+        weights = np.full((side, side), 1 / side**2)
+    mask = Mask(weights)
+    samples = np.broadcast_to(np.zeros((), dtype), shape)
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0, result)
+    return Subject(chosen, problem, mask, chosen.default_block, None)
+
+
+def bound_of(subject, key):
+    """Return a bound by its key; None where there is none."""
+    return next((one for one in cpu_bounds(subject, LIMITS) if one.key == key), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
+@pytest.mark.parametrize("side", [3, 5, 17])
+@pytest.mark.parametrize("key", COMPILED)
+def test_that_the_hot_loop_of_each_variant_is_found(key, side):
+    subject = subject_of(key, side)
+    each = bound_of(subject, "instructions").amount / subject.problem.samples
+    made = subject.variant.work(subject.problem, subject.block).flops / 2 / subject.problem.samples
+    # An instruction for every multiply-add of a sample or of a vector of them, and not many more.
+    vector = 1 if key in ONE_SAMPLE else VECTOR
+    assert made <= each * vector <= 60 * (made + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
+@pytest.mark.parametrize("key", ["cpu-parallel", "cpu-separable"])
+@pytest.mark.parametrize("side", [3, 5, 9, 17])
+def test_that_a_vector_has_as_many_operations_as_multiply_adds_at_least(key, side):
+    for dtype, result in (("float32", "float32"), ("uint8", "uint8")):
+        subject = subject_of(key, side, dtype, result)
+        operations = bound_of(subject, "vector-operations").amount
+        assert operations >= bound_of(subject, "multiply-adds").amount / VECTOR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", COMPILED)
+def test_that_bounds_are_positive_and_the_tallest_comes_first(key):
+    times = [one.ms for one in cpu_bounds(subject_of(key), LIMITS)]
+    assert times == sorted(times, reverse=True)
+    assert min(times) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", COMPILED)
+def test_that_passes_after_one_another_take_no_less_than_the_tallest_bound(key):
+    found = CpuBounds(subject_of(key), LIMITS)
+    # Sums of the same terms in another order.
+    assert found.least_ms >= found.bounds[0].ms * (1 - 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", COMPILED)
+def test_that_amount_and_rate_give_the_time_of_a_bound(key):
+    for one in cpu_bounds(subject_of(key), LIMITS):
+        assert one.ms == pytest.approx(1e3 * one.amount / one.per_s, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_that_a_variant_of_one_thread_has_the_rate_of_one_core():
+    # Core rates of half of all cores, whatever number of them there is here.
+    limits = replace(LIMITS, cores=2)
+    found = {one.key: one for one in cpu_bounds(subject_of("cpu-serial"), limits)}
+    if is_x86:
+        assert found["instructions"].per_s == LIMITS.instructions_per_s.measured / 2
+
+
+@pytest.mark.slow
+def test_that_samples_added_before_they_are_multiplied_count_once():
+    made = bound_of(subject_of("cpu-separable", 5, "uint8"), "multiply-adds").amount
+    # Five rows; along the row two pairs and one sample.
+    assert made == 256 * 320 * (5 + 3)
+
+
+@pytest.mark.slow
+def test_that_a_limit_that_was_not_measured_gives_no_bound():
+    limits = replace(LIMITS, instructions_per_s=None, vector_operations_per_s=None)
+    assert {one.key for one in cpu_bounds(subject_of("cpu-serial"), limits)} == {"copy"}
+
+
+def test_that_a_library_is_bounded_by_its_bytes_alone():
+    assert [one.key for one in cpu_bounds(subject_of("cpu-fft", 17), LIMITS)] == ["copy"]
+
+
+def test_that_bounds_that_reach_less_than_half_explain_nothing():
+    explained = explained_subject(subject_of("cpu-fft", 17), LIMITS, 100.0)
+    assert explained.sentence.startswith("Not explained: bounds reach 0.0")
+    assert explained.not_explained.code == "bounds-too-low"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
+def test_that_the_textbook_loops_are_issue_bound_and_another_variant_removes_it():
+    subject = subject_of("cpu-serial")
+    explained = explained_subject(subject, LIMITS, CpuBounds(subject, LIMITS).least_ms / 0.6)
+    assert explained.sentence.startswith("Issue-bound, ")
+    assert "60.0 % of the time" in explained.sentence
+    assert explained.remedy == "cpu-parallel"
+
+
+@pytest.mark.slow
+def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_multiply_adds():
+    product = subject_of("cpu-separable", 15, shape=(512, 512, 1))
+    subject = replace(product, variant=variant("cpu-parallel", takes_auto=False))
+    explained = explained_subject(subject, LIMITS, None)
+    assert explained.remedy == "cpu-separable"
+    assert "`cpu-separable` makes 30 instead of 225 multiply-adds" in explained.sentence
+
+
+@pytest.mark.slow
+def test_that_the_best_variant_is_told_of_no_other():
+    explained = explained_subject(subject_of("cpu-parallel", 5), LIMITS, None)
+    assert explained.remedy == ""
+
+
+def test_that_the_kept_bounds_reach_half_of_the_time_in_four_of_five_cells_and_none_is_above_it():
+    for run in json.loads(KEPT.read_text(encoding="utf-8"))["runs"]:
+        ratios = [one["ratio"] for one in run["cells"]]
+        assert len(ratios) == 60
+        assert sum(0.5 <= one <= 1 for one in ratios) >= 0.8 * len(ratios)
+        assert max(ratios) <= 1.03
+
+
+def test_that_the_kept_ratios_are_those_of_their_times():
+    for run in json.loads(KEPT.read_text(encoding="utf-8"))["runs"]:
+        for one in run["cells"]:
+            assert one["ratio"] == pytest.approx(one["least_ms"] / one["ms"], abs=2e-3)

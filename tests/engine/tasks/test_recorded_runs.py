@@ -1,0 +1,161 @@
+"""Recorded runs: what comes with the program, and what of it stands beside a problem."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.recorded import compact, write
+from engine.device_info import RECORDED
+from engine.errors import EngineError
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.kept_limits import answer
+from engine.explain.limits.messages import KeptLimits
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.results import recorded
+from engine.results.compare import compared
+from engine.results.export import FORMAT, VERSION, results_document
+from engine.results.recorded import RUNS, recorded_document, recorded_path
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.read_results import results_from_document
+from engine.tasks.recorded_runs import _places, _runs_on, recorded_runs
+from tests.made_runs import make_result
+
+GREY = Problem(512, 512, 1, "float32", (3, 3), (1, 1))
+LARGE = replace(GREY, height=4096, width=4096)
+COLOUR = replace(LARGE, channels=3, dtype="uint8")
+BOX, SHARPEN = Mask(np.full((3, 3), 1 / 9), name="box 3 × 3"), Mask([[0, -1, 0], [-1, 5, -1], [0, -1, 0]])
+LIMITS = DeviceLimits("NVIDIA H200", Limit(4e12, 4.8e12), Limit(7e12), Limit(3e13))
+MADE = tuple(
+    make_result(variant, kernel_ms, problem=problem, mask_name=mask.name, weights_digest=mask.weights_digest)
+    for problem in (GREY, LARGE, COLOUR)
+    for variant, kernel_ms, mask in (
+        ("cpu-serial", 8.0, BOX), ("box", 0.25, BOX), ("tiled", 0.5, BOX), ("tiled", 0.75, SHARPEN)
+    )
+)  # fmt: skip
+
+
+def forget():
+    for kept in (recorded_document, _places, _runs_on):
+        kept.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of recordings: an empty one."""
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    forget()
+    yield tmp_path
+    forget()
+
+
+@pytest.fixture
+def recording(folder):
+    """Recorded runs of three pictures as the recorder writes them."""
+    document = {"format": FORMAT, "version": VERSION, "limits": LIMITS.as_json()}
+    write(recorded_path(RUNS), document | {"results": [compact(run) for run in MADE]})
+
+
+def test_that_every_recorded_run_of_the_program_is_proven_and_has_a_time():
+    document = recorded_document(RUNS)
+    runs = results_from_document(document) if document else ()
+    assert all(run.is_proven and run.kernel_ms for run in runs)
+
+
+def test_that_the_recordings_of_the_program_take_less_than_a_megabyte():
+    assert sum(path.stat().st_size for path in recorded.FOLDER.iterdir()) < 1_000_000
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_recorded_run_is_read_as_it_was_made():
+    read = results_from_document(recorded_document(RUNS))
+    assert [replace(run, timing=None) for run in read] == [replace(run, timing=None) for run in MADE]
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_every_recorded_run_is_of_the_device_recorded():
+    assert {run.device for run in recorded_runs(GREY, BOX).runs} == {RECORDED}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_run_with_the_very_mask_comes_before_others():
+    found = recorded_runs(GREY, SHARPEN)
+    assert [run.kernel_ms for run in found.runs if run.variant == "tiled"] == [0.75]
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_the_very_problem_needs_no_note():
+    assert recorded_runs(GREY, BOX).note == ""
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_the_nearest_picture_is_of_the_same_type_before_the_same_size():
+    found = recorded_runs(replace(COLOUR, height=500, width=500), BOX)
+    assert {run.problem for run in found.runs} == {COLOUR}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_run_on_the_nearest_picture_keeps_its_own_time_and_size():
+    found = recorded_runs(replace(GREY, height=700, width=700), BOX)
+    assert {(run.problem, run.kernel_ms) for run in found.runs} == {(GREY, 8.0), (GREY, 0.25), (GREY, 0.5)}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_note_says_what_is_not_as_in_the_problem():
+    other = replace(GREY, height=700, width=700, border=Border.MIRROR)
+    note = recorded_runs(other, Mask(np.ones((3, 3)))).note
+    assert note == "Nearest recorded: 512 × 512 grey float32, mask box 3 × 3, border zero"
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_variant_that_cannot_compute_the_mask_is_left_out():
+    assert {run.variant for run in recorded_runs(GREY, SHARPEN).runs} == {"cpu-serial", "tiled"}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_mask_of_another_size_has_no_runs_and_a_reason():
+    found = recorded_runs(replace(GREY, mask_shape=(7, 5)), Mask(np.ones((7, 5))))
+    assert (found.runs, "7 × 5; recorded are 3 × 3" in found.note) == ((), True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_that_a_program_without_recorded_runs_says_so():
+    assert recorded_runs(GREY, BOX).note == "This version came without recorded runs."
+
+
+def test_that_a_damaged_recording_is_an_error_that_says_what_to_do(folder):
+    recorded_path(RUNS).write_bytes(b"no gzip")
+    with pytest.raises(EngineError, match="Install the program again"):
+        recorded_runs(GREY, BOX)
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_recorded_run_has_a_speed_up_against_recorded_ones_only():
+    here = make_result("cpu-serial", 100.0, problem=GREY, weights_digest=BOX.weights_digest)
+    of_h200 = recorded_runs(GREY, BOX).runs
+    numbers = {run.result.variant: run.speed_up for run in compared([here, *of_h200], "cpu-serial")[1:]}
+    assert numbers == {"cpu-serial": 1.0, "tiled": 16.0, "box": 32.0}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_recorded_baseline_is_none_for_runs_of_this_machine():
+    here = make_result("tiled", 0.1, problem=GREY, weights_digest=BOX.weights_digest)
+    runs = compared([here, *recorded_runs(GREY, BOX).runs], "cpu-serial")
+    assert runs[0].speed_up is None
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_a_saved_recorded_run_is_still_one_when_it_is_read():
+    document = results_document(compared(recorded_runs(GREY, BOX).runs, "tiled"), "tiled", {})
+    assert {run.device for run in results_from_document(document)} == {RECORDED}
+
+
+@pytest.mark.usefixtures("recording")
+def test_that_the_limits_of_the_recorded_gpu_are_those_of_the_device_recorded():
+    assert answer(KeptLimits(RECORDED), lambda step: None) == LIMITS
+
+
+@pytest.mark.usefixtures("folder")
+def test_that_there_are_no_recorded_limits_without_recorded_runs():
+    assert answer(KeptLimits(RECORDED), lambda step: None) is None

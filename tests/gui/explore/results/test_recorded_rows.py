@@ -1,0 +1,165 @@
+"""Recorded runs stand below those of this machine, are marked, and are never taken for them."""
+
+import json
+
+import pyqtgraph as pg
+import pytest
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication
+
+from engine.device_info import RECORDED
+from engine.geometry.block import Block
+from engine.host.verbs import Describe
+from engine.mask.presets import preset
+from engine.results.columns import KERNEL
+from engine.results.compare import ComparedRun
+from engine.tasks.filtering.messages import RecordedRequest, RecordedRuns
+from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.results.metric_plot import MetricPlot
+from gui.explore.results.results_panel import ResultsPanel
+from gui.page.runs_page import save_runs
+from gui.style.theme import current_theme
+from gui.widgets.runs_model import RUN_ROLE
+from tests.gui.made_results import make_engine_state
+from tests.made_runs import MASK, PROBLEM, made_recorded_runs, make_result
+
+RECORDED_RUNS = made_recorded_runs(RecordedRequest(PROBLEM, MASK))
+
+
+@pytest.fixture
+def mixed(results):
+    """Two runs of this machine, and two recorded ones."""
+    results.add(make_result("cpu-serial", 20.0))
+    results.show_recorded(RECORDED_RUNS)
+    results.add(make_result("tiled", 0.5))
+    return results
+
+
+def variants(results):
+    rows = (results.index(at, 0).data(RUN_ROLE).result for at in range(results.rowCount()))
+    return [(result.variant, result.device == RECORDED) for result in rows]
+
+
+def settle():
+    for _ in range(10):
+        QApplication.processEvents()
+
+
+def test_that_a_new_run_stands_before_the_recorded_ones(mixed):
+    expected = [("cpu-serial", False), ("tiled", False), ("cpu-serial", True), ("tiled", True)]
+    assert variants(mixed) == expected
+
+
+def test_that_recorded_rows_come_and_go_as_a_model_must_say(results):
+    QAbstractItemModelTester(results, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    results.show_recorded(RECORDED_RUNS)
+    results.add(make_result())
+    results.clear()
+    results.show_recorded(RecordedRuns())
+    assert results.rowCount() == 0
+
+
+def test_that_the_newest_run_is_never_a_recorded_one(mixed):
+    assert (mixed.current.result.device, mixed.described.result.device) == ("cuda:0", "cuda:0")
+
+
+def test_that_recorded_runs_alone_are_no_last_run(results):
+    results.show_recorded(RECORDED_RUNS)
+    assert (results.current, results.described) == (None, None)
+
+
+def test_that_a_recorded_run_can_be_described(mixed):
+    mixed.describe(RECORDED_RUNS.runs[1])
+    assert mixed.described.result is RECORDED_RUNS.runs[1]
+
+
+def test_that_speed_ups_are_within_one_machine(mixed):
+    assert [run.speed_up for run in mixed.rows()] == [1.0, 40.0, 1.0, 3000.0]
+
+
+def test_that_results_of_this_machine_are_without_recorded_ones(mixed):
+    assert {result.device for result in mixed.results()} == {"cpu", "cuda:0"}
+
+
+def test_that_clearing_forgets_the_runs_of_this_machine_only(mixed):
+    mixed.clear()
+    assert variants(mixed) == [("cpu-serial", True), ("tiled", True)]
+
+
+def test_that_recorded_runs_are_not_for_an_earlier_problem(mixed):
+    mixed.follow("another problem")
+    assert [mixed.is_earlier(run.result) for run in mixed.rows()] == [True, True, False, False]
+
+
+def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
+    cells = BlockCells(results)
+    results.add(make_result("tiled", 0.5, block=Block(8, 8)))
+    results.show_recorded(RECORDED_RUNS)
+    assert [list(blocks) for blocks in cells.all().values()] == [[Block(8, 8)]]
+
+
+@pytest.fixture
+def plot(qtbot, mixed):
+    plot = MetricPlot(mixed, KERNEL, "Plot", "Empty.")
+    qtbot.addWidget(plot)
+    settle()
+    return plot
+
+
+def test_that_a_plot_has_rows_of_their_own_for_recorded_runs(plot):
+    names = [name for _, name in plot.plot.getAxis("left")._tickLevels[0]]
+    assert [name for name in names if name.endswith(" (rec)")] == ["cpu-serial (rec)", "tiled (rec)"]
+
+
+def test_that_a_plot_says_whose_the_recorded_rows_are_and_of_what(plot):
+    caption = plot.caption.text().replace("\u00a0", " ")
+    assert caption.endswith("hollow: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8")
+
+
+def test_that_the_marks_of_recorded_runs_are_hollow(plot):
+    scatters = [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.ScatterPlotItem)]
+    points = [point for item in scatters for point in item.points() if isinstance(point.data(), ComparedRun)]
+    base = QColor(current_theme().base)
+    hollow = {point.data().result.device for point in points if point.brush().color() == base}
+    assert hollow == {RECORDED}
+
+
+def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):
+    panel = ResultsPanel(results, workspace, make_engine_state(cuda=False))
+    qtbot.addWidget(panel)
+    assert "There is no GPU here" in panel.stack.text
+
+
+def test_that_the_panel_offers_no_recorded_runs_where_a_gpu_is(qtbot, results, workspace, state):
+    panel = ResultsPanel(results, workspace, state)
+    qtbot.addWidget(panel)
+    assert "no GPU" not in panel.stack.text
+
+
+def test_that_the_window_shows_recorded_runs_for_the_mask_that_is_set(haloscope, qtbot):
+    results = haloscope.window.page.results
+    haloscope.actions["show_recorded"].trigger()
+    qtbot.waitUntil(lambda: results.rowCount() == 2)
+    haloscope.workspace.set_mask(preset("box-5"))
+    qtbot.waitUntil(lambda: results.recorded[0].result.problem.mask_shape == (5, 5))
+    haloscope.actions["show_recorded"].trigger()
+    assert results.rowCount() == 0
+
+
+def test_that_no_recorded_runs_are_asked_for_unless_they_are_shown(haloscope):
+    haloscope.workspace.set_mask(preset("box-5"))
+    settle()
+    asked = [
+        request for request in haloscope.link._client.seen if request.kind == (Describe, RecordedRequest)
+    ]
+    assert asked == []
+
+
+def test_that_a_saved_file_names_recorded_runs_and_the_versions_of_this_machine(haloscope, mixed, tmp_path):
+    path = tmp_path / "results.json"
+    mixed.clear()
+    save_runs(path, mixed, haloscope.state, haloscope.messages)
+    saved = json.loads(path.read_text())
+    assert {run["device"] for run in saved["results"]} == {"recorded"}
+    assert saved["environment"]["versions"] == {}
