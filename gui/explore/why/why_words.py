@@ -1,5 +1,6 @@
 """What the panel Why says: the bounds of a run as bars, its launches by name, the link to the remedy."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
@@ -55,9 +56,19 @@ def measured_words(explained: ExplainedTime) -> str:
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
-    """Return the reason as rich text, with a link that chooses the remedy where it has a title."""
-    link = f" <a href='{escape(remedy)}' style='color: {theme.accent}'>Choose {escape(title)}</a>"
-    return f"{escape(sentence)}{link if title else ''}"
+    """Return the reason as rich text: words in backticks are code, and the remedy is a link to choose it.
+
+    `title` is the remedy's name for people; without one it is no variant that can be chosen.
+    """
+
+    def code(found: re.Match[str]) -> str:
+        return link(found[1]) if title and found[1] == remedy else f"<code>{found[1]}</code>"
+
+    def link(text: str) -> str:
+        return f"<a href='{remedy}' style='color: {theme.accent}'>{text}</a>"
+
+    text = re.sub("`([^`]+)`", code, escape(sentence, quote=False))
+    return text if not title or "href" in text else f"{text} {link(f'Choose {escape(title)}')}"
 
 
 def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Number, ...]:
