@@ -77,7 +77,7 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-_LOWER_WIDTHS = (39 * GRID, 43 * GRID, 70 * GRID)
+_LOWER_WIDTHS = (38 * GRID, 41 * GRID, 73 * GRID)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 

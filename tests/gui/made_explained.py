@@ -68,17 +68,24 @@ WITH_A_GPU = Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE))
 LAUNCH = LaunchFacts((64, 256, 1), (32, 8, 1), 40, 1728, 0, 6, 0.75, "registers", 20.69, 0.69, 1.69, 0.01)
 
 
-def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
-    """Add a run of the present job on a GPU to the results, and return its result."""
-    job = replace(workspace.filter_job(), variant=variant, block=Block(32, 8), device="cuda:0")
+def gpu_run(job, variant="naive", kernel_ms=0.4, **fields):
+    """Return the result of a job on a GPU."""
     problem = problem_of(job)
     taps = problem.multiply_adds
     settled = {
+        "mask_name": job.mask.name,
+        "weights_digest": job.mask.weights_digest,
         "problem": problem,
         "block": Block(32, 8),
         "launches": (LAUNCH,),
         "work": filter_work(problem, picture_loads=taps, weight_loads=taps),
     }
-    result = make_result(variant, kernel_ms, **(settled | fields))
+    return make_result(variant, kernel_ms, **(settled | fields))
+
+
+def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
+    """Add a run of the present job on a GPU to the results, and return its result."""
+    job = replace(workspace.filter_job(), variant=variant, block=Block(32, 8), device="cuda:0")
+    result = gpu_run(job, variant, kernel_ms, **fields)
     results.add(result, comparable_of(job), job)
     return result

@@ -18,8 +18,8 @@ from gui.style.theme import current_theme, theme_notifier
 _RING_SIZE = 19
 # Blanks before the name of a marked run: half a ring is as wide.
 _BESIDE_RING = "    "
-# The plot reaches so many times further than corners and runs.
-_ROOM_X, _ROOM_Y = 4.0, 2.5
+# The plot reaches so many times further than corners and runs; above the flat roof may be its name.
+_ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
 _FEWEST_DECADES = 1.0
 # With less width names have no values beside them.
 _NARROW = 48 * GRID
@@ -84,7 +84,7 @@ class RooflinePlot(pg.PlotWidget):
         slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
         corners = [height / slope for height in flat for slope in slopes]
         low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
-        bottom, top = min(ys) / _ROOM_Y, max(ys + flat) * _ROOM_Y
+        bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
         bottom = min([bottom, *(slope * low for slope in slopes)])
         for show, ends in ((self.setXRange, (low, high)), (self.setYRange, (bottom, top))):
             begin, end = map(math.log10, ends)
@@ -103,10 +103,9 @@ class RooflinePlot(pg.PlotWidget):
             xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
             self.addItem(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
             if not is_stated:
-                # Below are no theoretical roofs; the name of the highest slope is above, so that names never
-                # meet.
+                # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
                 highest = max(one.measured for one in self._roofs if not one.is_flat)
-                is_above = not roof.is_flat and roof.measured == highest
+                is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
                 name = self._name(colour, (int(roof.is_flat), int(is_above)))
                 name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
                 self._names.append((name, roof))

@@ -72,7 +72,6 @@ class WhyPanel(QWidget):
         self._show_bars(explained)
         known = why.explained.transactions_per_request if why.explained else None
         self.numbers.show_numbers(numbers_of(launches, known))
-        self.numbers.setVisible(bool(launches) or known is not None)
 
     def _say(self, explained: ExplainedTime | None) -> None:
         why, remedy = self._why, explained.remedy if explained else ""

@@ -4,6 +4,7 @@ What comes is kept with the result. A question makes way for every run and previ
 another result is selected; it is asked again after that.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -15,7 +16,7 @@ from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.bounds.messages import TimeRequest
 from engine.host.verbs import Describe
-from engine.results.compare import Compared, comparable
+from engine.results.compare import Compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import FilterJob
@@ -23,7 +24,7 @@ from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.known_limits import KnownLimits
-from gui.explore.picture_job import PictureJob
+from gui.explore.picture_job import PictureJob, comparable_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
@@ -107,9 +108,11 @@ class WhyState(QObject):
         if run is None:
             return _NO_RUN
         if explained is not None:
+            if explained.bounds:
+                return ""
             # What a person can do about it is the button's to say.
-            why_not = explained.not_explained
-            return "" if explained.bounds else why_not.sentence if why_not else explained.words
+            why_not = explained.not_explained if self.step is Step.MEASURE else None
+            return why_not.sentence if why_not else explained.words
         if self._times.in_flight is not None:
             return _ASKING
         return self._why_not or self._why_no_question(run.result) or self._why_not_now
@@ -222,8 +225,8 @@ class WhyState(QObject):
         if result.device != RECORDED:
             return self.results.job_of(result)
         has_gpu = any(device.is_usable_gpu for device in self.state.devices)
-        is_same = comparable(result) == self.results.present
-        return self.workspace.filter_job() if is_same and not has_gpu else None
+        job, recorded = self.workspace.filter_job(), _problem_of(result)
+        return job if job is not None and comparable_of(job) == recorded and not has_gpu else None
 
     @property
     def _why_not_now(self) -> str:
@@ -241,3 +244,7 @@ class WhyState(QObject):
         if not isinstance(job, FilterJob):
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE
+
+
+def _problem_of(result: Measurement[Any]) -> Hashable:
+    return result.task, result.problem.comparable, result.weights_digest

@@ -72,12 +72,12 @@ def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
 
 
 def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Number, ...]:
-    """Return what is known of the launches of a run, of several each in its turn."""
+    """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
     def of_each(text: Callable[[LaunchFacts], str]) -> str:
         return _BETWEEN.join(_without_repeats(map(text, launches))) or MISSING
 
-    return (
+    numbers = (
         Number(
             "Occupancy",
             of_each(_occupancy),
@@ -103,6 +103,7 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
             "neighbours of 4 bytes.",
         ),
     )
+    return tuple(number for number in numbers if number.text != MISSING)
 
 
 def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:

@@ -3,22 +3,26 @@
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
+from engine.device_info import RECORDED
 from engine.errors import BadValue
 from engine.explain.bounds.messages import TimeRequest
 from engine.explain.limits.messages import MeasureLimits
+from engine.host.messages import Ready
 from engine.host.verbs import Describe, Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.metrics import number_of
-from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.messages import FilterJob, RecordedRuns
 from gui.explore.known_limits import KnownLimits
+from gui.explore.picture_job import comparable_of
 from gui.explore.why.why_panel import WhyPanel
 from gui.explore.why.why_state import WhyState
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, made_bounds, made_limits
+from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_bounds, made_limits
+from tests.gui.made_results import CPU_DEVICE, VARIANTS
 from tests.made_runs import make_failure, make_result
 
 WORDS = SENTENCE.replace("`", "")
@@ -68,6 +72,15 @@ def add(bench, *given, **fields):
 
 def asked(bench):
     return [one.job for one in bench.fake.seen if is_kind(one, TIME)]
+
+
+def show_recorded(bench, panel):
+    """Show a recorded run of the present problem, and select it."""
+    bench.results.follow(comparable_of(bench.workspace.filter_job()))
+    run = gpu_run(bench.workspace.filter_job(), device=RECORDED)
+    bench.results.show_recorded(RecordedRuns((run,), ""))
+    bench.results.describe(run)
+    bench.settle()
 
 
 def read(panel):
@@ -328,3 +341,17 @@ def test_that_the_window_makes_the_panel_beside_the_times_when_it_is_first_looke
     qtbot.waitUntil(lambda: page.why.explained is not None)
     assert page.why_dock in page.tabifiedDockWidgets(page.roofline_dock)
     assert page.docks[2].isVisible()
+
+
+def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    bench.fake.limits = {RECORDED: made_limits(RECORDED)}
+    show_recorded(bench, panel)
+    assert [one.job.device for one in asked(bench)] == [RECORDED]
+    assert read(panel) == WORDS
+
+
+def test_that_a_recorded_run_is_not_explained_by_a_gpu_that_is_here(bench, panel):
+    show_recorded(bench, panel)
+    assert read(panel).startswith("Recorded runs are explained where there is no GPU")
