@@ -167,7 +167,7 @@ def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
     """Return a variant that loads as much by far fewer transactions."""
     subject, ours = time.subject, time.work
     for variant in _others(time):
-        work = variant.work(subject.problem, subject.block)
+        work = variant.work(subject.problem, variant.default_block)
         if work is None or ours is None or work.global_loads != ours.global_loads:
             continue
         arrays = picture_arrays(subject.problem)
