@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtCore import QBuffer, QIODevice, QRectF, Qt
+from PySide6.QtGui import QPaintDevice, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -24,8 +24,8 @@ _HINT = (
     "No run is faster than its roof: copies of its size, or multiply-adds. Solid roofs were measured, dashed "
     "ones are theoretical. Click a point to select its run."
 )
-# Pixels of a saved picture for each of the screen.
-_SCALE = 2
+# Of a saved picture: pixels of the screen, and how many of its own each has.
+_SAVED_SIZE, _SCALE = (960, 600), 2
 
 
 class RooflinePanel(QWidget):
@@ -67,11 +67,7 @@ class RooflinePanel(QWidget):
         state = self._roofline
         points, words = state.points, state.words
         self.plot.empty_text.setText(words)
-        selected = state.run.result if state.run else None
-        earlier = frozenset(
-            point.run.number for point in points if state.results.is_earlier(point.run.result)
-        )
-        self.plot.show_points(points, state.roofs, selected, earlier)
+        self._fill(self.plot)
         count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
         self.caption.setText(count if points else "")
         self.caption.setToolTip(f"{count}\n\n{_HINT}")
@@ -80,6 +76,12 @@ class RooflinePanel(QWidget):
         self.note.setVisible(bool(state.note))
         self.measure_button.setVisible(state.can_measure)
         self._allow()
+
+    def _fill(self, plot: RooflinePlot) -> None:
+        state = self._roofline
+        selected = state.run.result if state.run else None
+        earlier = (point.run.number for point in state.points if state.results.is_earlier(point.run.result))
+        plot.show_points(state.points, state.roofs, selected, frozenset(earlier))
 
     def _allow(self) -> None:
         self.measure_button.setEnabled(not self._roofline.state.why_no_run)
@@ -92,26 +94,34 @@ class RooflinePanel(QWidget):
         ask = self._roofline.files.ask_to_save
         ask("Save the roofline", _FILTERS, name, lambda path, _filter: self.save(path))
 
+    def _drawn(self) -> RooflinePlot:
+        """Return the plot as it is saved: of a size of its own, however small the panel is."""
+        made = RooflinePlot()
+        made.resize(*_SAVED_SIZE)
+        self._fill(made)
+        made.draw_paths()
+        # Its parts get their places when it is painted, the words of an axis the second time.
+        for _ in range(2):
+            made.grab()
+            made.getPlotItem().layout.activate()
+        return made
+
     def _png(self) -> bytes:
-        image = QPixmap(self.plot.size() * _SCALE)
-        painter = QPainter(image)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.plot.render(painter, QRectF(image.rect()))
-        painter.end()
-        buffer = _buffer()
+        drawn, buffer = self._drawn(), _buffer()
+        image = QPixmap(drawn.size() * _SCALE)
+        image.setDevicePixelRatio(_SCALE)
+        _paint(drawn, image)
         image.save(buffer, "PNG")
         return bytes(buffer.data().data())
 
     def _svg(self) -> bytes:
-        buffer, size = _buffer(), self.plot.size()
+        drawn, buffer = self._drawn(), _buffer()
         drawing = QSvgGenerator()
         drawing.setOutputDevice(buffer)
-        drawing.setSize(QSize(size))
-        drawing.setViewBox(QRectF(0, 0, size.width(), size.height()))
+        drawing.setSize(drawn.size())
+        drawing.setViewBox(drawn.rect())
         drawing.setTitle("Roofline")
-        painter = QPainter(drawing)
-        self.plot.render(painter)
-        painter.end()
+        _paint(drawn, drawing)
         return bytes(buffer.data().data())
 
     def _csv(self) -> bytes:
@@ -122,3 +132,10 @@ def _buffer() -> QBuffer:
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     return buffer
+
+
+def _paint(plot: RooflinePlot, device: QPaintDevice) -> None:
+    painter = QPainter(device)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    plot.render(painter, QRectF(plot.rect()))
+    painter.end()

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 
 from engine.results.quantities import rate_text
 from gui.explore.results.metric_plot import MARK_SIZE, MARK_SIZES
@@ -21,6 +21,8 @@ _BESIDE_RING = "    "
 # The plot reaches so many times further than corners and runs; above the flat roof may be its name.
 _ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
 _FEWEST_DECADES = 1.0
+# Of how many runs names are shown where there is room, and how much of its height a name needs alone.
+_MOST_NAMES, _NAME_HEIGHT = 20, 0.6
 # With less width names have no values beside them.
 _NARROW = 48 * GRID
 
@@ -37,14 +39,15 @@ class RooflinePlot(pg.PlotWidget):
         self._roofs: Sequence[Roof] = ()
         self._selected: object = None
         self._earlier: frozenset[int] = frozenset()
-        self._names: list[tuple[pg.TextItem, Roof]] = []
+        self._roof_names: list[tuple[pg.TextItem, Roof]] = []
+        self._run_names: list[pg.TextItem] = []
         self.empty_text = text_over(self)
         make_still(self)
         for axis in (bottom, left):
             axis.setGrid(40)
         self.setAccessibleName("Roofline")
         theme_notifier().changed.connect(self.redraw)
-        self.getViewBox().sigResized.connect(self._turn_names)
+        self.getViewBox().sigResized.connect(self._place_names)
 
     def show_points(
         self, points: Sequence[Point], roofs: Sequence[Roof], selected: object, earlier: frozenset[int]
@@ -58,7 +61,7 @@ class RooflinePlot(pg.PlotWidget):
         """Draw everything anew: there are few runs, and a change of theme affects all."""
         theme = current_theme()
         self.clear()
-        self._names = []
+        self._roof_names, self._run_names = [], []
         colour_plot(self, theme)
         for side, label in (("bottom", "operations per byte"), ("left", "GFLOPS")):
             self.getPlotItem().showAxis(side, bool(self._points))
@@ -71,7 +74,13 @@ class RooflinePlot(pg.PlotWidget):
         for at, roof in enumerate(self._roofs):
             self._draw_roof(roof, series_at(at, theme).colour, ends)
         self._draw_points()
-        self._turn_names()
+        self._place_names()
+
+    def draw_paths(self) -> None:
+        """Draw marks as paths from now on, which stay sharp in a file; on the screen they are pictures."""
+        for item in self.items():
+            if isinstance(item, pg.ScatterPlotItem):
+                item.setExportMode(True, {"resolutionScale": 1.0})
 
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * GRID, 14 * GRID)
@@ -108,7 +117,7 @@ class RooflinePlot(pg.PlotWidget):
                 is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
                 name = self._name(colour, (int(roof.is_flat), int(is_above)))
                 name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
-                self._names.append((name, roof))
+                self._roof_names.append((name, roof))
 
     def _line(
         self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
@@ -131,11 +140,6 @@ class RooflinePlot(pg.PlotWidget):
             ring = pg.mkPen(theme.text, width=1.5)
             place = [math.log10(point.intensity)], [math.log10(point.gflops)]
             self.addItem(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
-            (left, right), _ = self.getViewBox().viewRange()
-            is_right = place[0][0] > (left + right) / 2
-            name = self._name(theme.text, (int(is_right), 0.5))
-            name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
-            name.setPos(math.log10(point.intensity), math.log10(point.gflops))
         pale = [point for point in self._points if point.run.number in self._earlier]
         fresh = [point for point in self._points if point.run.number not in self._earlier]
         # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
@@ -157,19 +161,37 @@ class RooflinePlot(pg.PlotWidget):
             marks.setOpacity(opacity)
             marks.sigClicked.connect(self._click)
             self.addItem(marks)
+        # The marked run has its name in any case, then the newest ones.
+        for point in (*selected, *reversed(self._points[-_MOST_NAMES:])):
+            name = self._name(theme.text, (0, 0.5))
+            name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
+            name.setPos(math.log10(point.intensity), math.log10(point.gflops))
+            name.setOpacity(EARLIER_OPACITY if point.run.number in self._earlier else 1.0)
+            self._run_names.append(name)
 
     def _click(self, _item: object, spots: Sequence[pg.SpotItem], _event: object = None) -> None:
         if len(spots):
             self.clicked.emit(spots[-1].data())
 
-    def _turn_names(self) -> None:
-        """Let the names of slopes lie along them: on these axes each rises a decade per decade."""
-        box = self.getViewBox()
+    def _place_names(self) -> None:
+        """Let the names of slopes lie along them, and show those of runs that have room."""
+        box, is_narrow = self.getViewBox(), self.width() < _NARROW
         (left, right), (low, high) = box.viewRange()
         across, up = box.width() / max(right - left, 1e-9), box.height() / max(high - low, 1e-9)
-        for name, roof in self._names:
-            name.setText(roof.name if self.width() < _NARROW else roof.words)
+        for name, roof in self._roof_names:
+            name.setText(roof.name if is_narrow else roof.words)
+            # On these axes each slope rises a decade per decade.
             name.setAngle(0.0 if roof.is_flat else math.degrees(math.atan2(up, across)))
+        taken: list[QRectF] = []
+        for name in self._run_names:
+            size, at = name.boundingRect().size(), name.pos()
+            is_left = at.x() > (left + right) / 2
+            name.setAnchor((int(is_left), 0.5))
+            corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
+            room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
+            is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
+            name.setVisible(is_shown)
+            taken += [room] if is_shown else []
 
     def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
         """Add the name of something that is drawn."""

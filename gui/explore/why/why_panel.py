@@ -37,7 +37,7 @@ class WhyPanel(QWidget):
         self._why = why
         self.title = ElidedLabel(small=True)
         self.sentence = QLabel(wordWrap=True)
-        self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.5)
+        self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
         self.numbers = NumberGrid()
         self.button = QPushButton()
         self._build()

@@ -6,7 +6,7 @@ from html import escape
 
 from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.launch_facts import LaunchFacts
-from engine.results.quantities import MISSING, count_text, ms_text, percent_text, rate_text
+from engine.results.quantities import MISSING, count_text, digits_text, ms_text, percent_text, rate_text
 from gui.explore.launch.launch_words import Number
 from gui.style.theme import Theme
 from gui.widgets.bar_chart import Bar, Row
@@ -22,7 +22,7 @@ def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
         Row(
             bound.title,
             (Bar(0.0, bound.ms / longest, theme.muted if at else theme.accent, words=bound_words(bound)),),
-            ms_text(bound.ms),
+            digits_text(bound.ms, 3),
         )
         for at, bound in enumerate(explained.bounds)
     )
@@ -56,18 +56,18 @@ def measured_words(explained: ExplainedTime) -> str:
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
-    """Return the reason as rich text: words in backticks are code, and the remedy is a link to choose it.
+    """Return the reason as rich text: words in backticks are bold, and the remedy is a link to choose it.
 
     `title` is the remedy's name for people; without one it is no variant that can be chosen.
     """
 
-    def code(found: re.Match[str]) -> str:
-        return link(found[1]) if title and found[1] == remedy else f"<code>{found[1]}</code>"
+    def name(found: re.Match[str]) -> str:
+        return link(found[1]) if title and found[1] == remedy else f"<b>{found[1]}</b>"
 
     def link(text: str) -> str:
         return f"<a href='{remedy}' style='color: {theme.accent}'>{text}</a>"
 
-    text = re.sub("`([^`]+)`", code, escape(sentence, quote=False))
+    text = re.sub("`([^`]+)`", name, escape(sentence, quote=False))
     return text if not title or "href" in text else f"{text} {link(f'Choose {escape(title)}')}"
 
 

@@ -17,8 +17,8 @@ LINK = f"<a href='tiled' style='color: {LIGHT.accent}'>"
     [
         ("Slow. `tiled` is not.", "tiled", "Tiled", f"Slow. {LINK}tiled</a> is not."),
         ("Slow & so.", "tiled", "Tiled", f"Slow &amp; so. {LINK}Choose Tiled</a>"),
-        ("Slow. `tiled` is not.", "tiled", "", "Slow. <code>tiled</code> is not."),
-        ("See `devices --measure`.", "", "", "See <code>devices --measure</code>."),
+        ("Slow. `tiled` is not.", "tiled", "", "Slow. <b>tiled</b> is not."),
+        ("See `devices --measure`.", "", "", "See <b>devices --measure</b>."),
     ],
     ids=["in the sentence", "after it", "unknown here", "other code"],
 )
