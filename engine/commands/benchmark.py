@@ -1,18 +1,19 @@
 """`bench`: every variant on every size, mask and block, verified and timed; results as JSON, CSV, a table."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
+from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import OneOf, several, sides, whole
 from engine.commands.output import log
 from engine.commands.picture_settings import key_of_filter
-from engine.device_info import AUTO
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, every_block
@@ -26,7 +27,10 @@ from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
-from engine.run.sweep import ways
+from engine.run.executor import ExecutorFor
+from engine.run.sampling import SamplingPlan
+from engine.run.sweep import measured_result, ways
+from engine.run.task import AnyJob
 from engine.tasks.filtering.columns import mask_text
 from engine.tasks.filtering.messages import RecordedRequest
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -156,12 +160,15 @@ class BenchSettings(Settings):
         problem, whose number is under 'baseline run'; none where it is not measured (default {BASELINE})""",
         None,
     )
+    explain: bool = option(
+        "--explain  also say why each run takes its time; `devices --limits` measures what that needs", False
+    )
     measuring: Measuring = group(Measuring, seed_of="pictures and weights")
 
     def __post_init__(self) -> None:
         """Refuse options that do not belong together, blocks without threads and pictures too large."""
         if self.operation is not None:
-            names = "masks", "border", "result_type", "best", "recorded"
+            names = "masks", "border", "result_type", "best", "recorded", "explain"
             refuse_given(self, names, "with --operation", "it is for masks", "Leave it out.")
         elif self.set:
             why = "it is a parameter of an operation"
@@ -216,7 +223,8 @@ def filter_cells(settings: BenchSettings) -> Cells:
         baseline=baseline,
         asked={"sweep": sweep.as_json()},
         without=("border", *_columns_without(settings)),
-        conclude=best_found if settings.best else None,
+        measure=_with_reason if settings.explain else measured_result,
+        conclude=lambda results: _concluded(results, settings),
         recorded=lambda results: _recorded(results, sweep, baseline) if settings.recorded else (),
     )
 
@@ -232,6 +240,16 @@ def _recorded(results: Sequence[RunResult], sweep: FilterSweep, baseline: str) -
     wanted = {baseline, *(variant.key for variant in sweep.variants)}
     # Several problems may have the same nearest one.
     return list({id(run): run for one in found for run in one.runs if run.variant in wanted}.values())
+
+
+def _with_reason(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> AnyResult:
+    return with_reason(measured_result(job, device, plan, executor_for), job, device)
+
+
+def _concluded(results: Sequence[RunResult], settings: BenchSettings) -> tuple[Mapping[str, object], str]:
+    """Return what is added to the document and to the table: the best blocks, the reasons for the times."""
+    added, best = best_found(results) if settings.best else ({}, "")
+    return added, "\n\n".join(filter(None, (reasons(results), best)))
 
 
 def _operation_cells(settings: BenchSettings) -> Cells:

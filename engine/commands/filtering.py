@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
+from engine.commands.explaining import with_reason
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import Opened, open_picture
@@ -56,6 +57,9 @@ class FilterSettings(Settings):
     overwrite: bool = option(
         "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)",
         False,
+    )
+    explain: bool = option(
+        "--explain  also say why it takes its time; `devices --limits` measures what that needs", False
     )
     picture: PictureSettings = group(PictureSettings)
 
@@ -137,6 +141,8 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
     unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
     notes = (*opened.picture.notes, *unused, *lost_or_left)
     log_notes(notes)
+    if settings.explain and proof is not None:
+        proof = with_reason(proof, call.job(), call.device)
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": settings.input, "output": settings.output}
@@ -145,7 +151,8 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
     else:
-        lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms)
+        why = proof.explained.words if proof and proof.explained else ""
+        lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms), why
         print_answer("\n".join(filter(None, lines)))
 
 

@@ -43,6 +43,11 @@ class ExplainedTime:
     not_explained: Reason | None = None
 
     @property
+    def words(self) -> str:
+        """The reason for the time, or why there is none."""
+        return self.sentence or str(self.not_explained or "")
+
+    @property
     def tallest(self) -> Bound | None:
         """The bound that comes nearest to the time."""
         return self.bounds[0] if self.bounds else None

@@ -11,6 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
+from engine.results.explained_time import ExplainedTime
 from engine.results.html_table import html_table
 from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
@@ -113,6 +114,7 @@ class Measurement(Generic[P_co]):
     # Runs with other weights, of a mask or a network, are not compared. No digest in files of version 1.
     mask_name: str = ""
     weights_digest: str | None = None
+    explained: ExplainedTime | None = None  # the reason for the time; None where nobody asked for it
 
     @property
     def task(self) -> str:

@@ -168,6 +168,11 @@ def _launch(name: str, of_all: Callable[[Iterable[float]], float] = max) -> Valu
     return of
 
 
+def _explained(name: str) -> Value:
+    """Return what the reason for a run's time says, where that is known."""
+    return lambda run: getattr(run.result.explained, name) if run.result.explained else None
+
+
 def _idle_threads(run: ComparedRun[TaskProblem]) -> Number:
     """Return the part of the threads of all launches that computes no result."""
     launches = run.result.launches or ()
@@ -266,6 +271,14 @@ METRICS: tuple[CommonMetric, ...] = (
            "The part of all threads that computes no result: those at the picture's edges, and those that "
            "load a halo only.",
            _idle_threads, percent_text, shown=False),
+    Metric("share_of_tallest_limit", "share of the tallest limit", "",
+           "The least time that the tallest limit of each launch allows over the median kernel time: 100 % "
+           "would be at the limit. Known of runs whose time was explained.",
+           _explained("share"), percent_text, shown=False),
+    Metric("transactions_per_request", "transactions per request", "",
+           "Transactions of 128 bytes that a warp's request to global memory takes, counted from the kernel: "
+           "1 is the least for 32 neighbours. Known of runs whose time was explained.",
+           _explained("transactions_per_request"), rate_text, shown=False),
     Metric("model_cgma_flop_per_load", "operations per global load (CGMA)", "",
            "Model, before any cache: floating-point operations per load from global memory.",
            _work(lambda work: work.cgma), rate_text, shown=False, more_is_better=True),

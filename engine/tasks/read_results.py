@@ -77,7 +77,7 @@ def result_from_json(data: Any) -> AnyResult:
 
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     """Return a result as version 2 writes it now."""
-    data = {"launches": None} | data
+    data = {"launches": None, "explained": None} | data
     if "task" in data:
         return data
     # Results from before 0.2 have no layout, work or refusals.
@@ -97,6 +97,8 @@ _PARTS = {
 }
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")
+# Lists that have nothing in them where nothing is known.
+_MAY_BE_EMPTY = ("bounds",)
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -116,7 +118,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
     if get_origin(kind) is tuple:
         kinds = inner[:1] * len(value) if Ellipsis in inner else inner
         items = tuple(_value(each, item, name) for each, item in zip(kinds, value, strict=True))
-        if not items:
+        if not items and name not in _MAY_BE_EMPTY:
             raise ValueError(f"{name} is empty")
         return items
     if type(value) is not kind:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -15,13 +16,13 @@ from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
-from gui.explore.ablation.ablation_panel import AblationPanel
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
@@ -33,10 +34,12 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
+from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 FIRST_MASK = "sharpen"
 # The simulator takes pictures up to 64 x 64.
 _SMALL_SAMPLE = "impulse"
+_Explaining = AblationState | LaunchState | WhyState | RooflineState
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
@@ -77,7 +81,7 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-_LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
+_LOWER_WIDTHS = (38 * GRID, 41 * GRID, 73 * GRID)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
@@ -109,7 +113,7 @@ class ExplorePage(RunsPage):
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
-        self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
+        speed_up = self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
@@ -118,9 +122,8 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_tile(services)
-        self._add_launch(services, beside)
+        self._add_explaining(services, speed_up, beside)
         self._add_code(services, beside)
-        self._add_ablation(services, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -166,6 +169,10 @@ class ExplorePage(RunsPage):
             caption_tip=picture.path if picture else "",
         )
 
+    @property
+    def is_settled(self) -> bool:
+        return self.why.is_settled
+
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 
@@ -197,6 +204,7 @@ class ExplorePage(RunsPage):
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
+        self.why.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -228,9 +236,7 @@ class ExplorePage(RunsPage):
         return True
 
     def finish(self) -> None:
-        # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.blocks.blocks_panel import BlocksPanel
-        from gui.explore.results.metric_plot import MetricPlot
+        from gui.explore.plotted_panels import BlocksPanel, MetricPlot
 
         results = self.results
         turns = Turns(self)
@@ -250,7 +256,10 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
-        tabbed = self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock, self.ablation_dock
+        tabbed = (
+            *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+        )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -294,24 +303,43 @@ class ExplorePage(RunsPage):
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
-    def _add_launch(self, services: Services, beside: Dock) -> None:
-        """Put the panel Launch behind the results; it is made when it is first looked at."""
-        self.launch = LaunchState(self.looked_at, services.state, services.link)
-        self.launch_slot = Slot()
-        self.launch_dock = self.add_dock("launch", "Launch", self.launch_slot, _AREA.BottomDockWidgetArea)
-        self.share_place(self.blocks_dock, self.launch_dock)
-        beside.raise_()
-        self.launch_dock.visibilityChanged.connect(self._watch_launch)
+    def _add_explaining(self, services: Services, speed_up: Dock, beside: Dock) -> None:
+        """Put Launch behind the results; Why, Roofline and Ablation behind the speed-up."""
+        state, link, messages = services.state, services.link, services.messages
+        limits = KnownLimits(state, link, services.jobs, messages.on(self))
+        self.launch = LaunchState(self.looked_at, state, link)
+        self.why = WhyState(self.results, self.workspace, state, link, limits)
+        self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
+        self.roofline.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
+        add, blocks = self._add_late_dock, self.blocks_dock
+        self.launch_dock, self.launch_slot = add("launch", "Launch", self.launch, blocks, self.blocks_slot)
+        self.why_dock, self.why_slot = add("why", "Why", self.why, speed_up, self.speed_up_slot)
+        behind = self.why_dock, self.speed_up_slot
+        self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.roofline, *behind)
+        self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
+        behind = self.roofline_dock, self.roofline_slot
+        self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", self.ablation, *behind)
+        for front in (beside, speed_up):
+            front.raise_()
 
-    def _watch_launch(self, is_visible: bool) -> None:
-        if is_visible and not self.launch_slot.is_filled:
-            # pyqtgraph, as for the other plots.
-            from gui.explore.launch.launch_panel import LaunchPanel
+    def _add_late_dock(
+        self, name: str, title: str, state: _Explaining, behind: Dock, before: QWidget
+    ) -> tuple[Dock, Slot]:
+        """Put a panel behind another one; it is made when it is first looked at."""
+        slot = Slot()
+        dock = self.add_dock(name, title, slot, _AREA.BottomDockWidgetArea)
+        self.share_place(behind, dock)
+        dock.visibilityChanged.connect(partial(self._watch, name, slot, state, before))
+        return dock, slot
 
-            made = LaunchPanel(self.launch)
-            self.launch_slot.fill(made)
-            insert_into_tab_order(self.blocks_slot, made)
-        self.launch.watch(is_visible)
+    def _watch(self, name: str, slot: Slot, state: _Explaining, before: QWidget, is_visible: bool) -> None:
+        if is_visible and not slot.is_filled:
+            from gui.explore.plotted_panels import LATE_PANELS
+
+            made = LATE_PANELS[name](state)
+            slot.fill(made)
+            insert_into_tab_order(before, made)
+        state.watch(is_visible)
 
     def _add_code(self, services: Services, beside: Dock) -> None:
         """Put the panel Code behind the results; it is made when it is first looked at."""
@@ -337,25 +365,6 @@ class ExplorePage(RunsPage):
         if self.code is not None:
             self.code.watch(is_visible)
         self.code_room.follow(is_visible)
-
-    def _add_ablation(self, services: Services, beside: Dock) -> None:
-        """Put the panel Ablation behind the results; it is made when it is first looked at."""
-        messages = PageMessages(services.messages, self)
-        self.ablation = AblationState(self.looked_at, services.state, services.jobs, messages)
-        self.ablation_slot = Slot()
-        self.ablation_dock = self.add_dock(
-            "ablation", "Ablation", self.ablation_slot, _AREA.BottomDockWidgetArea
-        )
-        self.share_place(self.launch_dock, self.ablation_dock)
-        beside.raise_()
-        self.ablation_dock.visibilityChanged.connect(self._watch_ablation)
-
-    def _watch_ablation(self, is_visible: bool) -> None:
-        if is_visible and not self.ablation_slot.is_filled:
-            made = AblationPanel(self.ablation)
-            self.ablation_slot.fill(made)
-            insert_into_tab_order(self.launch_slot, made)
-        self.ablation.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace

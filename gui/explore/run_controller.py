@@ -125,7 +125,7 @@ class RunController(QObject):
     def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
         result: Measurement[Any] | None = reply.result
         if result is not None:
-            self._results.add(result, comparable_of(job))
+            self._results.add(result, comparable_of(job), job)
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
@@ -137,7 +137,7 @@ class RunController(QObject):
     def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
         result = failed_run(job, variant, error)
         if result is not None:
-            self._results.add(result, comparable_of(job))
+            self._results.add(result, comparable_of(job), job)
 
     def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""

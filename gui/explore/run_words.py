@@ -2,12 +2,23 @@
 
 from typing import Any
 
-from engine.results.columns import layout_suffix
+from engine.device_info import RECORDED
+from engine.results.columns import device_text, layout_suffix
+from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from gui.page.runs_page import run_sentence
 
 EARLIER = "for an earlier problem"
 """For runs whose picture, mask or parameters have changed since."""
+
+
+def run_title(run: Compared, *, is_earlier: bool = False) -> str:
+    """Return which run it is: Run 3: tiled, 16 × 16."""
+    result = run.result
+    block = f", {result.block}" if result.block else ""
+    earlier = f", {EARLIER}" if is_earlier else ""
+    recorded = f", {device_text(result)}" if result.device == RECORDED else ""
+    return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}{recorded}"
 
 
 def last_run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:

@@ -24,8 +24,9 @@ from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
-LAYOUT_VERSION = 1
-"""Version of stored layouts; one of another version is ignored."""
+LAYOUT_VERSION = 2
+"""Version of stored layouts; one of another version is ignored. A page with new panels needs a new one: Qt
+would put them beside the others."""
 
 
 @dataclass(frozen=True, slots=True)

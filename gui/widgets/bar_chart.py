@@ -11,7 +11,7 @@ from gui.style.cell_colours import readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 
-_NAMES_WIDTH_FRACTION = 0.4
+_LINE_WIDTH = 2
 _MIDDLE = int(Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = _MIDDLE | int(Qt.AlignmentFlag.AlignRight)
 
@@ -44,30 +44,44 @@ class BarChart(QWidget):
     """Draws rows of a height with bars of a height, as high as its width needs.
 
     With `has_track` the ground of each bar is seen. `widest` is the longest figure that there can be: room is
-    kept for it.
+    kept for it. Names take at most the share `names` of the width.
     """
 
-    def __init__(self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        row: int,
+        bar: int,
+        *,
+        has_track: bool = False,
+        widest: str = "",
+        names: float = 0.4,
+    ) -> None:
         super().__init__()
         self.rows: Sequence[Row] = ()
         self.drawn: list[tuple[QRectF, Bar]] = []
         self._ticks: Sequence[tuple[float, str]] = ()
+        self._line: float | None = None
         self._row, self._bar = row, bar
-        self._has_track, self._widest = has_track, widest
+        self._has_track, self._widest, self._names = has_track, widest, names
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName(name)
 
     def show_rows(
-        self, rows: Sequence[Row], description: str, ticks: Sequence[tuple[float, str]] = ()
+        self,
+        rows: Sequence[Row],
+        description: str,
+        ticks: Sequence[tuple[float, str]] = (),
+        line: float | None = None,
     ) -> None:
         """Show rows.
 
         `description` is for screen readers, `ticks` has the words below the bars with their shares of the
-        width.
+        width; `line` is the share where a line crosses all bars.
         """
-        self.rows, self._ticks = rows, ticks
+        self.rows, self._ticks, self._line = rows, ticks, line
         self.setAccessibleDescription(description)
         self.updateGeometry()
         self.update()
@@ -95,7 +109,7 @@ class BarChart(QWidget):
         strong = QFont(number_font())
         strong.setBold(True)
         width_of = QFontMetrics(strong).horizontalAdvance
-        most = int(self.width() * _NAMES_WIDTH_FRACTION)
+        most = int(self.width() * self._names)
         left = min(max((_glyph_width(row) + width_of(row.name) for row in self.rows), default=0) + GRID, most)
         figures = max(map(width_of, (self._widest, *(row.figure for row in self.rows))))
         right = figures + GRID if figures else 1
@@ -106,6 +120,10 @@ class BarChart(QWidget):
         for at, row in enumerate(self.rows):
             painter.setFont(strong if row.is_strong else number_font())
             self._paint_row(painter, row, QRectF(left, at * self._row, field.width(), self._row))
+        if self._line is not None:
+            x = round(field.left() + field.width() * self._line)
+            painter.setPen(QPen(QColor(current_theme().text), _LINE_WIDTH))
+            painter.drawLine(x, 0, x, round(field.bottom()))
         if self.hasFocus():
             painter.setPen(QPen(QColor(current_theme().accent), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))

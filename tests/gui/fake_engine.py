@@ -26,8 +26,11 @@ from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
 from engine.explain.ablation.messages import AblationJob
+from engine.explain.bounds.messages import TimeRequest
 from engine.explain.code.messages import CodeRequest, SaveSlides
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
@@ -46,6 +49,7 @@ from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
 from tests.gui.made_code import made_code
+from tests.gui.made_explained import made_limits, made_time
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
     CPU_DEVICE,
@@ -127,6 +131,8 @@ class FakeEngineClient:
         self.released: list[str] = []
         self.created: set[str] = set()
         self.save_notes: tuple[str, ...] = ()
+        # By device, where they were measured.
+        self.limits: dict[str, DeviceLimits] = {}
         self.is_shut_down = False
 
     def start(self):
@@ -243,6 +249,9 @@ class FakeEngineClient:
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Describe, CodeRequest): lambda one: made_code(one.job),
             (Run, AblationJob): lambda one: made_ablation(one.job),
+            (Describe, TimeRequest): lambda one: made_time(one.job, self.limits),
+            (KeptLimits,): lambda one: self.limits.get(one.device),
+            (MeasureLimits,): lambda one: self.limits.setdefault(one.device, made_limits(one.device)),
             (Check, OperationJob): _checked_operation,
             (Preview, OperationJob): self._operated,
             (Run, OperationJob): self._operated,

@@ -7,8 +7,7 @@ rest, compilation would be all that can be seen: it takes some 10,000 times as l
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGraphicsOpacityEffect, QWidget
 
-from engine.device_info import RECORDED, SIMULATOR
-from engine.results.columns import device_text, layout_suffix
+from engine.device_info import SIMULATOR
 from engine.results.compare import Compared
 from engine.results.measurement import Timing
 from engine.results.metrics import metric
@@ -16,7 +15,7 @@ from engine.results.quantities import digits_text, ms_text, rate_text
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.run_words import EARLIER
+from gui.explore.run_words import run_title
 from gui.style.metrics import EARLIER_OPACITY, GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
@@ -62,13 +61,7 @@ class BreakdownBar(QWidget):
     def title(self) -> str:
         """Which run it is about."""
         run = self._results.described
-        if run is None:
-            return ""
-        result = run.result
-        block = f", {result.block}" if result.block else ""
-        earlier = f", {EARLIER}" if self._results.is_earlier(result) else ""
-        recorded = f", {device_text(result)}" if result.device == RECORDED else ""
-        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}{recorded}"
+        return run_title(run, is_earlier=self._results.is_earlier(run.result)) if run else ""
 
     def _refresh(self) -> None:
         run = self._results.described

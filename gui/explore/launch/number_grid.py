@@ -28,10 +28,10 @@ class NumberGrid(QWidget):
     @property
     def shown(self) -> dict[str, str]:
         """The texts by their names."""
-        return {name.text(): text.text() for name, text in self._labels}
+        return {name.text(): text.text() for name, text in self._labels if not name.isHidden()}
 
     def show_numbers(self, numbers: Sequence[Number]) -> None:
-        """Show other numbers; there are always as many."""
+        """Show other numbers."""
         for row in range(len(self._labels), len(numbers)):
             name, text = quiet_label(small=True), ElidedLabel(small=True)
             text.setForegroundRole(QPalette.ColorRole.WindowText)
@@ -41,7 +41,10 @@ class NumberGrid(QWidget):
             # What is left over lies below the last row.
             self._grid.setRowStretch(row, 0)
             self._grid.setRowStretch(row + 1, 1)
-        for (name, text), number in zip(self._labels, numbers, strict=True):
+        for row, labels in enumerate(self._labels):
+            for label in labels:
+                label.setVisible(row < len(numbers))
+        for (name, text), number in zip(self._labels, numbers, strict=False):
             name.setText(number.name)
             text.setText(number.text)
             text.setAccessibleName(f"{number.name}: {number.text}")

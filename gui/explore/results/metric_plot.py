@@ -23,9 +23,9 @@ from gui.widgets.runs_model import RECORDED_MARK, baseline_name
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _OLDER_OPACITY = 0.35
-_MARK_SIZE = 11
+MARK_SIZE = 11
 # A star and two crossed bars look smaller than they measure.
-_MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
+MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 _MEDIAN = "_median_ms"
 
 
@@ -208,7 +208,7 @@ class MetricPlot(RowPlot):
             [self._x(run) for run in runs],
             [self._y(run) for run in runs],
             symbol=[one.symbol for one in series],
-            size=[_MARK_SIZES.get(one.symbol, _MARK_SIZE) for one in series],
+            size=[MARK_SIZES.get(one.symbol, MARK_SIZE) for one in series],
             brush=[
                 brushes[base if is_hollow else one.colour]
                 for is_hollow, one in zip(hollow, series, strict=True)

@@ -1,22 +1,32 @@
 """The results of all operations, one row per run, failed ones too; and which one is selected."""
 
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable, compared
+from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
+from gui.explore.picture_job import PictureJob
 from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
 _FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
+
+
+class _Asked(NamedTuple):
+    """What a run was asked for."""
+
+    problem: Hashable
+    job: PictureJob | None
 
 
 class ResultsModel(RunsModel):
@@ -28,7 +38,7 @@ class ResultsModel(RunsModel):
         super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
         self._described: Measurement[Any] | None = None
         # By the identity of the results.
-        self._problems: dict[int, Hashable] = {}
+        self._asked: dict[int, _Asked] = {}
         # The last of the rows are recorded runs for the problem that is set now.
         self._recorded = 0
         self.recorded_note = ""
@@ -43,7 +53,8 @@ class ResultsModel(RunsModel):
     def follow(self, problem: Hashable) -> None:
         """Note which problem is set now; None leaves it as it was."""
         if problem not in (None, self.present):
-            touches = not {problem, self.present}.isdisjoint(self._problems.values())
+            known = {asked.problem for asked in self._asked.values()}
+            touches = not {problem, self.present}.isdisjoint(known)
             self.present = problem
             if touches:
                 self.present_changed.emit()
@@ -89,27 +100,48 @@ class ResultsModel(RunsModel):
 
     def problem_of(self, result: Measurement[Any]) -> Hashable:
         """Return what a run shares with those that are for the same problem."""
-        return self._problems[id(result)]
+        return self._asked[id(result)].problem
 
-    def add(self, result: Measurement[Any], problem: Hashable = None) -> None:
+    def job_of(self, result: Measurement[Any]) -> PictureJob | None:
+        """Return the job that a run did; None where it is not known, as of recorded runs."""
+        asked = self._asked.get(id(result))
+        return asked.job if asked else None
+
+    def add(self, result: Measurement[Any], problem: Hashable = None, job: PictureJob | None = None) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
 
-        `problem` is what it shares with those that are for the same one, by default what they compare.
+        `problem` is what it shares with those that are for the same one, by default what they compare; `job`
+        is the one that it did.
         """
         position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
-        self._problems[id(result)] = problem or comparable(result)
+        self._asked[id(result)] = _Asked(problem or comparable(result), job)
         self._results.insert(position, result)
         self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
+
+    def explain(self, result: Measurement[Any], explained: ExplainedTime) -> Measurement[Any]:
+        """Return a result that knows the reason for its time, in the place of the one that did not."""
+        knowing = replace(result, explained=explained)
+        at = next((at for at, known in enumerate(self._results) if known is result), None)
+        if at is None:
+            return knowing  # it was cleared meanwhile
+        self._results[at] = knowing
+        if (asked := self._asked.pop(id(result), None)) is not None:
+            self._asked[id(knowing)] = asked
+        self._chosen = {key: knowing if run is result else run for key, run in self._chosen.items()}
+        if self._described is result:
+            self._described = knowing
+        self._compare()
+        return knowing
 
     def clear(self) -> None:
         """Forget all results of this machine."""
         self.beginResetModel()
         del self._results[: self._made_here]
         self._runs = compared(self._results, self.baseline)
-        self._problems.clear()
+        self._asked.clear()
         self._chosen.clear()
         self.endResetModel()
 

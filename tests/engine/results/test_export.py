@@ -17,6 +17,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.compare import compared
 from engine.results.environment import Environment
+from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import Spread, Timing
 from engine.results.metrics import metrics_of, number_of
@@ -108,6 +109,12 @@ def test_that_every_metric_is_in_both_files_with_full_precision():
     assert told["kernel_median_ms"]["unit"] == "ms"
 
 
+def test_that_the_reason_for_a_time_is_two_metrics_where_it_is_known():
+    explained, silent = read_csv(EXPLAINED, MEASURED)
+    assert (explained["share_of_tallest_limit"], explained["transactions_per_request"]) == ("0.25", "1.9")
+    assert (silent["share_of_tallest_limit"], silent["transactions_per_request"]) == ("", "")
+
+
 @pytest.mark.parametrize("result", [make_failure(), make_unverified(), make_simulated()])
 def test_that_a_run_without_a_speed_says_why(result):
     (row,) = read_csv(result)
@@ -136,6 +143,10 @@ MEASURED = RunResult(
     work=Work(3150, 1575, 105, 1575, 420, 525, 1500, 900, 100, 75), seed=7, layout="packed",
     chosen_because="the fastest",
 )  # fmt: skip
+COPY = Bound("copy", "copy", 0.5, 525.0, "bytes", 1e6, "the problem")
+REASON = ExplainedTime("a GPU", (COPY,), 0.5, 2.0, "Copies.", "cached", 1.9)
+EXPLAINED = replace(MEASURED, explained=REASON)
+COUNTED = replace(MEASURED, explained=ExplainedTime("a GPU", not_explained=NO_DRIVER))
 FAILED = RunResult("naive", "Naive", "cuda:0", Problem(1, 1), None, Environment(""), failure=NO_DRIVER)
 WRONG = replace(MEASURED, timing=None, verification=Verification(False, math.inf, 3e-6, 30, 35, False, "off"))
 PRODUCT = ProductResult(
@@ -145,7 +156,9 @@ PRODUCT = ProductResult(
 
 
 @pytest.mark.parametrize(
-    "result", [MEASURED, FAILED, WRONG, PRODUCT], ids=["measured", "failed", "wrong", "product"]
+    "result",
+    [MEASURED, EXPLAINED, COUNTED, FAILED, WRONG, PRODUCT],
+    ids=["measured", "explained", "counted", "failed", "wrong", "product"],
 )
 def test_that_a_result_comes_back_from_json_as_it_was(result):
     assert result_from_json(json.loads(json_text(result.as_json()))) == result

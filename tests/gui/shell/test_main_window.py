@@ -58,7 +58,14 @@ def assert_no_word_is_cut(page):
 @pytest.mark.parametrize(
     ("page", "titles"),
     [
-        ("explore", [["Mask", "Tile"], ["Results", "Block sizes", "Launch", "Code", "Ablation"]]),
+        (
+            "explore",
+            [
+                ["Mask", "Tile"],
+                ["Results", "Block sizes", "Launch", "Code"],
+                ["Speed-up", "Why", "Roofline", "Ablation"],
+            ],
+        ),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
     ],
 )
@@ -128,6 +135,8 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "launch",
         "code",
         "ablation",
+        "why",
+        "roofline",
     }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
@@ -305,7 +314,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 9
+    assert len(shown(window, QtWidgets.QDockWidget)) == 10
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")

@@ -1,0 +1,26 @@
+"""The option `--explain`: the reason for the time of each run, kept with its result."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.device_info import DeviceInfo
+    from engine.results.measurement import Measurement
+    from engine.run.task import AnyJob
+
+
+def with_reason(result: "Measurement[Any]", job: "AnyJob", device: "DeviceInfo") -> "Measurement[Any]":
+    """Return a result with the reason for its time; one that is not proven as it is."""
+    # It takes 1.3 s to load, and nobody else needs it.
+    from engine.explain.bounds.explained import explained_time
+
+    if not result.is_proven:
+        return result
+    return replace(result, explained=explained_time(job, device, result.kernel_ms))
+
+
+def reasons(results: "Sequence[Measurement[Any]]") -> str:
+    """Return the reasons as lines, by the numbers of the runs."""
+    said = ((number, run.explained) for number, run in enumerate(results, start=1))
+    return "\n".join(f"run {number}: {explained.words}" for number, explained in said if explained)

@@ -1,0 +1,1 @@
+"""The panel Roofline: the runs of a device under what it does per second at most."""

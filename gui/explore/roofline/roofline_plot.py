@@ -1,0 +1,205 @@
+"""Roofs and runs on two logarithmic axes: what a run could reach, and what it does."""
+
+import math
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
+
+from engine.results.quantities import rate_text
+from gui.explore.results.metric_plot import MARK_SIZE, MARK_SIZES
+from gui.explore.roofline.roofs import Point, Roof
+from gui.explore.run_words import run_title
+from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
+from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
+from gui.style.series import series_at, series_for
+from gui.style.theme import current_theme, theme_notifier
+
+_RING_SIZE = 19
+# Blanks before the name of a marked run: half a ring is as wide.
+_BESIDE_RING = "    "
+# The plot reaches so many times further than corners and runs; above the flat roof may be its name.
+_ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
+_FEWEST_DECADES = 1.0
+# Of how many runs names are shown where there is room, and how much of its height a name needs alone.
+_MOST_NAMES, _NAME_HEIGHT = 20, 0.6
+# With less width names have no values beside them.
+_NARROW = 48 * GRID
+
+
+class RooflinePlot(pg.PlotWidget):
+    """Draws points under roofs."""
+
+    clicked = Signal(object)  # the Point
+
+    def __init__(self) -> None:
+        bottom, left = LogAxis(rate_text), LogAxis(rate_text, "left")
+        super().__init__(axisItems={"bottom": bottom, "left": left})
+        self._points: Sequence[Point] = ()
+        self._roofs: Sequence[Roof] = ()
+        self._selected: object = None
+        self._earlier: frozenset[int] = frozenset()
+        self._roof_names: list[tuple[pg.TextItem, Roof]] = []
+        self._run_names: list[pg.TextItem] = []
+        self.empty_text = text_over(self)
+        make_still(self)
+        for axis in (bottom, left):
+            axis.setGrid(40)
+        self.setAccessibleName("Roofline")
+        theme_notifier().changed.connect(self.redraw)
+        self.getViewBox().sigResized.connect(self._place_names)
+
+    def show_points(
+        self, points: Sequence[Point], roofs: Sequence[Roof], selected: object, earlier: frozenset[int]
+    ) -> None:
+        """Draw runs under roofs; the result `selected` is marked, the numbers `earlier` are pale."""
+        self._points, self._roofs = points, roofs
+        self._selected, self._earlier = selected, earlier
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw everything anew: there are few runs, and a change of theme affects all."""
+        theme = current_theme()
+        self.clear()
+        self._roof_names, self._run_names = [], []
+        colour_plot(self, theme)
+        for side, label in (("bottom", "operations per byte"), ("left", "GFLOPS")):
+            self.getPlotItem().showAxis(side, bool(self._points))
+            self.getAxis(side).setLabel(label, color=theme.muted)
+        self.empty_text.setVisible(not self._points)
+        self.setAccessibleDescription("; ".join(map(_heard, self._points)) or self.empty_text.text())
+        if not self._points:
+            return
+        ends = self._show_range()
+        for at, roof in enumerate(self._roofs):
+            self._draw_roof(roof, series_at(at, theme).colour, ends)
+        self._draw_points()
+        self._place_names()
+
+    def draw_paths(self) -> None:
+        """Draw marks as paths from now on, which stay sharp in a file; on the screen they are pictures."""
+        for item in self.items():
+            if isinstance(item, pg.ScatterPlotItem):
+                item.setExportMode(True, {"resolutionScale": 1.0})
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * GRID, 14 * GRID)
+
+    def _show_range(self) -> tuple[float, float]:
+        """Show all runs and the corners of all roofs; return both ends of the axis below."""
+        xs = [point.intensity for point in self._points]
+        ys = [point.gflops for point in self._points]
+        flat = [roof.measured for roof in self._roofs if roof.is_flat]
+        slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
+        corners = [height / slope for height in flat for slope in slopes]
+        low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
+        bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
+        bottom = min([bottom, *(slope * low for slope in slopes)])
+        for show, ends in ((self.setXRange, (low, high)), (self.setYRange, (bottom, top))):
+            begin, end = map(math.log10, ends)
+            missing = max(0.0, _FEWEST_DECADES - (end - begin)) / 2
+            show(begin - missing, end + missing, padding=0)
+        return low, high
+
+    def _draw_roof(self, roof: Roof, colour: str, ends: tuple[float, float]) -> None:
+        styles = (roof.measured, Qt.PenStyle.SolidLine), (roof.theoretical, Qt.PenStyle.DashLine)
+        for value, style in styles:
+            if value is None:
+                continue
+            is_stated = style is Qt.PenStyle.DashLine
+            line = self._line(roof, value, ends, is_stated=is_stated)
+            pen = pg.mkPen(colour, width=1 if is_stated else 2, style=style)
+            xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
+            self.addItem(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
+            if not is_stated:
+                # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
+                highest = max(one.measured for one in self._roofs if not one.is_flat)
+                is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
+                name = self._name(colour, (int(roof.is_flat), int(is_above)))
+                name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
+                self._roof_names.append((name, roof))
+
+    def _line(
+        self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
+    ) -> list[tuple[float, float]]:
+        """Return a roof's line: a slope ends at the flat roof, which begins at the first corner."""
+        others = [other for other in self._roofs if other.is_flat is not roof.is_flat]
+        values = [
+            other.theoretical if is_stated and other.theoretical else other.measured for other in others
+        ]
+        low, high = ends
+        if roof.is_flat:
+            return [(value / max(values), value), (high, value)]
+        end = min(values) / value
+        return [(low, value * low), (end, value * end)]
+
+    def _draw_points(self) -> None:
+        theme = current_theme()
+        selected = [point for point in self._points if point.run.result is self._selected]
+        for point in selected:
+            ring = pg.mkPen(theme.text, width=1.5)
+            place = [math.log10(point.intensity)], [math.log10(point.gflops)]
+            self.addItem(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
+        pale = [point for point in self._points if point.run.number in self._earlier]
+        fresh = [point for point in self._points if point.run.number not in self._earlier]
+        # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
+        for points, opacity in ((pale, EARLIER_OPACITY), (fresh, 1.0)):
+            series = [series_for(point.run.result.variant) for point in points]
+            # Marks with the same brush are rendered once.
+            brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
+            marks = pg.ScatterPlotItem(
+                [math.log10(point.intensity) for point in points],
+                [math.log10(point.gflops) for point in points],
+                symbol=[one.symbol for one in series],
+                size=[MARK_SIZES.get(one.symbol, MARK_SIZE) for one in series],
+                brush=[brushes[one.colour] for one in series],
+                pen=pg.mkPen(theme.base, width=1),
+                data=list(points),
+                hoverable=True,
+                tip=lambda x, y, data: _heard(data),
+            )
+            marks.setOpacity(opacity)
+            marks.sigClicked.connect(self._click)
+            self.addItem(marks)
+        # The marked run has its name in any case, then the newest ones.
+        for point in (*selected, *reversed(self._points[-_MOST_NAMES:])):
+            name = self._name(theme.text, (0, 0.5))
+            name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
+            name.setPos(math.log10(point.intensity), math.log10(point.gflops))
+            name.setOpacity(EARLIER_OPACITY if point.run.number in self._earlier else 1.0)
+            self._run_names.append(name)
+
+    def _click(self, _item: object, spots: Sequence[pg.SpotItem], _event: object = None) -> None:
+        if len(spots):
+            self.clicked.emit(spots[-1].data())
+
+    def _place_names(self) -> None:
+        """Let the names of slopes lie along them, and show those of runs that have room."""
+        box, is_narrow = self.getViewBox(), self.width() < _NARROW
+        (left, right), (low, high) = box.viewRange()
+        across, up = box.width() / max(right - left, 1e-9), box.height() / max(high - low, 1e-9)
+        for name, roof in self._roof_names:
+            name.setText(roof.name if is_narrow else roof.words)
+            # On these axes each slope rises a decade per decade.
+            name.setAngle(0.0 if roof.is_flat else math.degrees(math.atan2(up, across)))
+        taken: list[QRectF] = []
+        for name in self._run_names:
+            size, at = name.boundingRect().size(), name.pos()
+            is_left = at.x() > (left + right) / 2
+            name.setAnchor((int(is_left), 0.5))
+            corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
+            room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
+            is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
+            name.setVisible(is_shown)
+            taken += [room] if is_shown else []
+
+    def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
+        """Add the name of something that is drawn."""
+        name = pg.TextItem(color=colour, anchor=anchor)
+        name.setFont(small_font())
+        self.addItem(name, ignoreBounds=True)
+        return name
+
+
+def _heard(point: Point) -> str:
+    return f"{run_title(point.run)}: {point.words}"

@@ -1,0 +1,109 @@
+"""What the panel Roofline shows: the timed runs of the selected run's device, under its limits."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.results.columns import device_text
+from engine.results.compare import Compared
+from gui.engine_link.engine_state import EngineState
+from gui.explore.known_limits import KnownLimits
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.roofline.roofs import Point, Roof, points_of, roofs_of
+from gui.page.files import FileDialogs
+from gui.page.messages import Messages
+
+_NO_RUN = (
+    "A point for each timed run under what its device does per second at most.\n"
+    "Press Run (Ctrl+R) to measure one, or Run all to compare all."
+)
+_NO_TIMES = "None of the runs on {} has a time and counted operations.\nSelect a run on another device."
+_NOT_MEASURED = "No roofs yet: the limits of {} were not measured."
+
+
+class RooflineState(QObject):
+    """Follows the selected run while somebody looks."""
+
+    changed = Signal()
+    chosen = Signal(object)  # the Measurement whose point was clicked
+
+    def __init__(
+        self,
+        results: ResultsModel,
+        state: EngineState,
+        limits: KnownLimits,
+        files: FileDialogs,
+        messages: Messages,
+        stem: Callable[[], str],
+    ) -> None:
+        super().__init__()
+        self.results = results
+        self.state = state
+        self.files, self.messages, self.stem = files, messages, stem
+        self._limits = limits
+        self.points: tuple[Point, ...] = ()
+        """The timed runs of the device."""
+        self._is_watched = False
+        # Results that arrive together are drawn once.
+        self._timer = QTimer(self, singleShot=True, interval=0)
+        self._timer.timeout.connect(self._follow)
+        for signal in (results.described_changed, state.ready_changed, limits.changed):
+            signal.connect(self._refresh)
+
+    @property
+    def run(self) -> Compared | None:
+        """The selected run."""
+        return self.results.described
+
+    @property
+    def device(self) -> str:
+        """Key of the device that is shown; empty for none."""
+        return self.run.result.device if self.run else ""
+
+    @property
+    def device_title(self) -> str:
+        """Its name for people."""
+        known = self.state.device(self.device)
+        return known.title if known else device_text(self.run.result) if self.run else ""
+
+    @property
+    def roofs(self) -> tuple[Roof, ...]:
+        """The roofs of the device; none where its limits are not known."""
+        limits = self._limits.of(self.device)
+        return () if limits is None else roofs_of(limits)
+
+    @property
+    def words(self) -> str:
+        """Why there is nothing to draw; empty where there is."""
+        if self.run is None:
+            return _NO_RUN
+        return "" if self.points else _NO_TIMES.format(self.device_title)
+
+    @property
+    def note(self) -> str:
+        """What is missing in the drawing; empty if nothing."""
+        return _NOT_MEASURED.format(self.device_title) if self.can_measure else ""
+
+    @property
+    def can_measure(self) -> bool:
+        """Whether the limits are missing and can be measured."""
+        return self._limits.is_missing(self.device) and self._limits.can_measure(self.device)
+
+    def measure(self) -> None:
+        """Measure the limits of the device."""
+        self._limits.measure(self.device)
+
+    def watch(self, is_watched: bool) -> None:
+        """Follow from now on, or let it be: nobody looks."""
+        self._is_watched = is_watched
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._is_watched:
+            self._timer.start()
+
+    def _follow(self) -> None:
+        if self.device:
+            self._limits.look_up(self.device)
+        self.points = points_of(self.results.rows(), self.device, self._limits.of(self.device))
+        self.changed.emit()

@@ -1,0 +1,108 @@
+"""What a roofline plot shows, as numbers: the roofs of a device, and where each run stands under them.
+
+A roof is what a device does per second at most: copies and caches by the bytes that an operation needs,
+multiply-adds whatever it needs. A run stands at its operations per compulsory byte. No Qt in here.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.results.compare import Compared
+from engine.results.quantities import count_text, percent_text, rate_text
+from engine.results.spreadsheet import harmless
+
+_GIGA = 1e9
+_FLOPS = 2  # of a multiply-add
+
+
+class Roof(NamedTuple):
+    """One roof, in 10⁹ per second: bytes of a slope, operations of the flat one."""
+
+    name: str
+    measured: float
+    theoretical: float | None
+    is_flat: bool = False
+
+    @property
+    def words(self) -> str:
+        """Its name and its value."""
+        return f"{self.name} {count_text(self.measured)} {'GFLOPS' if self.is_flat else 'GB/s'}"
+
+
+class Point(NamedTuple):
+    """A run under the roofs."""
+
+    run: Compared
+    intensity: float  # operations per compulsory byte
+    gflops: float
+    roof: float | None = None  # GFLOPS that no such run exceeds; None where the limits are not known
+    roof_name: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """The part of its roof that it reaches."""
+        return self.gflops / self.roof if self.roof else None
+
+    @property
+    def words(self) -> str:
+        """Its numbers, for a tooltip."""
+        share = f", {percent_text(self.share)} of the roof of {self.roof_name}" if self.share else ""
+        return (
+            f"{rate_text(self.gflops)} GFLOPS at {rate_text(self.intensity)} operations per compulsory byte"
+            f"{share}"
+        )
+
+
+def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
+    """Return the slopes, the lowest first, then the flat roof."""
+    caches = "caches" if limits.cores else "L2"
+    return (
+        _roof("copies", limits.copy_bytes_per_s),
+        _roof(caches, limits.l2_bytes_per_s),
+        _roof("multiply-adds", limits.multiply_adds_per_s, _FLOPS, is_flat=True),
+    )
+
+
+def _roof(name: str, limit: Limit, each: int = 1, *, is_flat: bool = False) -> Roof:
+    stated = None if limit.theoretical is None else limit.theoretical * each / _GIGA
+    return Roof(name, limit.measured * each / _GIGA, stated, is_flat)
+
+
+def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None) -> tuple[Point, ...]:
+    """Return the timed runs of a device, oldest first."""
+    found = []
+    for run in runs:
+        work, kernel_ms = run.result.work, run.result.kernel_ms
+        if run.result.device == device and work is not None and work.flops and kernel_ms:
+            gflops, intensity = work.flops / kernel_ms / 1e6, work.flops / work.minimum_bytes
+            found.append(Point(run, intensity, gflops, *_roof_over(intensity, work.minimum_bytes, limits)))
+    return tuple(found)
+
+
+def _roof_over(intensity: float, moved_bytes: int, limits: DeviceLimits | None) -> tuple[float | None, str]:
+    """Return the lower roof over a run that moves so many bytes: what a cache holds is copied faster."""
+    if limits is None:
+        return None, ""
+    copies = limits.copy_rate(moved_bytes) * intensity / _GIGA
+    flat = limits.multiply_adds_per_s.measured * _FLOPS / _GIGA
+    return (copies, "copies of this size") if copies < flat else (flat, "multiply-adds")
+
+
+def points_csv(points: Sequence[Point], roofs: Sequence[Roof]) -> str:
+    """Return the plot as CSV: a row per run, the measured roofs beside it."""
+    names = [f"{roof.name}_{'gflops' if roof.is_flat else 'gb_s'}" for roof in roofs]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    runs = ("run", "variant", "block", "layout", "device")
+    numbers = ("flop_per_compulsory_byte", "gflops", "roof_gflops", "share_of_roof", "roof")
+    writer.writerow([*runs, *numbers, *names])
+    for point in points:
+        result = point.run.result
+        block = "" if result.block is None else f"{result.block.x}x{result.block.y}"
+        who = [point.run.number, *map(harmless, (result.variant, block, result.layout, result.device))]
+        where = [point.intensity, point.gflops, point.roof, point.share, point.roof_name]
+        writer.writerow([*who, *where, *(roof.measured for roof in roofs)])
+    return text.getvalue()

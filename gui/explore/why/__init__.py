@@ -1,0 +1,1 @@
+"""The panel Why: the reason for the time of the selected run."""

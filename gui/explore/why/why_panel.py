@@ -1,0 +1,120 @@
+"""The panel Why: the bounds of the selected run beside its time, the reason in a sentence, its launches."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QWidget
+
+from engine.results.explained_time import ExplainedTime
+from gui.explore.launch.number_grid import NumberGrid
+from gui.explore.run_words import run_title
+from gui.explore.why.why_state import Step, WhyState
+from gui.explore.why.why_words import (
+    heard,
+    longest_ms,
+    measured_words,
+    numbers_of,
+    rows_of,
+    sentence_html,
+)
+from gui.style.metrics import GRID, HALF_GRID
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.bar_chart import BarChart
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import Placeholder, column, row, scrolled
+
+_ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
+# With less width, what is side by side stands below one another.
+_BESIDE_FROM = 90 * GRID
+_LIMITS_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
+_LINE_TIP = "Each bar is the least time for one thing that the run must do; the line is the measured time."
+
+
+class WhyPanel(QWidget):
+    """Shows the reason for the time of the selected run."""
+
+    def __init__(self, why: WhyState) -> None:
+        super().__init__()
+        self._why = why
+        self.title = ElidedLabel(small=True)
+        self.sentence = QLabel(wordWrap=True)
+        self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
+        self.numbers = NumberGrid()
+        self.button = QPushButton()
+        self._build()
+        self.sentence.linkActivated.connect(lambda key: why.workspace.change(variant=key))
+        self.button.clicked.connect(why.take_step)
+        why.changed.connect(self._show)
+        why.state.running_changed.connect(self._allow)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of everything else; empty where there is a launch or a reason."""
+        return self._stack.text
+
+    def _show(self) -> None:
+        why, run = self._why, self._why.run
+        explained = why.explained if why.explained is not None and why.explained.bounds else None
+        launches = (run.result.launches or ()) if run is not None else ()
+        self._stack.say("" if launches or explained is not None else why.words)
+        self.button.setText(why.step)
+        self.button.setVisible(why.step is not Step.NOTHING)
+        self.button.setToolTip(_LIMITS_TIP if why.step is Step.MEASURE else "")
+        self._allow()
+        if run is None or self._stack.text:
+            return
+        device = why.state.device(run.result.device)
+        where = explained.device if explained else device.title if device else run.result.device
+        is_earlier = why.results.is_earlier(run.result)
+        self.title.setText(f"{run_title(run, is_earlier=is_earlier)} · {where}")
+        self._say(explained)
+        self._show_bars(explained)
+        known = why.explained.transactions_per_request if why.explained else None
+        self.numbers.show_numbers(numbers_of(launches, known))
+
+    def _say(self, explained: ExplainedTime | None) -> None:
+        why, remedy = self._why, explained.remedy if explained else ""
+        known = why.state.variant(remedy) if remedy else None
+        words = explained.sentence if explained else why.words
+        self.sentence.setText(sentence_html(words, remedy, known.title if known else "", current_theme()))
+        self.sentence.setAccessibleDescription(words)
+
+    def _show_bars(self, explained: ExplainedTime | None) -> None:
+        self.bars.setVisible(explained is not None)
+        if explained is None:
+            return
+        measured = explained.measured_ms
+        line = None if measured is None else measured / longest_ms(explained)
+        ticks = [(line or 0.0, measured_words(explained))]
+        self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), ticks, line)
+
+    def _allow(self) -> None:
+        """Let the limits be measured while nothing runs."""
+        why_not = self._why.state.why_no_run if self._why.step is Step.MEASURE else ""
+        self.button.setEnabled(not why_not)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        directions = QBoxLayout.Direction
+        is_wide = self.width() >= _BESIDE_FROM
+        self._body.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+
+    def _build(self) -> None:
+        self.sentence.setTextFormat(Qt.TextFormat.RichText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.sentence.setAccessibleName("Why the selected run takes its time")
+        self.bars.setToolTip(_LINE_TIP)
+        bars = column(self.bars, 0)
+        self._body = row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)
+        shown = QWidget()
+        shown.setLayout(column(self.title, self.sentence, self._body, 0, spacing=HALF_GRID))
+        self._stack = Placeholder(shown)
+        content = QWidget()
+        # The bar of the dock above it is empty.
+        margins = (GRID, 0, GRID, HALF_GRID)
+        content.setLayout(
+            column((self._stack, 1), row(0, self.button, 0), spacing=HALF_GRID, margins=margins)
+        )
+        self.setLayout(column(scrolled(content)))

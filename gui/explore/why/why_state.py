@@ -1,0 +1,250 @@
+"""The reason for the time of the selected run: asks the engine while somebody looks and nothing runs.
+
+What comes is kept with the result. A question makes way for every run and preview, and is dropped when
+another result is selected; it is asked again after that.
+"""
+
+from collections.abc import Hashable
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.device_info import RECORDED
+from engine.errors import Cancelled, EngineError
+from engine.explain.bounds.messages import TimeRequest
+from engine.host.verbs import Describe
+from engine.results.compare import Compared
+from engine.results.explained_time import ExplainedTime
+from engine.results.measurement import Measurement
+from engine.tasks.filtering.messages import FilterJob
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.known_limits import KnownLimits
+from gui.explore.picture_job import PictureJob, comparable_of
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
+
+_NO_RUN = (
+    "Why a run takes its time: the least time for each thing that it must do, beside the time that was "
+    "measured.\nPress Run (Ctrl+R), or select a row of the results."
+)
+_NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
+_NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
+_NO_RECORDED = (
+    "Recorded runs are explained where there is no GPU, with the picture and the mask of the recording."
+)
+_NO_PICTURE = "The picture of this run is no longer open. Open it and run again to have the time explained."
+_NO_ENGINE = "The time is explained once the engine is up."
+_BUSY = "The time is explained once nothing else runs."
+_ASKING = "Counting what the warps of this run ask of memory, which takes up to 3 s …"
+_STOPPED = "It was stopped: the time of this run is not explained."
+
+
+# The codes of reasons for which there are no bounds, or wrong ones.
+_MEASURING_HELPS = "not-measured", "bounds-too-high"
+
+
+class Step(StrEnum):
+    """What a person can do about a time that is not explained; the words of a button."""
+
+    NOTHING = ""
+    MEASURE = "Measure the limits (2 s)"
+    STOP = "Stop"
+    ASK = "Explain"
+
+
+class WhyState(QObject):
+    """The selected run and the reason for its time, or why there is none."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        results: ResultsModel,
+        workspace: Workspace,
+        state: EngineState,
+        link: EngineLink,
+        limits: KnownLimits,
+    ) -> None:
+        super().__init__()
+        self.results = results
+        self.workspace = workspace
+        self.state = state
+        self._limits = limits
+        self._times = Newest(link)
+        self._is_watched = self._was_busy = False
+        self._result: Measurement[Any] | None = None
+        # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
+        self._reply: ExplainedTime | None = None
+        self._why_not = ""
+        self._is_outdated = False
+        # A selection that moves over many rows makes one question.
+        self._timer = QTimer(self, singleShot=True, interval=0)
+        self._timer.timeout.connect(self._follow)
+        for signal in (results.described_changed, workspace.picture_changed, state.ready_changed):
+            signal.connect(self._refresh)
+        state.progress_changed.connect(self._make_way)
+        limits.measured.connect(self._ask_anew)
+
+    @property
+    def run(self) -> Compared | None:
+        """The selected run."""
+        return self.results.described
+
+    @property
+    def explained(self) -> ExplainedTime | None:
+        """The reason for its time; None with `words`."""
+        found = self.run.result.explained if self.run else None
+        return found if found is not None and found.bounds else self._reply or found
+
+    @property
+    def words(self) -> str:
+        """Why there are no bounds; empty where there are."""
+        run, explained = self.run, self.explained
+        if run is None:
+            return _NO_RUN
+        if explained is not None:
+            if explained.bounds:
+                return ""
+            # What a person can do about it is the button's to say.
+            why_not = explained.not_explained if self.step is Step.MEASURE else None
+            return why_not.sentence if why_not else explained.words
+        if self._times.in_flight is not None:
+            return _ASKING
+        return self._why_not or self._why_no_question(run.result) or self._why_not_now
+
+    @property
+    def step(self) -> Step:
+        """What the person can do about it."""
+        explained, device = self.explained, self.run.result.device if self.run else ""
+        if self._times.in_flight is not None:
+            return Step.STOP
+        reason = explained.not_explained if explained else None
+        if reason is not None and reason.code in _MEASURING_HELPS and self._limits.can_measure(device):
+            return Step.MEASURE
+        return Step.ASK if self._why_not else Step.NOTHING
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way to somebody who looks."""
+        return not self._is_watched or not (self._timer.isActive() or self._times.in_flight)
+
+    def take_step(self) -> None:
+        """Do it."""
+        step = self.step
+        if step is Step.MEASURE and self.run is not None:
+            self._limits.measure(self.run.result.device)
+        elif step is Step.STOP:
+            self.cancel()
+        elif step is Step.ASK:
+            self._why_not = ""
+            self._refresh()
+
+    def watch(self, is_watched: bool) -> None:
+        """Explain from now on, or let it be: nobody looks."""
+        self._is_watched = is_watched
+        if not is_watched:
+            self._drop()
+        self._refresh()
+
+    def cancel(self) -> None:
+        """Stop the question; it is asked anew when the person wants it, or another run is selected."""
+        if self._times.in_flight is not None:
+            self._times.cancel()
+
+    def _refresh(self) -> None:
+        if self._is_watched:
+            self._timer.start()
+
+    def _follow(self) -> None:
+        """Ask about the selected run, unless its time is explained or nothing can be asked."""
+        result = self.run.result if self.run else None
+        if result is not self._result:
+            self._drop()
+            self._result, self._reply, self._why_not, self._is_outdated = result, None, "", False
+        if result is not None:
+            has_bounds = result.explained is not None and result.explained.bounds
+            is_known = self._reply is not None or (has_bounds and not self._is_outdated)
+            why_not = self._why_not or self._why_no_question(result) or self._why_not_now
+            if not (is_known or why_not or self._times.in_flight):
+                self._ask(result)
+        self.changed.emit()
+
+    def _ask(self, result: Measurement[Any]) -> None:
+        job = self._job_of(result)
+        assert isinstance(job, FilterJob)
+        # As it ran, where "auto" chose.
+        job = replace(job, variant=result.variant, block=result.block or job.block, device=result.device)
+        self._times.ask(
+            Describe(TimeRequest(job, result.kernel_ms)), partial(self._replied, result), self._failed
+        )
+
+    def _replied(self, result: Measurement[Any], explained: ExplainedTime) -> None:
+        is_shown = result is self._result
+        if explained.bounds or explained.transactions_per_request is not None:
+            result = self.results.explain(result, explained)
+        if is_shown:
+            self._result, self._reply, self._is_outdated = result, explained, False
+        self._refresh()
+
+    def _failed(self, error: EngineError) -> None:
+        if isinstance(error, Cancelled):
+            self._why_not = _STOPPED
+        elif not needs_no_message(error):
+            # A lost host's successor is asked again once it is ready.
+            self._why_not = str(error)
+        self._refresh()
+
+    def _make_way(self) -> None:
+        """Let runs and previews pass: the engine does one thing at a time."""
+        if self.state.busy != self._was_busy:
+            self._was_busy = self.state.busy
+            if self._was_busy:
+                self._drop()
+            self._refresh()
+
+    def _drop(self) -> None:
+        if self._times.in_flight is not None:
+            self._times.cancel()
+            self._times.forget()
+
+    def _ask_anew(self, device: str) -> None:
+        if self._result is not None and self._result.device == device:
+            self._reply, self._why_not, self._is_outdated = None, "", True
+        self._refresh()
+
+    def _job_of(self, result: Measurement[Any]) -> PictureJob | None:
+        """Return the job that a run did; of a recorded one the present job, where that is the same.
+
+        Where no GPU is, the engine explains such a job by the limits of the recorded one.
+        """
+        if result.device != RECORDED:
+            return self.results.job_of(result)
+        has_gpu = any(device.is_usable_gpu for device in self.state.devices)
+        job, recorded = self.workspace.filter_job(), _problem_of(result)
+        return job if job is not None and comparable_of(job) == recorded and not has_gpu else None
+
+    @property
+    def _why_not_now(self) -> str:
+        if not self.state.is_ready:
+            return _NO_ENGINE
+        return _BUSY if self.state.busy else ""
+
+    def _why_no_question(self, result: Measurement[Any]) -> str:
+        """Return why the time of a run cannot be explained; empty if the engine can be asked."""
+        if result.is_refuted:
+            return f"There is no time to explain: {result.status}"
+        job = self._job_of(result)
+        if job is None:
+            return _NO_RECORDED if result.device == RECORDED else _NO_JOB
+        if not isinstance(job, FilterJob):
+            return _NO_FILTER
+        return "" if job.picture == self.workspace.picture else _NO_PICTURE
+
+
+def _problem_of(result: Measurement[Any]) -> Hashable:
+    return result.task, result.problem.comparable, result.weights_digest

@@ -1,0 +1,217 @@
+"""The panel Roofline: runs under roofs, a click on one, files, and words where it is empty."""
+
+import csv
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent
+
+from engine.explain.limits.messages import MeasureLimits
+from engine.mask.presets import preset
+from engine.results.compare import Compared
+from gui.explore.known_limits import KnownLimits
+from gui.explore.picture_job import comparable_of
+from gui.explore.roofline.roofline_panel import RooflinePanel
+from gui.explore.roofline.roofline_state import RooflineState
+from gui.explore.roofline.roofs import points_of, roofs_of
+from gui.page.files import FileDialogs
+from gui.page.messages import PageMessages
+from gui.style.theme import apply_theme
+from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, made_limits
+from tests.made_runs import WORK, make_failure, make_result
+
+
+@pytest.fixture
+def make_panel(qtbot, bench):
+    """Return a function that makes the panel on a bench with a GPU."""
+
+    def make(*, is_measured=True):
+        bench.state.set_ready(WITH_A_GPU)
+        bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
+        limits = KnownLimits(bench.state, bench.link, bench.jobs, PageMessages(bench.messages, None))
+        saving = FileDialogs(), bench.messages, bench.files.stem
+        state = RooflineState(bench.results, bench.state, limits, *saving)
+        panel = RooflinePanel(state)
+        panel.state = state
+        qtbot.addWidget(panel)
+        panel.resize(500, 300)
+        panel.show()
+        state.watch(True)
+        bench.settle()
+        return panel
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel with two runs on a GPU whose limits were measured."""
+    panel = make_panel()
+    add(bench, "naive", 0.4)
+    add(bench, "tiled", 0.2)
+    return panel
+
+
+def add(bench, *given, **fields):
+    result = add_gpu_run(bench.results, bench.workspace, *given, **fields)
+    bench.settle()
+    return result
+
+
+def place_of(plot, point):
+    """Return where a point is drawn, in pixels of the plot."""
+    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
+    return plot.mapFromScene(plot.getViewBox().mapViewToScene(at))
+
+
+def names(plot):
+    """Return the names of runs that are shown."""
+    return [name.toPlainText().strip() for name in plot._run_names if name.isVisible()]
+
+
+def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, panel):
+    point = panel.state.points[-1]
+    work = point.run.result.work
+    gflops, intensity = work.flops / 0.2e6, work.flops / work.minimum_bytes
+    assert (point.gflops, point.intensity) == pytest.approx((gflops, intensity), rel=1e-12)
+    # So small a picture is copied from the caches, at the rate of the smallest copy that was measured.
+    assert point.share == pytest.approx(gflops * 1e9 / (6.0e12 * intensity), rel=1e-12)
+    heard = panel.plot.accessibleDescription()
+    assert "Run 2: tiled, 32 × 8: " in heard
+    assert f"{100 * point.share:.2f} % of the roof of copies of this size"[:4] in heard
+
+
+def test_that_a_point_under_the_mouse_says_its_run(qapp, panel):
+    at = QPointF(place_of(panel.plot, panel.plot._points[0]))
+    nothing = Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    qapp.sendEvent(panel.plot.viewport(), QMouseEvent(QEvent.Type.MouseMove, at, at, *nothing))
+    assert panel.plot.getViewBox().toolTip().startswith("Run 1: naive, 32 × 8: ")
+
+
+def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
+    many = make_result("naive", 1.0, work=replace(WORK, flops=10_000 * WORK.minimum_bytes))
+    (point,) = points_of([Compared(many)], "cuda:0", made_limits())
+    assert (point.roof, point.roof_name) == (pytest.approx(60_000.0), "multiply-adds")
+
+
+def test_that_a_multiply_add_counts_as_two_operations():
+    *_, flat = roofs_of(made_limits())
+    assert (flat.words, flat.theoretical) == ("multiply-adds 60,000 GFLOPS", pytest.approx(67_000.0))
+
+
+def test_that_slopes_end_at_the_flat_roof(panel):
+    for roof in panel.state.roofs[:2]:
+        _, (x, y) = panel.plot._line(roof, roof.measured, (0.1, 100.0), is_stated=False)
+        assert (x * roof.measured, y) == (pytest.approx(60_000.0), pytest.approx(60_000.0))
+
+
+def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    first = add_gpu_run(haloscope.results, haloscope.workspace, "naive", 0.4)
+    add_gpu_run(haloscope.results, haloscope.workspace, "tiled", 0.2)
+    page.bring_to_front("roofline")
+    panel = page.roofline_slot.layout().itemAt(0).widget()
+    qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
+    qtbot.waitUntil(lambda: panel.plot.getViewBox().width() > 100)
+    at = place_of(panel.plot, panel.plot._points[0])
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert haloscope.results.described.result is first
+    (row,) = page.results_panel.table.selectionModel().selectedRows()
+    assert page.results_panel.table.runs([row.row()])[0].result is first
+
+
+def test_that_the_selected_run_is_marked_by_its_name(bench, panel):
+    bench.results.describe(bench.results.results()[0])
+    bench.settle()
+    panel.resize(300, 300)
+    assert names(panel.plot) == ["naive"]
+
+
+def test_that_runs_have_their_names_where_there_is_room(panel):
+    panel.resize(900, 600)
+    assert sorted(names(panel.plot)) == ["naive", "tiled"]
+
+
+def test_that_names_of_runs_never_meet(bench, panel):
+    panel.resize(900, 600)
+    add(bench, "cached", 0.201)
+    assert sorted(names(panel.plot)) == ["cached", "naive"]
+
+
+def test_that_runs_of_an_earlier_problem_are_paler(bench, panel):
+    bench.results.follow(bench.results.problem_of(bench.results.results()[0]))
+    bench.workspace.set_mask(preset("emboss"))
+    bench.results.follow(comparable_of(bench.workspace.filter_job()))
+    bench.settle()
+    assert panel.plot._earlier == {1, 2}
+
+
+def test_that_only_runs_of_the_device_of_the_selected_one_are_drawn(bench, panel):
+    add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
+    assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]
+
+
+def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
+    panel = make_panel(is_measured=False)
+    add(bench)
+    assert panel.note.text() == "No roofs yet: the limits of NVIDIA H200 were not measured."
+    assert len(panel.plot._points) == 1
+    panel.measure_button.click()
+    bench.settle()
+    assert [one.device for one in bench.fake.seen if isinstance(one, MeasureLimits)] == ["cuda:0"]
+    assert len(panel.plot._roofs) == 3
+    assert panel.measure_button.isHidden()
+
+
+def test_that_words_stand_where_there_is_nothing_to_draw(bench, make_panel):
+    panel = make_panel()
+    assert panel.plot.empty_text.text().startswith("A point for each timed run")
+    bench.results.add(make_failure("naive"))
+    bench.settle()
+    assert panel.plot.empty_text.text().startswith("None of the runs on NVIDIA H200 has a time")
+    assert panel.plot.empty_text.isVisible()
+
+
+def test_that_nothing_is_drawn_while_nobody_looks(bench, panel):
+    panel.state.watch(False)
+    add(bench, "cached", 0.3)
+    assert len(panel.plot._points) == 2
+
+
+def test_that_a_plot_is_saved_as_a_picture_of_a_size_of_its_own(panel, tmp_path):
+    panel.save(tmp_path / "r.png")
+    image = QImage(str(tmp_path / "r.png"))
+    assert (image.width(), image.height()) == (1920, 1200)
+    assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 3
+
+
+def test_that_a_plot_is_saved_as_svg_with_its_words(panel, tmp_path):
+    panel.save(tmp_path / "r.svg")
+    root = ET.parse(tmp_path / "r.svg").getroot()
+    assert "copies 4,100 GB/s" in " ".join(root.itertext())
+    assert not root.findall(".//{*}image")
+
+
+def test_that_a_plot_is_saved_as_csv_with_a_row_per_run(panel, tmp_path):
+    panel.save(tmp_path / "r.csv")
+    rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
+    assert [row["variant"] for row in rows] == ["naive", "tiled"]
+    assert float(rows[1]["gflops"]) == panel.state.points[1].gflops
+    assert float(rows[0]["multiply-adds_gflops"]) == 60_000.0
+
+
+def test_that_a_file_that_cannot_be_written_is_said(bench, panel, tmp_path):
+    panel.save(tmp_path / "missing" / "r.png")
+    assert bench.messages.newest.source == "roofline"
+
+
+def test_that_a_roofline_is_drawn_anew_in_the_other_theme(light_again, qapp, panel):
+    def ground():
+        return panel.plot.grab().toImage().pixelColor(2, 2).lightness()
+
+    light = ground()
+    apply_theme(qapp, "dark")
+    assert ground() < light
