@@ -1,11 +1,14 @@
 """The limits of devices as far as they are known: read from the disk, or measured when somebody asks."""
 
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.device_info import RECORDED
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.results.measurement import Measurement
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Job, JobQueue
@@ -33,6 +36,11 @@ class KnownLimits(QObject):
     def is_missing(self, device: str) -> bool:
         """Whether the limits of a device were not measured."""
         return device in self._found and self._found[device] is None
+
+    def are_of(self, result: Measurement[Any]) -> bool:
+        """Whether the limits of its device are about a run: a recording has those of its GPU, not its CPU."""
+        known = self._state.variant(result.variant)
+        return result.device != RECORDED or known is None or known.kind != "cpu"
 
     def can_measure(self, device: str) -> bool:
         """Whether a device is here whose limits mean something."""

@@ -78,6 +78,7 @@ class RunsTable(QTableView):
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
             signal.connect(self._show_columns)
+        model.rowsInserted.connect(self._fit_recorded)
         model.headerDataChanged.connect(self._fit_baseline)
         model.present_changed.connect(self.viewport().update)
         self._show_columns()
@@ -186,6 +187,14 @@ class RunsTable(QTableView):
         lines = self._runs.headerData(at, Qt.Orientation.Horizontal).splitlines()
         needed = max(map(metrics.horizontalAdvance, lines)) + 4 * GRID
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
+
+    def _fit_recorded(self) -> None:
+        """Make room for the mark behind the names of recorded runs, once there are some."""
+        at = self._runs.position("variant")
+        names = [run.result.variant for run in self._runs.rows() if run.result.device == RECORDED]
+        for name in names:
+            needed = self.fontMetrics().horizontalAdvance(f"●  {name}{RECORDED_MARK}") + 3 * GRID
+            self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _show_first_columns(self) -> None:
         self._wanted.clear()

@@ -14,8 +14,8 @@ from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VA
 from tests.made_runs import make_result
 
 SENTENCE = (
-    "Issue-bound: 72 instructions per tap, 52 of them for 64-bit addresses: 75 % of the time. `tiled` "
-    "reads 1.7 instead of 25 cells per result."
+    "Issue-bound: 72 instructions per tap, 52 of them for 64-bit addresses. That takes at least 75 % of the "
+    "time. `tiled` reads 1.7 instead of 25 cells per result."
 )
 NOT_MEASURED = Reason(
     "not-measured",

@@ -24,14 +24,14 @@ def cpu_sentence(
     `share` is the part of the time that they explain, where it was measured.
     """
     tallest, vector = found.bounds[0], limits.vector_bits // 32
-    part = f"{digits_text(found.least_ms, 3)} ms at least"
+    part = f"{digits_text(found.least_ms, 3)} ms"
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
-    what = _WORDS[tallest.key](tallest, subject, vector)
+    what = f"{_WORDS[tallest.key](tallest, subject, vector)}. That takes at least {part}."
     best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
     if best is subject.variant:
-        return f"{what}: {part}. No variant on the CPU is expected to take less.", ""
-    return f"{what}: {part}. {_removes(best, subject, found, limits)}", best.key
+        return f"{what} No variant on the CPU is expected to take less.", ""
+    return f"{what} {_removes(best, subject, found, limits)}", best.key
 
 
 def _removes(best: Variant, subject: Subject[Problem], found: CpuBounds, limits: DeviceLimits) -> str:

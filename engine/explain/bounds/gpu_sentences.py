@@ -131,7 +131,7 @@ _BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "m
 
 
 def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
-    """Return what the next variant in teaching order does much less of, and its key."""
+    """Return what the nearest variant in teaching order does much less of, and its key."""
     values = time.subject.problem.values
     for cost in costs:
         ours = cost.of(time.work) / values if time.work else 0.0
@@ -144,11 +144,12 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
 
 
 def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
-    """Yield the variants that can do it on that GPU, from the next one in teaching order on."""
+    """Yield the variants that can do it on that GPU, the nearest in teaching order first."""
     subject = time.subject
     every: list[AnyVariant[Any, Any]] = list(TASKS[subject.variant.task].variants)
-    at = every.index(subject.variant) + 1 if subject.variant in every else 0
-    for variant in every[at:] + every[:at]:
+    at = every.index(subject.variant) if subject.variant in every else -1
+    # Those after it come before those as far from it before it.
+    for variant in sorted(every, key=lambda other: abs(every.index(other) - at - 0.25)):
         block = variant.default_block
         if variant.has_kernels and variant is not subject.variant:
             refusal = variant.why_not(subject.problem, subject.constant, block, time.gpu.limits)
@@ -181,10 +182,10 @@ def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
 def sentence_of(time: GpuTime, share: float | None) -> tuple[str, str]:
     """Return the sentence and the key of the variant that it names; `share` is what the bounds explain."""
     reason = reason_of(time)
-    part = f"{digits_text(time.least_ms, 3)} ms at least"
+    part = f"{digits_text(time.least_ms, 3)} ms"
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
-    return f"{reason.what}: {part}. {reason.removed_by}.", reason.variant
+    return f"{reason.what}. That takes at least {part}. {reason.removed_by}.", reason.variant
 
 
 def _short(value: float) -> str:

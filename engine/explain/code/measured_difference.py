@@ -32,7 +32,7 @@ class MeasuredDifference:
     def sentence(self) -> str:
         """The difference in words."""
         share = abs(self.saved)
-        word = f"{share:.0%} {'less' if self.saved > 0 else 'more'} than"
+        word = f"{100 * share:.0f} % {'less' if self.saved > 0 else 'more'} than"
         if share < 0.01:
             word = "about as long as"
         elif self.saved <= -_MOST_MORE:

@@ -45,8 +45,8 @@ class ResultsModel(RunsModel):
         """What recorded runs do not share with the problem that is set, or why there are none."""
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
-        for other in (self.rowsInserted, self.modelReset):
-            other.connect(lambda: self.describe(None))
+        self.rowsInserted.connect(self._describe_new)
+        self.modelReset.connect(lambda: self.describe(None))
         for comparison in (self.dataChanged, self.present_changed):
             comparison.connect(self.described_changed)
 
@@ -97,6 +97,11 @@ class ResultsModel(RunsModel):
         """Describe the run with this result; the newest for None."""
         self._described = result
         self.described_changed.emit()
+
+    def _describe_new(self, _parent: QModelIndex, first: int) -> None:
+        # Recorded runs that come or go leave the selected one as it is.
+        if first < self._made_here:
+            self.describe(None)
 
     def problem_of(self, result: Measurement[Any]) -> Hashable:
         """Return what a run shares with those that are for the same problem."""

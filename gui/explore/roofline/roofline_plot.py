@@ -39,7 +39,7 @@ class RooflinePlot(pg.PlotWidget):
         self._roofs: Sequence[Roof] = ()
         self._selected: object = None
         self._earlier: frozenset[int] = frozenset()
-        self._roof_names: list[tuple[pg.TextItem, Roof]] = []
+        self._roof_names: list[tuple[pg.TextItem, Roof, QPointF]] = []
         self._run_names: list[pg.TextItem] = []
         self.empty_text = text_over(self)
         make_still(self)
@@ -117,7 +117,7 @@ class RooflinePlot(pg.PlotWidget):
                 is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
                 name = self._name(colour, (int(roof.is_flat), int(is_above)))
                 name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
-                self._roof_names.append((name, roof))
+                self._roof_names.append((name, roof, name.pos()))
 
     def _line(
         self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
@@ -178,17 +178,30 @@ class RooflinePlot(pg.PlotWidget):
         box, is_narrow = self.getViewBox(), self.width() < _NARROW
         (left, right), (low, high) = box.viewRange()
         across, up = box.width() / max(right - left, 1e-9), box.height() / max(high - low, 1e-9)
-        for name, roof in self._roof_names:
+        for name, roof, begin in self._roof_names:
             name.setText(roof.name if is_narrow else roof.words)
             # On these axes each slope rises a decade per decade.
             name.setAngle(0.0 if roof.is_flat else math.degrees(math.atan2(up, across)))
+            if not roof.is_flat:
+                # A letter's height from the axis, which a turned name would reach over.
+                away = name.boundingRect().height() / across
+                name.setPos(begin.x() + away, begin.y() + away)
         taken: list[QRectF] = []
+        marks = [
+            QRectF(math.log10(point.intensity) * across, -math.log10(point.gflops) * up, 1, 1)
+            for point in self._points
+        ]
         for name in self._run_names:
             size, at = name.boundingRect().size(), name.pos()
-            is_left = at.x() > (left + right) / 2
+            # To the right in the left half, but where fewer marks are.
+            rooms = []
+            for is_left in sorted((False, True), reverse=at.x() > (left + right) / 2):
+                corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
+                room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
+                around = room.translated(0, -room.height() / 2)
+                rooms.append((sum(map(around.intersects, marks)), room, is_left))
+            _, room, is_left = min(rooms, key=lambda one: one[0])
             name.setAnchor((int(is_left), 0.5))
-            corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
-            room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
             is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
             name.setVisible(is_shown)
             taken += [room] if is_shown else []

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.results.columns import device_text
+from engine.device_info import RECORDED
 from engine.results.compare import Compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.known_limits import KnownLimits
@@ -63,8 +63,9 @@ class RooflineState(QObject):
     @property
     def device_title(self) -> str:
         """Its name for people."""
-        known = self.state.device(self.device)
-        return known.title if known else device_text(self.run.result) if self.run else ""
+        known, limits = self.state.device(self.device), self._limits.of(self.device)
+        title = known.title if known else limits.device if limits else self.device
+        return f"{title}, {RECORDED}" if self.device == RECORDED and limits else title
 
     @property
     def roofs(self) -> tuple[Roof, ...]:
@@ -105,5 +106,6 @@ class RooflineState(QObject):
     def _follow(self) -> None:
         if self.device:
             self._limits.look_up(self.device)
-        self.points = points_of(self.results.rows(), self.device, self._limits.of(self.device))
+        runs = (run for run in self.results.rows() if self._limits.are_of(run.result))
+        self.points = points_of(runs, self.device, self._limits.of(self.device))
         self.changed.emit()

@@ -9,9 +9,10 @@ from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.run_words import run_title
 from gui.explore.why.why_state import Step, WhyState
 from gui.explore.why.why_words import (
+    compared_words,
     heard,
+    line_words,
     longest_ms,
-    measured_words,
     numbers_of,
     rows_of,
     sentence_html,
@@ -26,6 +27,10 @@ _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 90 * GRID
 _LIMITS_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
+_COMPARED_TIP = (
+    "The time of this run over that of the one selected before, then the least times and the transactions of "
+    "128 bytes per request to global memory, each over the other's."
+)
 _LINE_TIP = "Each bar is the least time for one thing that the run must do; the line is the measured time."
 
 
@@ -37,6 +42,8 @@ class WhyPanel(QWidget):
         self._why = why
         self.title = ElidedLabel(small=True)
         self.sentence = QLabel(wordWrap=True)
+        self.compared = QLabel(wordWrap=True)
+        self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
         self.numbers = NumberGrid()
         self.button = QPushButton()
@@ -65,9 +72,10 @@ class WhyPanel(QWidget):
         if run is None or self._stack.text:
             return
         device = why.state.device(run.result.device)
-        where = explained.device if explained else device.title if device else run.result.device
+        # A recorded run says in its title where it ran.
+        where = f" · {device.title}" if device else ""
         is_earlier = why.results.is_earlier(run.result)
-        self.title.setText(f"{run_title(run, is_earlier=is_earlier)} · {where}")
+        self.title.setText(f"{run_title(run, is_earlier=is_earlier)}{where}")
         self._say(explained)
         self._show_bars(explained)
         known = why.explained.transactions_per_request if why.explained else None
@@ -80,14 +88,22 @@ class WhyPanel(QWidget):
         self.sentence.setText(sentence_html(words, remedy, known.title if known else "", current_theme()))
         self.sentence.setAccessibleDescription(words)
 
+        before = why.before if explained else None
+        its = before.result.explained if before else None
+        self.compared.setVisible(bool(its and its.bounds))
+        if explained and before and its and its.bounds:
+            name = f"{before.result.variant} (run {before.number})"
+            self.compared.setText(compared_words(explained, its, name))
+
     def _show_bars(self, explained: ExplainedTime | None) -> None:
-        self.bars.setVisible(explained is not None)
+        for part in (self.caption, self.bars):
+            part.setVisible(explained is not None)
         if explained is None:
             return
         measured = explained.measured_ms
         line = None if measured is None else measured / longest_ms(explained)
-        ticks = [(line or 0.0, measured_words(explained))]
-        self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), ticks, line)
+        self.caption.setText(f"Least times in ms. {line_words(explained)}.")
+        self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), line=line)
 
     def _allow(self) -> None:
         """Let the limits be measured while nothing runs."""
@@ -106,10 +122,13 @@ class WhyPanel(QWidget):
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.sentence.setAccessibleName("Why the selected run takes its time")
         self.bars.setToolTip(_LINE_TIP)
-        bars = column(self.bars, 0)
+        self.compared.setToolTip(_COMPARED_TIP)
+        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.compared.setAccessibleName("Compared with the run that was selected before")
+        bars = column(self.caption, self.bars, 0)
         self._body = row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)
         shown = QWidget()
-        shown.setLayout(column(self.title, self.sentence, self._body, 0, spacing=HALF_GRID))
+        shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self._stack = Placeholder(shown)
         content = QWidget()
         # The bar of the dock above it is empty.

@@ -30,17 +30,24 @@ from gui.explore.workspace import Workspace
 
 _NO_RUN = (
     "Why a run takes its time: the least time for each thing that it must do, beside the time that was "
-    "measured.\nPress Run (Ctrl+R), or select a row of the results."
+    "measured.\nPress Run (Ctrl+R), or select a row of the results, then another one: the two are "
+    "compared."
 )
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
-_NO_RECORDED = (
-    "Recorded runs are explained where there is no GPU, with the picture and the mask of the recording."
+_RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."
+_RECORDED_FOR_ANOTHER = (
+    "This run was recorded for another problem: {}, border {}. Choose that picture, mask and border to have "
+    "its time explained."
+)
+_NO_RECORDED_CPU = (
+    "The recording keeps what its GPU does per second at most, not what its CPU does: the time of this run "
+    "cannot be explained."
 )
 _NO_PICTURE = "The picture of this run is no longer open. Open it and run again to have the time explained."
 _NO_ENGINE = "The time is explained once the engine is up."
 _BUSY = "The time is explained once nothing else runs."
-_ASKING = "Counting what the warps of this run ask of memory, which takes up to 3 s …"
+_ASKING = "Finding the least time for each thing that this run must do, which takes up to 3 s …"
 _STOPPED = "It was stopped: the time of this run is not explained."
 
 
@@ -78,6 +85,8 @@ class WhyState(QObject):
         self._times = Newest(link)
         self._is_watched = self._was_busy = False
         self._result: Measurement[Any] | None = None
+        # The explained run that was selected before it.
+        self._before: Measurement[Any] | None = None
         # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
         self._reply: ExplainedTime | None = None
         self._why_not = ""
@@ -100,6 +109,16 @@ class WhyState(QObject):
         """The reason for its time; None with `words`."""
         found = self.run.result.explained if self.run else None
         return found if found is not None and found.bounds else self._reply or found
+
+    @property
+    def before(self) -> Compared | None:
+        """The run that was selected before, if it did the same on the same device and is explained too."""
+        run, before = self.run, self._before
+        if run is None or before is None or before is run.result or before.device != run.result.device:
+            return None
+        if _problem_of(before) != _problem_of(run.result):
+            return None
+        return next((other for other in self.results.rows() if other.result is before), None)
 
     @property
     def words(self) -> str:
@@ -165,6 +184,8 @@ class WhyState(QObject):
         result = self.run.result if self.run else None
         if result is not self._result:
             self._drop()
+            if self._result is not None and self._result.explained is not None:
+                self._before = self._result
             self._result, self._reply, self._why_not, self._is_outdated = result, None, "", False
         if result is not None:
             has_bounds = result.explained is not None and result.explained.bounds
@@ -224,9 +245,12 @@ class WhyState(QObject):
         """
         if result.device != RECORDED:
             return self.results.job_of(result)
-        has_gpu = any(device.is_usable_gpu for device in self.state.devices)
         job, recorded = self.workspace.filter_job(), _problem_of(result)
-        return job if job is not None and comparable_of(job) == recorded and not has_gpu else None
+        return job if job is not None and comparable_of(job) == recorded and not self._has_gpu else None
+
+    @property
+    def _has_gpu(self) -> bool:
+        return any(device.is_usable_gpu for device in self.state.devices)
 
     @property
     def _why_not_now(self) -> str:
@@ -238,9 +262,15 @@ class WhyState(QObject):
         """Return why the time of a run cannot be explained; empty if the engine can be asked."""
         if result.is_refuted:
             return f"There is no time to explain: {result.status}"
+        if not self._limits.are_of(result):
+            return _NO_RECORDED_CPU
         job = self._job_of(result)
+        if job is None and result.device == RECORDED:
+            problem = result.problem
+            words = f"{problem.picture_text}, mask {result.mask_name}", problem.border
+            return _RECORDED_BESIDE_GPU if self._has_gpu else _RECORDED_FOR_ANOTHER.format(*words)
         if job is None:
-            return _NO_RECORDED if result.device == RECORDED else _NO_JOB
+            return _NO_JOB
         if not isinstance(job, FilterJob):
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE

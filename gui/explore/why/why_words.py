@@ -13,6 +13,8 @@ from gui.widgets.bar_chart import Bar, Row
 
 _BETWEEN = " · "
 _GIGA = 1e9
+# Of the tallest bound: what reaches it is compared with another run.
+_MUCH = 0.5
 
 
 def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
@@ -49,10 +51,32 @@ def heard(explained: ExplainedTime) -> str:
     return f"At least: {bounds}. {measured_words(explained)}."
 
 
+def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -> str:
+    """Return how a run differs from another one: in its time, and in what takes much of one of them."""
+    ratios = [("time", explained.measured_ms, before.measured_ms)]
+    known = {bound.key: bound for bound in before.bounds}
+    for bound in explained.bounds:
+        other = known.get(bound.key)
+        shares = bound.ms / explained.bounds[0].ms, other.ms / before.bounds[0].ms if other else 0.0
+        if other is not None and max(shares) >= _MUCH:
+            ratios.append((bound.title, bound.ms, other.ms))
+    ratios.append(
+        ("transactions per request", explained.transactions_per_request, before.transactions_per_request)
+    )
+    parts = [f"{of} {digits_text(ours / its, 3)}×" for of, ours, its in ratios if ours and its]
+    return f"Compared with {name}: {', '.join(parts)}."
+
+
 def measured_words(explained: ExplainedTime) -> str:
-    """Return the measured time, the line across the bars, in words."""
+    """Return the measured time in words."""
     ms = explained.measured_ms
     return "No time was measured" if ms is None else f"Measured {ms_text(ms)}"
+
+
+def line_words(explained: ExplainedTime) -> str:
+    """Return what the line across the bars is, or why there is none."""
+    ms = explained.measured_ms
+    return measured_words(explained) if ms is None else f"The line is the measured {ms_text(ms)}"
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
@@ -84,7 +108,7 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
             "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
             "more. The panel Launch says what would raise it.",
         ),
-        Number("Launch", of_each(_launch), "Blocks of the grid, and threads of each block."),
+        Number("Launch", of_each(_launch), "The grid in blocks, and each block in threads."),
         Number(
             "Registers",
             of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
@@ -93,12 +117,12 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
         Number("Shared memory", of_each(_shared), "Of each block."),
         Number(
             "Waves",
-            of_each(lambda one: MISSING if one.waves is None else rate_text(one.waves)),
+            of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
             "How often the GPU was filled until all blocks had run.",
         ),
         Number(
             "Transactions",
-            MISSING if transactions is None else f"{rate_text(transactions)} per request",
+            MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
             "Transactions of 128 bytes that a warp's request to global memory takes: 1 is the least for 32 "
             "neighbours of 4 bytes.",
         ),
@@ -111,7 +135,7 @@ def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _launch(launch: LaunchFacts) -> str:
-    return f"{_sides(launch.grid)} blocks of {_sides(launch.block)} threads"
+    return f"grid {_sides(launch.grid)}, block {_sides(launch.block)}"
 
 
 def _sides(sides: tuple[int, int, int]) -> str:

@@ -123,7 +123,7 @@ def test_that_a_heading_has_the_measured_difference_where_it_is_known():
     assert diff("x = 1", "x = 2").heading == "a → b"
     measured = MeasuredDifference("a", "b", 2.0, 0.5, "512 × 512", "NVIDIA H200")
     found = source_diff([function("x = 1")], [function("x = 2")], NAMES, measured)
-    assert found.heading == "a → b: 0.5000 ms instead of 2.000 ms, 75% less than a (512 × 512, NVIDIA H200)"
+    assert found.heading == "a → b: 0.5000 ms instead of 2.000 ms, 75 % less than a (512 × 512, NVIDIA H200)"
 
 
 def test_that_of_measured_blocks_the_fastest_counts():
@@ -140,7 +140,7 @@ def test_that_of_measured_blocks_the_fastest_counts():
 
 def test_that_a_step_that_takes_longer_says_so():
     found = measured_difference([make_result("naive", 1.0), make_result("tiled", 1.5)], "naive", "tiled")
-    assert "50% more than naive" in found.sentence
+    assert "50 % more than naive" in found.sentence
 
 
 def test_that_without_both_times_on_one_device_nothing_was_saved():

@@ -116,11 +116,11 @@ def test_that_occupancy_and_launch_are_those_of_the_run(bench, panel):
     add(bench)
     assert panel.numbers.shown == {
         "Occupancy": "75.0 %, limited by registers",
-        "Launch": "64 × 256 blocks of 32 × 8 threads",
+        "Launch": "grid 64 × 256, block 32 × 8",
         "Registers": "40 per thread",
         "Shared memory": "1,728 bytes per block",
-        "Waves": "20.69",
-        "Transactions": "1.9 per request",
+        "Waves": "20.7",
+        "Transactions": "1.90 per request",
     }
 
 
@@ -354,4 +354,4 @@ def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is
 
 def test_that_a_recorded_run_is_not_explained_by_a_gpu_that_is_here(bench, panel):
     show_recorded(bench, panel)
-    assert read(panel).startswith("Recorded runs are explained where there is no GPU")
+    assert read(panel).startswith("Recorded runs are explained only where there is no GPU")

@@ -34,4 +34,4 @@ def test_that_numbers_that_are_not_known_are_left_out():
 def test_that_several_launches_have_their_numbers_side_by_side():
     launches = [replace(LAUNCH, registers=registers) for registers in (40, 32)]
     shown = {number.name: number.text for number in numbers_of(launches, None)}
-    assert (shown["Registers"], shown["Waves"]) == ("40 per thread · 32 per thread", "20.69")
+    assert (shown["Registers"], shown["Waves"]) == ("40 per thread · 32 per thread", "20.7")
