@@ -29,8 +29,8 @@ def tick_text(duration_ms: float) -> str:
     """Write a round duration of an axis in the unit that suits it: 20 µs, 5 ms, 2 s."""
     for unit, in_ms in (("s", 1000.0), ("ms", 1.0), ("µs", 1e-3)):
         if duration_ms >= in_ms * 0.999:
-            return f"{duration_ms / in_ms:,.4g} {unit}"
-    return f"{duration_ms * 1e6:,.4g} ns"
+            return f"{rate_text(duration_ms / in_ms)} {unit}"
+    return f"{rate_text(duration_ms * 1e6)} ns"
 
 
 def ratio_text(ratio: float | None) -> str:

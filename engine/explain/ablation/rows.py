@@ -7,7 +7,7 @@ from typing import Any
 from engine.explain.ablation.messages import ESTIMATE, Ablation, Altered, Step
 from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
 
-ON_PURPOSE = "Siblings lack one cost each and are wrong on purpose: nobody sees their results."
+ON_PURPOSE = "Each sibling lacks one cost, so its result is wrong on purpose and is never shown."
 OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
 
 

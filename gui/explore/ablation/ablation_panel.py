@@ -82,9 +82,11 @@ class AblationPanel(QWidget):
         self.chart.setGraphicsEffect(self._faded)
         shown, said = QWidget(), QWidget()
         said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
-        self._body = row(said, (scrolled(self.chart), _CHART_SHARE), spacing=2 * GRID)
+        self._body = row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID)
+        # Figures keep off the scroll bar.
+        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown.setLayout(self._body)
-        self._stack = Placeholder(shown)
+        self._stack = Placeholder(scrolled(shown))
         self._head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
         self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
         # The bar of the dock above it is empty.

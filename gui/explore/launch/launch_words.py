@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from engine.explain.launch.curves import CurvePoint, Curves
 from engine.explain.launch.launches import ExplainedLaunch
-from engine.results.quantities import MISSING, percent_text, rate_text
+from engine.results.quantities import MISSING, digits_text, percent_text
 
 _KIB = 1024
 # How a sentence begins; with others, the first of them.
@@ -65,7 +65,7 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
             "Waves",
             MISSING
             if facts.waves is None or facts.last_wave is None
-            else f"{rate_text(facts.waves)}, the last {percent_text(facts.last_wave)} full",
+            else f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full",
             f"How often the GPU is filled until all {facts.blocks:,} blocks of the grid ({grid}) have run. "
             "While a last wave runs that is not full, multiprocessors stand idle.",
         ),
@@ -73,7 +73,7 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
             "Halo redundancy",
             MISSING
             if facts.halo_redundancy is None
-            else f"{rate_text(facts.halo_redundancy)} cells per result",
+            else f"{digits_text(facts.halo_redundancy, 3)} cells per result",
             "Cells of the input tile per result of its block: 1 would be without a halo.",
         ),
         Number(

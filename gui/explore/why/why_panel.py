@@ -25,7 +25,7 @@ from gui.widgets.panel_parts import Placeholder, column, row, scrolled
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
-_BESIDE_FROM = 90 * GRID
+_BESIDE_FROM = 72 * GRID
 _LIMITS_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
 _COMPARED_TIP = (
     "The time of this run over that of the one selected before, then the least times and the transactions of "

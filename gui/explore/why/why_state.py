@@ -47,7 +47,8 @@ _NO_RECORDED_CPU = (
 _NO_PICTURE = "The picture of this run is no longer open. Open it and run again to have the time explained."
 _NO_ENGINE = "The time is explained once the engine is up."
 _BUSY = "The time is explained once nothing else runs."
-_ASKING = "Finding the least time for each thing that this run must do, which takes up to 3 s …"
+_ASKING = "Finding the least time for each thing that this run must do, which takes a few seconds …"
+_WHAT_LIMITS_ARE = "They are what it does per second at most, and give the least times of a run."
 _STOPPED = "It was stopped: the time of this run is not explained."
 
 
@@ -131,7 +132,7 @@ class WhyState(QObject):
                 return ""
             # What a person can do about it is the button's to say.
             why_not = explained.not_explained if self.step is Step.MEASURE else None
-            return why_not.sentence if why_not else explained.words
+            return f"{why_not.sentence} {_WHAT_LIMITS_ARE}" if why_not else explained.words
         if self._times.in_flight is not None:
             return _ASKING
         return self._why_not or self._why_no_question(run.result) or self._why_not_now
@@ -167,6 +168,7 @@ class WhyState(QObject):
         """Explain from now on, or let it be: nobody looks."""
         self._is_watched = is_watched
         if not is_watched:
+            self._timer.stop()
             self._drop()
         self._refresh()
 

@@ -53,7 +53,7 @@ from tests.made_runs import (
                    912.0: "912.0", None: MISSING}),
         (ms_text, {0.0412: "0.0412 ms"}),
         # A tick has the unit that suits it.
-        (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2000.0: "2 s", 1e-4: "100 ns", 1.0: "1 ms"}),
+        (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2e3: "2 s", 1e-4: "100 ns", 1.0: "1 ms", 1e8: "100,000 s"}),
         # A speed-up has a multiplication sign; what is slower is said the other way round.
         (ratio_text, {1310.2: "1310×", 19.44: "19.4×", 31415.9: "31416×", 0.9996: "1.00×", None: MISSING,
                       0.0111: "90.1× slower", 0.000667: "1499× slower", 0.8: "1.25× slower"}),

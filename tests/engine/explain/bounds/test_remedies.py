@@ -1,5 +1,7 @@
 """The variant that a sentence names, among others that cannot take the block of the run."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.explain.architectures import DEFAULT
@@ -33,3 +35,12 @@ def test_that_rows_read_across_are_explained_with_a_block_that_no_tile_fits_into
     subject = Subject(variant("naive-uncoalesced"), problem, mask, Block(32, 8), ABSENT_GPUS[DEFAULT])
     found = explained_subject(subject, LIMITS, None)
     assert (found.tallest.key, found.remedy) == ("l1", "naive")
+
+
+def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order():
+    mask, samples = resolve_mask("gaussian:5"), np.zeros((256, 256, 3), np.uint8)
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
+    limits = replace(LIMITS, instructions_per_s=Limit(1e12))
+    subject = Subject(variant("cached"), problem, mask, Block(32, 8), ABSENT_GPUS[DEFAULT])
+    found = explained_subject(subject, limits, None)
+    assert (found.tallest.key, found.remedy) == ("instructions", "tiled")

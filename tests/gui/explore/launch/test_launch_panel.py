@@ -63,8 +63,8 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
         "Shared memory": "1,728 bytes",
         "Resident blocks": "4, limited by registers",
         "Occupancy": "50.0 %, 32 of 64 warps",
-        "Waves": "0.05682, the last 5.68 % full",
-        "Halo redundancy": "1.688 cells per result",
+        "Waves": "0.0568, the last 5.68 % full",
+        "Halo redundancy": "1.69 cells per result",
         "Idle threads": "32.5 %",
     }
     assert panel.sentence.text() == (

@@ -1,6 +1,7 @@
 """Recorded runs stand below those of this machine, are marked, and are never taken for them."""
 
 import json
+from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
@@ -21,6 +22,7 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
 from gui.style.theme import current_theme
 from gui.widgets.runs_model import RUN_ROLE
+from gui.widgets.runs_table import RunsTable
 from tests.gui.made_results import make_engine_state
 from tests.made_runs import MASK, PROBLEM, made_recorded_runs, make_result
 
@@ -163,3 +165,20 @@ def test_that_a_saved_file_names_recorded_runs_and_the_versions_of_this_machine(
     saved = json.loads(path.read_text())
     assert {run["device"] for run in saved["results"]} == {"recorded"}
     assert saved["environment"]["versions"] == {}
+
+
+def test_that_the_selected_run_stays_selected_when_recorded_runs_come(results):
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("tiled", 0.5))
+    results.describe(results.results()[0])
+    results.show_recorded(RECORDED_RUNS)
+    assert results.described.result.variant == "cpu-serial"
+
+
+def test_that_the_mark_of_a_recorded_run_is_not_cut(qtbot, results):
+    run = replace(RECORDED_RUNS.runs[-1], variant="naive-uncoalesced")
+    table = RunsTable(results, "Runs")
+    qtbot.addWidget(table)
+    results.show_recorded(RecordedRuns((run,)))
+    at = results.position("variant")
+    assert table.columnWidth(at) >= table.fontMetrics().horizontalAdvance("●  naive-uncoalesced (rec)")

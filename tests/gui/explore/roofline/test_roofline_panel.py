@@ -9,9 +9,11 @@ import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 
+from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
 from engine.mask.presets import preset
 from engine.results.compare import Compared
+from engine.tasks.filtering.messages import RecordedRuns
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.roofline.roofline_panel import RooflinePanel
@@ -20,7 +22,7 @@ from gui.explore.roofline.roofs import points_of, roofs_of
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme
-from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, made_limits
+from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.made_runs import WORK, make_failure, make_result
 
 
@@ -215,3 +217,41 @@ def test_that_a_roofline_is_drawn_anew_in_the_other_theme(light_again, qapp, pan
     light = ground()
     apply_theme(qapp, "dark")
     assert ground() < light
+
+
+def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(bench, panel):
+    job = bench.workspace.filter_job()
+    runs = tuple(gpu_run(job, variant, device=RECORDED) for variant in ("cpu-serial", "naive", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    bench.results.describe(runs[1])
+    bench.settle()
+    assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
+
+
+def test_that_the_caption_says_on_which_gpu_recorded_runs_ran(bench, panel):
+    bench.fake.limits[RECORDED] = made_limits("NVIDIA H200")
+    run = gpu_run(bench.workspace.filter_job(), device=RECORDED)
+    bench.results.show_recorded(RecordedRuns((run,), ""))
+    bench.results.describe(run)
+    bench.settle()
+    assert panel.caption.text() == "1 run on NVIDIA H200, recorded"
+
+
+def test_that_the_name_of_the_marked_run_covers_no_other_run(bench, panel):
+    # To its left, as far as its name reaches, is a run with fewer operations per byte.
+    many = replace(panel.state.points[0].run.result.work, flops=30.0 * WORK.minimum_bytes, minimum_bytes=1000)
+    add(bench, "cached", 0.4, work=replace(many, flops=12_000.0))
+    add(bench, "naive", 0.4, work=replace(many, flops=30_000.0))
+    panel.resize(340, 300)
+    plot = panel.plot
+    name = plot._run_names[0]
+    room = name.mapRectToScene(name.boundingRect())
+    others = (place_of(plot, point) for point in plot._points[:-1])
+    assert not any(room.contains(at) for at in others)
+
+
+def test_that_no_name_of_a_roof_reaches_over_the_axis(panel):
+    panel.resize(320, 420)
+    view = panel.plot.getViewBox().sceneBoundingRect()
+    for name, _, _ in panel.plot._roof_names:
+        assert name.mapRectToScene(name.boundingRect()).left() >= view.left()

@@ -74,10 +74,10 @@ def asked(bench):
     return [one.job for one in bench.fake.seen if is_kind(one, TIME)]
 
 
-def show_recorded(bench, panel):
+def show_recorded(bench, panel, variant="naive", **fields):
     """Show a recorded run of the present problem, and select it."""
     bench.results.follow(comparable_of(bench.workspace.filter_job()))
-    run = gpu_run(bench.workspace.filter_job(), device=RECORDED)
+    run = gpu_run(bench.workspace.filter_job(), variant, device=RECORDED, **fields)
     bench.results.show_recorded(RecordedRuns((run,), ""))
     bench.results.describe(run)
     bench.settle()
@@ -216,7 +216,7 @@ def test_that_an_error_is_said_where_the_reason_would_be(slow_bench, slow_panel)
 def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
     panel = make_panel(bench, is_measured=False)
     add(bench)
-    assert read(panel) == "The limits of NVIDIA H200 are not known."
+    assert read(panel).startswith("The limits of NVIDIA H200 are not known. They are what it does per second")
     assert panel.button.text() == "Measure the limits (2 s)"
     panel.button.click()
     bench.settle()
@@ -355,3 +355,61 @@ def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is
 def test_that_a_recorded_run_is_not_explained_by_a_gpu_that_is_here(bench, panel):
     show_recorded(bench, panel)
     assert read(panel).startswith("Recorded runs are explained only where there is no GPU")
+
+
+def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    show_recorded(bench, panel, "cpu-serial", launches=None)
+    assert not asked(bench)
+    assert panel.words.startswith(
+        "The recording keeps what its GPU does per second at most, not what its CPU"
+    )
+
+
+def test_that_a_run_that_was_recorded_for_another_mask_says_which_to_choose(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    panel.state.watch(False)
+    show_recorded(bench, panel)
+    bench.workspace.set_mask(preset("emboss"))
+    panel.state.watch(True)
+    bench.settle()
+    mask = bench.results.described.result.mask_name
+    assert f"mask {mask}, border zero. Choose that picture, mask and border" in read(panel)
+
+
+def test_that_a_recorded_run_says_once_where_it_ran(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    show_recorded(bench, panel)
+    assert panel.title.text().count("NVIDIA H200") == 1
+
+
+def test_that_a_run_is_compared_with_the_one_that_was_selected_before(bench, panel):
+    add(bench, "naive", 0.4)
+    add(bench, "tiled", 0.2)
+    assert panel.compared.text() == (
+        "Compared with naive (run 1): time 0.500×, instructions issued 0.500×, loads by sectors 0.500×, "
+        "transactions per request 1.00×."
+    )
+
+
+@pytest.mark.parametrize("other", [{"device": "simulator"}, {"weights_digest": "of another mask"}])
+def test_that_a_run_is_not_compared_with_one_of_another_device_or_problem(bench, panel, other):
+    bench.fake.limits["simulator"] = made_limits("simulator")
+    add(bench, "naive", 0.4)
+    add(bench, "tiled", 0.2, **other)
+    assert panel.compared.isHidden()
+
+
+def test_that_a_run_is_not_compared_with_one_that_was_cleared(bench, panel):
+    add(bench, "naive", 0.4)
+    bench.results.clear()
+    add(bench, "tiled", 0.2)
+    assert panel.compared.isHidden()
+
+
+def test_that_bars_have_their_unit_and_their_line_a_name(bench, panel):
+    add(bench)
+    assert panel.caption.text() == "Least times in ms. The line is the measured 0.400 ms."
