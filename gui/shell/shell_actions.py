@@ -46,6 +46,6 @@ def page_entries(pages: list[PageEntry]) -> list[Entry]:
     """Return a choice for each page."""
     return [
         Entry(f"page:{page.key}", page.title, page.tip, f"Alt+{number} {page.keys}", page.icon,
-              "&View", 70, "Pa&ges", page.key)
+              "&View", 70, "Pag&es", page.key)
         for number, page in enumerate(pages, start=1)
     ]  # fmt: skip

@@ -84,7 +84,7 @@ def test_that_a_page_is_found_wherever_pages_are_chosen(toy, qtbot):
     window = toy.window
     number = len(PAGES) - 1
     assert window.page_bar.actions()[number].text() == "Toy"
-    pages = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "Pa&ges")
+    pages = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "Pag&es")
     assert titles(pages) == [entry.title for entry in PAGES]
     qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.AltModifier)
     assert isinstance(window.page, ToyPage)
