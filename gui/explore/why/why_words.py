@@ -76,7 +76,7 @@ def measured_words(explained: ExplainedTime) -> str:
 def line_words(explained: ExplainedTime) -> str:
     """Return what the line across the bars is, or why there is none."""
     ms = explained.measured_ms
-    return measured_words(explained) if ms is None else f"The line is the measured {ms_text(ms)}"
+    return measured_words(explained) if ms is None else f"Line: the measured {ms_text(ms)}"
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:

@@ -314,7 +314,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 10
+    assert len(shown(window, QtWidgets.QDockWidget)) == 12
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -519,7 +519,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, launch, code"
+        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, launch, why"
     ):
         page.bring_to_front("tiles")
 

@@ -367,7 +367,7 @@ def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(b
     )
 
 
-def test_that_a_run_that_was_recorded_for_another_mask_says_which_to_choose(bench, make_panel):
+def test_that_a_run_that_was_recorded_for_another_mask_says_for_which(bench, make_panel):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     panel.state.watch(False)
@@ -376,7 +376,7 @@ def test_that_a_run_that_was_recorded_for_another_mask_says_which_to_choose(benc
     panel.state.watch(True)
     bench.settle()
     mask = bench.results.described.result.mask_name
-    assert f"mask {mask}, border zero. Choose that picture, mask and border" in read(panel)
+    assert f"mask {mask}, border zero. Recorded runs are explained where that is what is set" in read(panel)
 
 
 def test_that_a_recorded_run_says_once_where_it_ran(bench, make_panel):
@@ -412,4 +412,4 @@ def test_that_a_run_is_not_compared_with_one_that_was_cleared(bench, panel):
 
 def test_that_bars_have_their_unit_and_their_line_a_name(bench, panel):
     add(bench)
-    assert panel.caption.text() == "Least times in ms. The line is the measured 0.400 ms."
+    assert panel.caption.text() == "Least times in ms. Line: the measured 0.400 ms."
