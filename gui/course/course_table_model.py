@@ -69,7 +69,9 @@ class CourseTableModel(QStandardItemModel):
             header.setToolTip(column.heading + whose.get(column.part, ""))
             # Names and sentences are read from the left, figures from the right.
             is_words = column.part is Part.NAME or is_code
-            is_words = is_words or any(len(item.text()) > _LONGEST_FIGURE for item in items)
+            texts = [item.text() for item in items if item.text() != EMPTY]
+            is_words = is_words or any(len(text) > _LONGEST_FIGURE for text in texts)
+            is_words = is_words or (bool(texts) and not any(map(_has_digit, texts)))
             for item in (header, *items):
                 item.setTextAlignment(_LEFT if is_words else _RIGHT)
             self.appendColumn(items)
@@ -82,6 +84,10 @@ class CourseTableModel(QStandardItemModel):
     def _row_name(self, row: int) -> str:
         cells = self._table.rows[row] if self._table else ()
         return ", ".join(cells[one.position].printed for one in self.columns if one.part is Part.NAME)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStandardItem:

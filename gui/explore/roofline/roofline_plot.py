@@ -115,7 +115,8 @@ class RooflinePlot(pg.PlotWidget):
                 # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
                 highest = max(one.measured for one in self._roofs if not one.is_flat)
                 is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
-                name = self._name(colour, (int(roof.is_flat), int(is_above)))
+                # Beside its line it needs no colour, and is read on any ground.
+                name = self._name(current_theme().text, (int(roof.is_flat), int(is_above)))
                 name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
                 self._roof_names.append((name, roof, name.pos()))
 

@@ -123,7 +123,7 @@ class WhyPanel(QWidget):
         self.sentence.setAccessibleName("Why the selected run takes its time")
         self.bars.setToolTip(_LINE_TIP)
         self.compared.setToolTip(_COMPARED_TIP)
-        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.compared.setAccessibleName("Compared with the run that was selected before")
         bars = column(self.caption, self.bars, 0)
         self._body = row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)

@@ -37,8 +37,8 @@ _NO_FILTER = "Times are explained of convolutions only; this run was of another 
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
 _RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."
 _RECORDED_FOR_ANOTHER = (
-    "This run was recorded for {}, border {}. Recorded runs are explained where that is what is set: the same "
-    "picture, mask and border."
+    "This run was recorded for {}, border {}. Recorded runs are explained where that is what is set: "
+    "the same picture, mask and border."
 )
 _NO_RECORDED_CPU = (
     "The recording keeps what its GPU does per second at most, not what its CPU does: the time of this run "

@@ -365,3 +365,9 @@ def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
     course.show_recorded(True)
     column = [one.part for one in panel.table.cells.columns].index(Part.RECORDED)
     assert panel.table.cells.index(0, column).data() == "0.00002"
+
+
+def test_that_a_column_of_names_is_read_from_the_left(panel, course):
+    rows = (Cell("R/Only"), Cell("", "constant")), (Cell("R/W"), Cell("", "tiled"))
+    course.set_counted(PAPER.key, (CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
+    assert panel.table.cells.is_words(1)

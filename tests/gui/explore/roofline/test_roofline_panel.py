@@ -21,7 +21,7 @@ from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.roofline.roofs import points_of, roofs_of
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
-from gui.style.theme import apply_theme
+from gui.style.theme import apply_theme, current_theme
 from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.made_runs import WORK, make_failure, make_result
 
@@ -255,3 +255,8 @@ def test_that_no_name_of_a_roof_reaches_over_the_axis(panel):
     view = panel.plot.getViewBox().sceneBoundingRect()
     for name, _, _ in panel.plot._roof_names:
         assert name.mapRectToScene(name.boundingRect()).left() >= view.left()
+
+
+def test_that_names_of_roofs_are_as_dark_as_other_text(panel):
+    colours = {name.color.name() for name, _, _ in panel.plot._roof_names}
+    assert colours == {current_theme().text}
