@@ -310,7 +310,8 @@ class ExplorePage(RunsPage):
         self.launch = LaunchState(self.looked_at, state, link)
         self.why = WhyState(self.results, self.workspace, state, link, limits)
         self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
-        self.roofline.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
+        for explaining in (self.why, self.roofline):
+            explaining.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
         add, blocks = self._add_late_dock, self.blocks_dock
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.launch, blocks, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", self.why, speed_up, self.speed_up_slot)

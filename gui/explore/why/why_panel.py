@@ -48,7 +48,7 @@ class WhyPanel(QWidget):
         self.numbers = NumberGrid()
         self.button = QPushButton()
         self._build()
-        self.sentence.linkActivated.connect(lambda key: why.workspace.change(variant=key))
+        self.sentence.linkActivated.connect(why.follow_remedy)
         self.button.clicked.connect(why.take_step)
         why.changed.connect(self._show)
         why.state.running_changed.connect(self._allow)

@@ -69,6 +69,7 @@ class WhyState(QObject):
     """The selected run and the reason for its time, or why there is none."""
 
     changed = Signal()
+    chosen = Signal(object)  # the Measurement that the remedy of a recorded run leads to
 
     def __init__(
         self,
@@ -163,6 +164,16 @@ class WhyState(QObject):
         elif step is Step.ASK:
             self._why_not = ""
             self._refresh()
+
+    def follow_remedy(self, key: str) -> None:
+        """Choose the variant that the sentence names; of a recorded run, its own recorded one."""
+        is_recorded = self.run is not None and self.run.result.device == RECORDED
+        others = (run.result for run in self.results.recorded if is_recorded)
+        recorded = next((result for result in others if result.variant == key), None)
+        if recorded is None:
+            self.workspace.change(variant=key)
+        else:
+            self.chosen.emit(recorded)
 
     def watch(self, is_watched: bool) -> None:
         """Explain from now on, or let it be: nobody looks."""

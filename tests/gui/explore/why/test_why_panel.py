@@ -107,6 +107,16 @@ def test_that_a_click_on_the_remedy_chooses_its_variant(bench, panel):
     assert bench.workspace.settings.variant == "tiled"
 
 
+def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make_panel, qtbot):
+    panel = make_panel(bench)
+    runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    bench.results.describe(runs[0])
+    with qtbot.waitSignal(panel.state.chosen) as said:
+        panel.sentence.linkActivated.emit("tiled")
+    assert said.args == [runs[1]]
+
+
 def test_that_a_run_without_a_remedy_has_no_link(bench, panel):
     add(bench, "tiled")
     assert "href" not in panel.sentence.text()
