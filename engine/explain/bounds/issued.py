@@ -2,7 +2,7 @@
 
 SASS is what is executed. Of PTX the same is estimated: each instruction counts once, one on 64-bit integers
 one and a half times, a move, a conversion and the loading of a parameter not at all. Beside the instructions
-that an H100 executed in 180 launches (`bench/results/ncu-h100.json`) the least sums by SASS are 0.64 to 1.00
+that an H100 executed in 180 launches (`bench/results/ncu-h200.json`) the least sums by SASS are 0.64 to 1.00
 of them, those by PTX 0.46 to 1.25, half of them 0.72 to 0.83: what a compiler folds into one differs.
 """
 
