@@ -6,9 +6,10 @@ from engine.explain.code.instruction_classes import is_sass_64_bit, sass_class
 from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine, short_path
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
-_LABEL = re.compile(r"(\.L\w+):")
+# A subroutine of the machine's own library begins at a name with dollars.
+_LABEL = re.compile(r"(\.L\w+|\$[\w$]+):")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?((?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*?))\s*;")
-_TARGET = re.compile(r"`\((\.L\w+)\)")
+_TARGET = re.compile(r"`\((\.L\w+|\$[\w$]+)\)")
 
 
 def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
