@@ -10,7 +10,7 @@ is taken, by a linear program (SciPy's HiGHS). Warps whose threads part may exec
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -193,20 +193,14 @@ class ExecutedCode:
             if copies:
                 # A line may have been copied for other reasons: the fewest copies are of the rounds.
                 unrolled[source_loop] = min(max(1, copies // each_round), unrolled.get(source_loop, copies))
-        of_source = {one.line: one for one in self.counted.loops}
-
-        def found_depth(found: LoopRounds) -> int:
-            outer = of_source.get(found.outer) if found.outer else None
-            return 1 + (found_depth(outer) if outer else 0)
-
         for line, times in unrolled.items():
-            found = of_source[line]
+            found = self._source_loops[line]
+            outer = self._outer(found)
             same = found.most_rounds if len(found.entries) == 1 else 0
             if times == 1:
                 yield found.most_rounds, None
-            elif same and times % same == 0 and depth < found_depth(found):
+            elif same and times % same == 0 and depth < self._depth(found):
                 # All its rounds at once, perhaps within some rounds of the loop around it.
-                outer = of_source.get(found.outer) if found.outer else None
                 together = times // same
                 yield max(1, outer.most_rounds // together if outer else 1), found.rounds // times
             else:
@@ -214,17 +208,29 @@ class ExecutedCode:
                 yield max(most for most, _ in whole), sum(most * entries for most, entries in whole)
 
     @cached_property
-    def _looped(self) -> list[tuple[SourceLine, InstructionClass, SourceLine, int]]:
-        """The accesses within loops of the source, and how many of them are made in a round at most."""
-        rounds: dict[SourceLine, int] = defaultdict(int)
+    def _source_loops(self) -> dict[SourceLine, LoopRounds]:
+        """Each loop of the source, with the entries from all places that its function is called at."""
+        found: dict[SourceLine, LoopRounds] = {}
         for one in self.counted.loops:
-            rounds[one.line] += one.rounds
-        found = []
-        for place in self.counted.places:
-            kind, loop = _ACCESSES.get((place.memory, place.kind)), place.place.loop
-            if kind is not None and loop is not None and rounds[loop]:
-                found.append((place.place.line, kind, loop, math.ceil(place.requests / rounds[loop])))
+            others = found[one.line].entries if one.line in found else ()
+            found[one.line] = replace(one, entries=others + one.entries)
         return found
+
+    def _outer(self, loop: LoopRounds) -> LoopRounds | None:
+        return self._source_loops.get(loop.outer) if loop.outer else None
+
+    def _depth(self, loop: LoopRounds) -> int:
+        outer = self._outer(loop)
+        return 1 + (self._depth(outer) if outer else 0)
+
+    @cached_property
+    def _looped(self) -> list[tuple[SourceLine, InstructionClass, SourceLine, int]]:
+        """The accesses within loops of the source, and how many of them are made in a round."""
+        return [
+            (one.place.line, _ACCESSES[one.memory, one.kind], one.place.loop, math.ceil(one.per_round))
+            for one in self.counted.places
+            if one.place.loop is not None and one.per_round and (one.memory, one.kind) in _ACCESSES
+        ]
 
 
 def instruction(line: CodeLine) -> float:
