@@ -29,19 +29,19 @@ def gpu_cause(time: GpuTime) -> Cause:
 
 
 def _instructions(time: GpuTime, bound: Bound) -> Cause:
-    adds = time.work.flops / 2 if time.work else 0.0
+    of_what, count = "multiply-add", time.multiply_adds
+    if not count:
+        of_what, count = "result", float(time.subject.problem.values)
     issued = sum(launch.instructions for launch in time.launches) * WARP
     wide = sum(launch.on_64_bit for launch in time.launches) * WARP
-    per_tap = (
-        f"{_short(issued / adds)} instructions per multiply-add" if adds else f"{_short(issued)} instructions"
-    )
-    of_them = f", {_short(wide / adds)} of them on 64-bit integers" if adds and wide > issued / 10 else ""
+    of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
     name = "Issue-bound" if bound.key == "instructions" else "Bound by integer instructions"
-    return Cause(f"{name}: {per_tap}{of_them}", *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+    what = f"{name}: {_short(issued / count)} instructions per {of_what}{of_them}"
+    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
 def _multiply_adds(time: GpuTime, bound: Bound) -> Cause:
-    adds = time.work.flops / 2 / time.subject.problem.values if time.work else 0.0
+    adds = time.multiply_adds / time.subject.problem.values
     what = f"Compute-bound: {_short(adds)} multiply-adds per result"
     return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
 
@@ -72,7 +72,7 @@ def _l1(time: GpuTime, bound: Bound) -> Cause:
         return Cause(what, "A block of whole warps side by side (32 × …) has fewer")
     accesses = (requests.requests + shared.requests) * WARP / time.subject.problem.values
     what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
-    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
 def _blocks(time: GpuTime, bound: Bound) -> Cause:
@@ -118,6 +118,7 @@ _LOADS = _Cost(
     "loads",
     "values per result from global and shared memory",
 )
+_GLOBAL = _Cost(lambda work: work.global_loads, "loads", "values per result from global memory")
 _FLOPS = _Cost(lambda work: work.flops / 2, "makes", "multiply-adds per result")
 _BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "moves", "bytes per result")
 
@@ -127,7 +128,7 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     values = time.subject.problem.values
     for cost in costs:
         ours = cost.of(time.work) / values if time.work else 0.0
-        for variant in _others(time):
+        for variant in _others(time) if ours else ():
             work = variant.work(time.subject.problem, variant.default_block)
             if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
                 its = _short(cost.of(work) / values)

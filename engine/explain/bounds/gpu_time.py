@@ -15,6 +15,7 @@ from engine.reason import Reason
 from engine.results.explained_time import Bound
 from engine.results.progress import Checkpoint, Progress
 from engine.results.work import Work
+from engine.tasks.operation.problem import OperationProblem
 
 _COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
 _COMPILING = Progress("compiling", 0.5, 1.0)
@@ -37,6 +38,12 @@ class GpuTime:
         """The model of work."""
         work: Work | None = self.subject.unrun.work
         return work
+
+    @property
+    def multiply_adds(self) -> float:
+        """Those of the model of work; none of an operation: its steps are others, comparisons of a median."""
+        is_operation = self.subject.problem.task == OperationProblem.task
+        return 0.0 if self.work is None or is_operation else self.work.flops / 2
 
     @property
     def not_counted(self) -> Reason | None:
@@ -69,7 +76,7 @@ class GpuTime:
         rate = self.limits.copy_rate(size)
         bounds = [Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source)]
         if self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
-            amount, rate = self.work.flops / 2, self.limits.multiply_adds_per_s.measured
+            amount, rate = self.multiply_adds, self.limits.multiply_adds_per_s.measured
             ms, name = 1e3 * amount / rate, _MULTIPLY_ADDS
             bounds.append(Bound(name, name, ms, amount, name, rate, source))
         return bounds
