@@ -39,6 +39,8 @@ class CodeState(ExplainedKernel):
     """The code that is shown, or the reason why there is none."""
 
     step_changed = Signal()  # `step_lines`
+    wants_slides = Signal()  # the teaching order is to be saved
+    wants_room = Signal(bool)  # the panel is to be large, or as it was
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from engine.explain.code.kernel_source import source_of
 from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
-from engine.explain.code.shown_code import Role, SourceFunction
+from engine.explain.code.source_function import Role, SourceFunction
 from engine.explain.examples import example_of, variant_named
 from tests.made_runs import make_failure, make_result
 
