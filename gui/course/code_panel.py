@@ -1,7 +1,7 @@
 """The code of a paper's kernels and steps: ours, and beside it with the paper's names; and the slides."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.course.paper import Excerpt
 from engine.explain.code.code_diff import renamed_diff
@@ -10,7 +10,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code.code_pair import CodePair
 from gui.widgets.code.rows import function_rows
-from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, quiet_label, row, text_button
+from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, quiet_label, row, text_button
 
 _LOOKING = "The code is being looked up."
 _NO_PAPER = "Choose a paper on the left: the code of its kernels appears here."
@@ -21,6 +21,7 @@ _SLIDES = (
     "that saved, where the tables of this paper were measured on a GPU. It compiles every kernel: about half "
     "a minute."
 )
+_CHOICE_TIP = "The kernels of this paper, and the steps of its tables that name our code."
 
 
 class CodePanel(QWidget):
@@ -31,7 +32,7 @@ class CodePanel(QWidget):
         self._course = course
         self._state = state
         self._wanted = ""
-        self.choice = QComboBox()
+        self.choice = narrow_box("Kernel or step whose code is shown", _CHOICE_TIP, 16)
         self.slides_button = text_button("presentation", "Save as slides…", "Save slides", _SLIDES)
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
@@ -111,10 +112,7 @@ class CodePanel(QWidget):
         self.slides_button.setToolTip(f"{_SLIDES} {why_not}".rstrip())
 
     def _build(self) -> None:
-        self.choice.setAccessibleName("Kernel or step whose code is shown")
-        self.choice.setToolTip("The kernels of this paper, and the steps of its tables that name our code.")
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        keep_narrow(self.choice, 16)
         for label in (self.where, self.names):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.explain.architectures import ARCHITECTURES
 from engine.explain.code.code_diff import Diff
@@ -21,7 +21,16 @@ from gui.widgets.code.code_pair import CodePair
 from gui.widgets.code.code_view import CodeView
 from gui.widgets.code.rows import Row
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, fill_box, icon_button, keep_narrow, row
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    icon_button,
+    narrow_box,
+    row,
+    set_beside,
+)
 from gui.widgets.scrolled_text import ScrolledText
 
 _KERNEL_TIP = (
@@ -57,7 +66,9 @@ class CodePanel(QWidget):
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
         self.chosen = KernelField(code.looked_at, "Kernel whose code is shown", _KERNEL_TIP)
-        self.form, self.gpu, self.other = QComboBox(), QComboBox(), QComboBox()
+        self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
+        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 7)
+        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 12)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
         self.room = icon_button(
             "arrow-expand", "Large panel", "Give the code more of the page while it is looked at"
@@ -85,10 +96,8 @@ class CodePanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        directions = QBoxLayout.Direction
         for layout, least in self._rows_beside.items():
-            is_beside = self.width() >= least
-            layout.setDirection(directions.LeftToRight if is_beside else directions.TopToBottom)
+            set_beside(self.width() >= least, layout)
         is_low = self.height() < _LOW
         if is_low is not self._is_low:
             self._is_low = is_low
@@ -100,13 +109,11 @@ class CodePanel(QWidget):
         source, diff = code.source, code.diff
         self.chosen.show_choice(source.block if source is not None else None)
         fill_box(self.form, _FORMS, code.form)
-        fill_box(self.gpu, {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}, code.architecture)
+        gpus = {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}
+        fill_box(self.gpu, gpus, code.architecture, drops_wide=True)
         self.gpu.setVisible(code.form is not None)
         others = {"": "Compare with …"} | {known.key: known.title for known in code.others}
-        fill_box(self.other, others, code.other if code.other in others else "")
-        for box in (self.gpu, self.other):
-            # A list is as wide as its entries, where the box is not.
-            box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
+        fill_box(self.other, others, code.other if code.other in others else "", drops_wide=True)
         self.swap.setEnabled(bool(self.other.currentData()))
         self._stack.say(code.words if source is None else "")
         if source is None:
@@ -195,14 +202,6 @@ class CodePanel(QWidget):
         self.right.chosen.connect(self._choose_instruction)
 
     def _build(self) -> None:
-        for box, name, tip, characters in (
-            (self.form, "What is shown of the kernel", _FORM_TIP, 6),
-            (self.gpu, "GPU that is compiled for", _GPU_TIP, 7),
-            (self.other, "Kernel to compare with", _OTHER_TIP, 12),
-        ):
-            box.setAccessibleName(name)
-            box.setToolTip(tip)
-            keep_narrow(box, characters)
         for label in (self.heading, self.said):
             label.setForegroundRole(QPalette.ColorRole.WindowText)
         self.heading.setAccessibleName("What the code is of")
@@ -219,12 +218,9 @@ class CodePanel(QWidget):
         look = row((form, 1), buttons, spacing=HALF_GRID)
         head = row((compared, 3), (look, 2), spacing=HALF_GRID)
         self._rows_beside = {head: _HEAD_BESIDE_FROM, compared: _PARTS_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
-        for layout in self._rows_beside:
-            layout.setDirection(QBoxLayout.Direction.TopToBottom)
+        set_beside(False, *self._rows_beside)
         head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
-        # The bar of the dock above it is empty.
-        margins = (GRID, 0, GRID, HALF_GRID)
-        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
 
 def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:

@@ -11,9 +11,9 @@ from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.tasks.operation.messages import OperationJob
-from gui.explore.code import code_state
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
+from gui.explore.looked_at import compiled_kernel
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.tile.tile_state import TileState
 from gui.style.cell_colours import contrast
@@ -28,7 +28,7 @@ NARROW, WIDE = 620, 1200
 
 @pytest.fixture(autouse=True)
 def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(code_state, "SETTLED_MS", 0)
+    monkeypatch.setattr(compiled_kernel, "SETTLED_MS", 0)
 
 
 @pytest.fixture
