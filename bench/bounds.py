@@ -1,7 +1,7 @@
 """The bounds of runs beside their times: does the highest bound explain a run, and is none above its time?
 
     python -m bench.bounds --device cpu --json bench/results/bounds-cpu.json
-    python -m bench.bounds --device gpu --json bench/results/bounds-gpu.json      needs a CUDA device
+    python -m bench.bounds --device gpu --json bench/results/bounds-gpu.json      adds what it lacks
 
 60 cells of the CPU variants: sizes, masks and types of samples in turn, off the grid that `auto` knows.
 Limits and times are measured in the same rounds, each cell a few launches a round; of a limit the highest
@@ -30,6 +30,7 @@ from engine.device.devices import backend
 from engine.device.disassembler import disassembler
 from engine.device.launches import DeviceKind
 from engine.explain.bounds.explained import LEAST_SHARE, MOST_SHARE, explained_subject
+from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.measured_cpu import cpu_limits
 from engine.explain.limits.measured_gpu import gpu_limits
@@ -81,15 +82,21 @@ class Cell(NamedTuple):
     dtype: str
     result: str
 
-    def subject(self) -> Subject[Problem]:
-        """Return what is explained."""
+    def subject(self, gpu: Gpu | None = None) -> Subject[Problem]:
+        """Return what is explained, on a GPU or on the CPU."""
         chosen = variant(self.variant, takes_auto=False)
         mask = mask_for(chosen, *self.mask)
-        if chosen.masks is MaskClass.ANY:
+        if gpu is None and chosen.masks is MaskClass.ANY:
             mask = Mask(np.random.default_rng(7).standard_normal(self.mask) / 10)
         shape = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
         problem = describe_problem(shape, mask, Border.ZERO, 0.0, self.result)
-        return Subject(chosen, problem, mask, chosen.default_block, None)
+        return Subject(chosen, problem, mask, chosen.default_block, gpu)
+
+    def picture(self) -> np.ndarray:
+        """Return a picture of noise."""
+        largest = 1.0 if self.dtype == "float32" else np.iinfo(self.dtype).max
+        noise = np.random.default_rng(8).random((self.height, self.width, self.channels), np.float32)
+        return (noise * np.float32(largest)).astype(self.dtype)
 
 
 def cells() -> list[Cell]:
@@ -134,28 +141,33 @@ def measured_on_cpu(rounds: int) -> dict[str, Any]:
     }
 
 
-def measured_on_gpu(rounds: int) -> dict[str, Any]:
-    """Return the cells of `bench.figures` and others off its grid, with the limits of this GPU."""
+def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the cells of `bench.figures` and the limits of this GPU; what is kept stays as it is."""
     machine = backend("cuda:0")
-    limits, rows = gpu_limits(machine), []
+    limits = DeviceLimits.from_json(kept["limits"]) if kept else gpu_limits(machine)
+    rows: list[dict[str, Any]] = list(kept["cells"]) if kept else []
+    known = {
+        Cell(**{name: row[name] for name in Cell._fields} | {"mask": tuple(row["mask"])}) for row in rows
+    }
     for cell in gpu_cells():
-        chosen = variant(cell.variant)
-        samples = np.broadcast_to(np.zeros((), cell.dtype), (cell.height, cell.width, cell.channels))
-        mask = mask_for(chosen, *cell.mask)
-        problem = describe_problem(samples, mask, Border.ZERO, 0.0)
-        choice, random = Choice(chosen, chosen.default_block), np.random.default_rng(8)
-        picture = (random.random(samples.shape, np.float32) * (255 if cell.dtype == "uint8" else 1)).astype(
-            cell.dtype
-        )
-        result = measure(filter_job(choice, problem, mask, picture), machine, _PLAN).result
+        if cell in known:
+            continue
+        subject, picture = cell.subject(gpu_for([machine.info])), cell.picture()
+        choice = Choice(subject.variant, subject.block)
+        job = filter_job(choice, subject.problem, subject.constant, picture)
+        result = measure(job, machine, _PLAN).result
         if result.kernel_ms is None:
             print(f"{cell.variant} {cell.mask} {cell.dtype}: {result.status}", flush=True)
             continue
-        subject = Subject(chosen, problem, mask, choice.block, gpu_for([machine.info]))
         rows.append(cell._asdict() | row(subject, limits, result.kernel_ms))
         print(next(lines(rows[-1:])), flush=True)
-    about = {"processor": {"device": machine.info.title}, "compiled for": "SASS" if disassembler() else "PTX"}
-    return about | {"vector_bits": 0, "rounds": rounds, "limits": limits.as_json(), "cells": rows}
+    return {
+        "processor": {"device": machine.info.title},
+        "compiled for": "SASS" if disassembler() else "PTX",
+        "vector_bits": 0,
+        "limits": limits.as_json(),
+        "cells": rows,
+    }
 
 
 def gpu_cells() -> Iterator[Cell]:
@@ -272,19 +284,20 @@ def _save(path: Path, run: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, print and keep."""
     parser = parser_of(__doc__)
-    parser.add_argument("--device", choices=tuple(_MEASURED), default="cpu")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path, help="the file that the run is kept in")
     options = parser.parse_args()
-    run = _MEASURED[options.device](options.rounds)
+    if options.device == "cpu":
+        run = measured_on_cpu(options.rounds)
+    else:
+        is_there = options.json and options.json.exists()
+        run = measured_on_gpu(json.loads(options.json.read_text())["runs"][0] if is_there else None)
     print("\n".join(lines(run["cells"])))
     print(summary(run["cells"]))
     if options.json:
         _save(options.json, run)
 
-
-# A function for each kind of device.
-_MEASURED: dict[str, Callable[[int], dict[str, Any]]] = {"cpu": measured_on_cpu, "gpu": measured_on_gpu}
 
 if __name__ == "__main__":
     main()

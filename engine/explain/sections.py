@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.explain.ablation.messages import Ablation
 from engine.explain.ablation.rows import ablation_document, ablation_rows, ablation_sentences
+from engine.explain.bounds.explained import explained_here
 from engine.explain.counts.counting import counted_launches
 from engine.explain.counts.launch_arrays import picture_arrays
 from engine.explain.counts.rows import accesses_document, accesses_rows
@@ -18,9 +19,10 @@ from engine.explain.launch.kernel_resources import kernel_resources
 from engine.explain.launch.launches import ExplainedLaunch, explained_launches, why_not_compiled
 from engine.explain.subject import Subject
 from engine.results.compare import Compared
+from engine.results.explained_time import Bound
 from engine.results.launch_facts import KernelResources
 from engine.results.metrics import metrics_of
-from engine.results.quantities import MISSING, count_text, percent_text, rate_text
+from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
 from engine.tasks.picture_problem import PictureProblem
 
 _CURVE_POINT = ("at", "blocks", "share")
@@ -114,6 +116,29 @@ def ablation_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation))
 
 
+def time_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+    """Say how long the run takes at least, for each thing that it must do, and why."""
+    found = explained_here(subject)
+    sentences = [found.sentence or str(found.not_explained)]
+    if found.bounds:
+        sentences.append(f"Limits: {found.device}.")
+    document = asdict(found) | {"not_explained": str(found.not_explained or "") or None}
+    return Explained(document, [(bound.title, _bound(bound)) for bound in found.bounds], sentences)
+
+
+def _bound(bound: Bound) -> str:
+    amount, rate = _scaled(bound.amount), _scaled(bound.per_s)
+    return f"{digits_text(bound.ms, 3)} ms: {amount} {bound.unit} at {rate} per second ({bound.counted_from})"
+
+
+def _scaled(number: float) -> str:
+    """Write a large number with three digits: 113 M."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= factor:
+            return f"{digits_text(number / factor, 3)} {letter}"
+    return rate_text(number)
+
+
 class Section(NamedTuple):
     """A section: its key in JSON, its heading, and what it says; None where that is nothing."""
 
@@ -123,6 +148,7 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
+    Section("time", "Least time", time_section),
     Section("launch", "Launch", launch_section),
     Section("accesses", "Requests of warps (counted from the source)", accesses_section),
     Section("metrics", "Numbers that need no run", metrics_section),

@@ -68,5 +68,5 @@ def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = N
         here = next((device for device in devices if device.is_usable_gpu), None)
         if here is not None and here.attributes is not None and here.limits.compute_capability is not None:
             capability = Architecture(*here.limits.compute_capability)
-            return Gpu(f"{here.title} ({here.key}, {capability})", capability, here.attributes)
+            return Gpu(f"{here.title} ({here.key}, {capability})", capability, here.attributes, here)
     return ABSENT_GPUS[architecture or DEFAULT]

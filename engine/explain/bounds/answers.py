@@ -5,9 +5,9 @@ Called on: the main thread of the host, when nothing else runs.
 
 from engine.device.devices import devices
 from engine.device.launches import DeviceKind
-from engine.explain.bounds.explained import explained_on
+from engine.explain.bounds.explained import explained_here
 from engine.explain.bounds.messages import TimeRequest
-from engine.explain.subject import Subject
+from engine.explain.subject import Subject, gpu_for
 from engine.host import shared
 from engine.host.verbs import Describe
 from engine.results.explained_time import ExplainedTime
@@ -24,8 +24,8 @@ def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTim
     samples = shared.attach(job.picture.pixels)
     result_dtype = result_dtype_for(job.result_type, samples, samples)
     problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
-    kind = "cpu" if chosen.device is DeviceKind.CPU else "cuda"
-    able = [device for device in devices() if device.kind == kind]
-    device = next((one for one in able if one.key == job.device), able[0])
-    subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), None)
-    return explained_on(subject, device, asked.measured_ms, checkpoint=report)
+    gpu = None
+    if chosen.device is DeviceKind.CUDA:
+        gpu = gpu_for([device for device in devices() if device.key == job.device] or devices())
+    subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), gpu)
+    return explained_here(subject, asked.measured_ms, checkpoint=report)

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
+from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.cpu_bounds import CpuBounds
 from engine.explain.bounds.cpu_sentences import cpu_sentence
 from engine.explain.bounds.gpu_sentences import sentence_of
 from engine.explain.bounds.gpu_time import GpuTime, gpu_time
 from engine.explain.counts.launch_arrays import LaunchArrays, launch_arrays
+from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.limits.kept_limits import kept_limits, recorded_limits
@@ -25,6 +28,8 @@ LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
 MOST_SHARE = 1.03
 """Bounds above that part of it are none: the device does more than when its limits were measured."""
+RECORDED_ARCHITECTURE = DEFAULT
+"""That of the GPU whose runs and limits came with the program."""
 
 
 def go_on(step: Progress) -> None:
@@ -38,39 +43,39 @@ def explained_time(
 
     It compiles, but starts no device. `checkpoint` is called again and again; what it raises ends it.
     """
-    constant = job.task.constant(job.operands)
-    return explained_on(
-        Subject(job.variant, job.problem, constant, job.block, None),
-        device,
-        measured_ms,
-        launch_arrays(job),
-        checkpoint,
-    )
+    gpu = gpu_for([device]) if job.variant.device is DeviceKind.CUDA else None
+    subject = Subject(job.variant, job.problem, job.task.constant(job.operands), job.block, gpu)
+    return explained_here(subject, measured_ms, launch_arrays(job), checkpoint)
 
 
-def explained_on(
+def explained_here(
     subject: Subject[Any],
-    device: DeviceInfo,
-    measured_ms: float | None,
+    measured_ms: float | None = None,
     arrays: LaunchArrays | None = None,
     checkpoint: Checkpoint = go_on,
 ) -> ExplainedTime:
-    """Return the same of a subject: by its device's limits; where no GPU is, by those of the recorded one."""
-    is_cpu = subject.variant.device is DeviceKind.CPU
-    limits = kept_limits(device) if is_cpu or device.is_usable_gpu else recorded_limits()
-    if limits is None:
-        return _without_limits(device)
-    if not is_cpu:
-        subject = replace(subject, gpu=gpu_for([device]))
-    return explained_subject(subject, limits, measured_ms, arrays, checkpoint)
+    """Return the same of a subject, by the limits that are known of its device."""
+    limits = limits_of(subject.gpu)
+    if limits is not None:
+        return explained_subject(subject, limits, measured_ms, arrays, checkpoint)
+    title, remedy = "the CPU", "`devices --measure` measures them in 2 s, and they are kept."
+    if subject.gpu is not None:
+        title = subject.gpu.title
+        remedy = remedy if subject.gpu.device else "They are measured where there is such a GPU."
+    short = f"The limits of {title} are not known"
+    return ExplainedTime(title, not_explained=Reason("not-measured", short, remedy=remedy))
 
 
-def _without_limits(device: DeviceInfo) -> ExplainedTime:
-    short = f"The limits of {device.title} are not known"
-    remedy = "`devices --measure` measures them in 2 s, and they are kept."
-    if device.kind != "cpu" and not device.is_usable_gpu:
-        remedy = "They are measured where there is a GPU."
-    return ExplainedTime(device.title, not_explained=Reason("not-measured", short, remedy=remedy))
+def limits_of(gpu: Gpu | None) -> DeviceLimits | None:
+    """Return the limits of a GPU, or of the CPU for None, as far as they were measured.
+
+    Those of a GPU that is not here are the recorded ones, where it is of the same architecture.
+    """
+    if gpu is None:
+        return kept_limits(cpu_info())
+    if gpu.device is not None:
+        return kept_limits(gpu.device)
+    return recorded_limits() if gpu.architecture == RECORDED_ARCHITECTURE else None
 
 
 def explained_subject(

@@ -7,6 +7,7 @@ product, so each architecture names one.
 
 from dataclasses import dataclass
 
+from engine.device_info import DeviceInfo
 from engine.explain.architectures import Architecture
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes, allocation_units
@@ -19,6 +20,7 @@ class Gpu:
     title: str  # for people
     architecture: Architecture
     attributes: GpuAttributes  # of one that is not here without clocks and memory
+    device: DeviceInfo | None = None  # of one that is here
 
     @property
     def limits(self) -> Limits:
