@@ -29,3 +29,9 @@ class ListedKernel:
     passes: tuple[str, ...]
     listing: Listing
     counts: InstructionCounts
+
+    @property
+    def heading(self) -> str:
+        """What stands above its listing: kernel, form, architecture, and passes that have other names."""
+        passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
+        return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"

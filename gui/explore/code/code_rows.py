@@ -29,14 +29,10 @@ def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[Row, ...]:
 
 def _listing_rows(kernels: Sequence[ListedKernel]) -> Iterator[Row]:
     for one in kernels:
-        listing = one.listing
-        passes = "" if one.passes == (listing.kernel,) else f" ({', '.join(one.passes)})"
         if one is not kernels[0]:
             yield _EMPTY
-        yield Row(
-            f"{listing.kernel}{passes}: {listing.form.upper()} for {listing.architecture}", Look.HEADING
-        )
-        for number, line in enumerate(listing.lines, start=1):
+        yield Row(one.heading, Look.HEADING)
+        for number, line in enumerate(one.listing.lines, start=1):
             yield Row(line.text.expandtabs(8), number=number, source=line.source)
 
 
