@@ -89,6 +89,12 @@ def test_that_another_paper_begins_with_its_own_code(panel, course):
     assert "looked up" in panel.words
 
 
+def test_that_ctrl_f_searches_the_code(panel, course, qtbot):
+    course.set_code(PAPER.key, made_excerpts())
+    qtbot.keyClick(panel.choice, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert panel.views.find_bar.isVisible()
+
+
 def test_that_a_reason_stands_where_no_code_is(panel, course):
     course.set_code(PAPER.key, (), "There is no variant lost.")
     assert panel.words == "There is no variant lost."
