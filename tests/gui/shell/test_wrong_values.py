@@ -14,6 +14,7 @@ from engine.geometry.border import Border
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.matrices.product_panel import ProductPanel
+from gui.widgets.code.find_bar import FindBar
 
 HUGE = "9" * 5000
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,5", "1 2", "1/0", "--1", "0x10", "½", HUGE)
