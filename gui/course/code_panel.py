@@ -116,7 +116,9 @@ class CodePanel(QWidget):
         for label in (self.where, self.names):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            label.setContentsMargins(GRID, 0, GRID, 0)
+        # The code itself reaches the edges.
+        for part in (self.where, self.names, self.views.find_bar):
+            part.setContentsMargins(GRID, 0, GRID, 0)
         self.views.search_from(self)
         self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         buttons = self.views.search, self.views.copy, self.slides_button
