@@ -12,9 +12,11 @@ from engine.explain.code.listing import CodeLine, Listing
 _BRANCHES = ("BRA", "bra")
 _ENDS = ("EXIT", "RET", "ret", "exit", "trap", "KILL")
 _CALL = "CALL"
-# A guard in front, or, in SASS, a predicate among the operands of a branch. PT is always true.
+# A guard in front of an instruction. PT is always true.
 _GUARD = re.compile(r"\s*@!?(?!U?PT)")
-_CONDITION = re.compile(r"\bBRA\S*\s+!?U?P\d")
+# A branch that is always taken: no guard is in front, and in SASS no predicate is before the target, and no
+# register (BRA.DIV).
+_ALWAYS = re.compile(r"\s*(bra\b|BRA\S*\s+`)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +26,15 @@ class CodeBlock:
     instructions: tuple[CodeLine, ...]
     next: tuple[int, ...]
     is_end: bool  # whether threads may end here, or return from a subroutine
-    calls: int | None = None  # the first block of a subroutine that is called at its end
+    calls: int | None = None  # the first block of a subroutine that every warp calls at its end
 
 
 @dataclass(frozen=True, slots=True)
 class CodeLoop:
-    """Blocks from `first` to `last`, the last of which leads back to the first."""
+    """The blocks of a loop; each round begins at `first`."""
 
     first: int
-    last: int
-
-    def holds(self, other: "CodeLoop") -> bool:
-        """Return whether another loop lies within."""
-        return self != other and self.first <= other.first and other.last <= self.last
+    blocks: frozenset[int]
 
 
 def is_guarded(line: CodeLine) -> bool:
@@ -53,35 +51,52 @@ def code_blocks(listing: Listing) -> tuple[CodeBlock, ...]:
             labels[line.label] = len(lines)
         if line.kind is not None:
             lines.append(line)
-    starts = {0, *(at for at in labels.values() if at < len(lines))}
+    starts = {0, *labels.values()}
     starts |= {at + 1 for at, line in enumerate(lines) if _name(line) in (*_BRANCHES, *_ENDS, _CALL)}
     ordered = sorted(starts - {len(lines)})
     number = {start: at for at, start in enumerate(ordered)}
     blocks = []
-    for at, start in enumerate(ordered):
-        body = tuple(lines[start : ordered[at + 1] if at + 1 < len(ordered) else len(lines)])
-        last, goes_on = body[-1], [at + 1] if at + 1 < len(ordered) else []
-        target = number.get(labels.get(last.target, -1))
-        name = _name(last)
+    for at, (start, end) in enumerate(zip(ordered, [*ordered[1:], len(lines)], strict=True)):
+        last = lines[end - 1]
+        name, target = _name(last), number.get(labels.get(last.target, -1))
+        following = [at + 1] if end < len(lines) else []
         if name in _BRANCHES:
-            is_choice = is_guarded(last) or bool(_CONDITION.search(last.text))
-            following = [*([target] if target is not None else []), *(goes_on if is_choice else [])]
-            blocks.append(CodeBlock(body, tuple(dict.fromkeys(following)), is_end=False))
-        elif name in _ENDS:
-            blocks.append(CodeBlock(body, tuple(goes_on if is_guarded(last) else ()), is_end=True))
-        else:
-            blocks.append(CodeBlock(body, tuple(goes_on), False, target if name == _CALL else None))
+            after = [] if _ALWAYS.match(last.text) else following
+            following = [*([] if target is None else [target]), *after]
+        elif name in _ENDS and not is_guarded(last):
+            following = []
+        called = target if name == _CALL and not is_guarded(last) else None
+        is_end = name in _ENDS
+        blocks.append(CodeBlock(tuple(lines[start:end]), tuple(dict.fromkeys(following)), is_end, called))
     return tuple(blocks)
 
 
+def blocks_before(blocks: tuple[CodeBlock, ...]) -> list[list[int]]:
+    """Return for each block those that lead to it: by their end, or by a call."""
+    before: list[list[int]] = [[] for _ in blocks]
+    for at, block in enumerate(blocks):
+        for following in (*block.next, *(() if block.calls is None else (block.calls,))):
+            before[following].append(at)
+    return before
+
+
 def code_loops(blocks: tuple[CodeBlock, ...]) -> tuple[CodeLoop, ...]:
-    """Return the loops: one for each block that branches lead back to."""
-    ends: dict[int, int] = {}
+    """Return the loops: one for each block that branches lead back to, and that alone leads into it."""
+    before = blocks_before(blocks)
+    found: dict[int, set[int]] = {}
     for at, block in enumerate(blocks):
         for first in block.next:
             if first <= at:
-                ends[first] = max(at, ends.get(first, at))
-    return tuple(CodeLoop(*pair) for pair in sorted(ends.items()))
+                loop, waiting = {first}, [at]
+                while waiting:
+                    one = waiting.pop()
+                    if one not in loop:
+                        loop.add(one)
+                        waiting += before[one]
+                # Else the branch leads back from code that the compiler put aside.
+                if 0 not in loop or first == 0:
+                    found.setdefault(first, set()).update(loop)
+    return tuple(CodeLoop(first, frozenset(loop)) for first, loop in sorted(found.items()))
 
 
 def _name(line: CodeLine) -> str:

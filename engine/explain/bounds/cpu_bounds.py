@@ -11,6 +11,7 @@ from engine.explain.bounds.cpu_work import CpuPass, CpuWork, work_of
 from engine.explain.bounds.machine_loops import Function, functions
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
+from engine.reason import Reason
 from engine.results.explained_time import Bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.register_tiles import VECTOR
@@ -22,7 +23,7 @@ class CpuBounds:
     """The bounds of a variant for a problem and mask, on a processor of known limits."""
 
     def __init__(self, subject: Subject[Problem], limits: DeviceLimits) -> None:
-        self._problem, self._limits = subject.problem, limits
+        self.subject, self.limits = subject, limits
         self.work: CpuWork | None = None
         if not subject.variant.library:
             prepared, code = _prepared(subject)
@@ -41,16 +42,22 @@ class CpuBounds:
         self.least_ms = max(copy.ms, in_turn)
         """Passes follow one another, so that the tallest of each add up."""
 
+    @property
+    def not_counted(self) -> Reason | None:
+        """Why its bytes alone bound it."""
+        library = self.subject.variant.library
+        return Reason("no-kernels", f"What {library} does is not counted") if library else None
+
     def _copy(self) -> Bound:
-        problem = self._problem
+        problem = self.subject.problem
         size = problem.samples * (problem.itemsize + problem.result_itemsize)
-        rate = self._limits.copy_rate(size)
+        rate = self.limits.copy_rate(size)
         from_what = "the picture read once and the result written once"
         return Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, from_what)
 
     def _of_pass(self, one: CpuPass) -> list[Bound]:
         assert self.work is not None
-        samples, limits = self._problem.samples, self._limits
+        samples, limits = self.subject.problem.samples, self.limits
         vectors, found = samples / VECTOR, list[Bound]()
 
         def add(key: str, title: str, amount: float, unit: str, limit: Limit | None, counted: str) -> None:
@@ -81,7 +88,7 @@ class CpuBounds:
     def _share(self) -> float:
         """The part of the rates of all cores that the threads at work have."""
         assert self.work is not None
-        limits, threads = self._limits, self.work.threads
+        limits, threads = self.limits, self.work.threads
         if threads >= limits.cores:
             return 1.0
         one = limits.core_multiply_adds_per_s

@@ -6,45 +6,38 @@ from typing import Any
 from engine.device.device_list import cpu_info
 from engine.device_info import AUTO
 from engine.explain.bounds.cpu_bounds import CpuBounds
-from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.bounds.least_time import Cause
 from engine.explain.subject import Subject
 from engine.results.explained_time import Bound
-from engine.results.quantities import digits_text, percent_text
+from engine.results.quantities import digits_text
 from engine.run.variant import AnyVariant
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 
 
-def cpu_sentence(
-    subject: Subject[Problem], limits: DeviceLimits, found: CpuBounds, share: float | None
-) -> tuple[str, str]:
-    """Return what the bounds say and the key of the variant that removes the tallest, empty where none does.
-
-    `share` is the part of the time that they explain, where it was measured.
-    """
-    tallest, vector = found.bounds[0], limits.vector_bits // 32
-    part = f"{digits_text(found.least_ms, 3)} ms"
-    if share is not None:
-        part = f"{percent_text(min(1.0, share))} of the time"
-    what = f"{_WORDS[tallest.key](tallest, subject, vector)}. That takes at least {part}."
+def cpu_cause(found: CpuBounds) -> Cause:
+    """Return what the bounds give as the cause of the time, and the variant that removes it."""
+    subject, tallest = found.subject, found.bounds[0]
+    what = _WORDS[tallest.key](tallest, subject, found.limits.vector_bits // 32)
     best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
     if best is subject.variant:
-        return f"{what} No variant on the CPU is expected to take less.", ""
-    return f"{what} {_removes(best, subject, found, limits)}", best.key
+        return Cause(what, "No variant on the CPU is expected to take less")
+    return Cause(what, _removes(best, found), best.key)
 
 
-def _removes(best: Variant, subject: Subject[Problem], found: CpuBounds, limits: DeviceLimits) -> str:
+def _removes(best: Variant, found: CpuBounds) -> str:
     """Return what the best variant does less of."""
+    subject, limits = found.subject, found.limits
     samples = subject.problem.samples
     if found.work and not found.work.whole_vectors:
         at_once = limits.vector_bits // 32
         cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
-        return f"`{best.key}` computes {at_once} results with an instruction{cores}."
+        return f"`{best.key}` computes {at_once} results with an instruction{cores}"
     ours, its = _made(subject.variant, subject) / samples, _made(best, subject) / samples
     if its < ours:
-        return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result."
-    return f"`{best.key}` is expected to take less."
+        return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
+    return f"`{best.key}` is expected to take less"
 
 
 def _made(one: AnyVariant[Problem, Any], subject: Subject[Problem]) -> float:

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
 from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.cpu_bounds import CpuBounds
-from engine.explain.bounds.cpu_sentences import cpu_sentence
-from engine.explain.bounds.gpu_sentences import sentence_of
-from engine.explain.bounds.gpu_time import GpuTime, gpu_time
+from engine.explain.bounds.cpu_sentences import cpu_cause
+from engine.explain.bounds.gpu_sentences import gpu_cause
+from engine.explain.bounds.gpu_time import gpu_time
+from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.counts.launch_arrays import LaunchArrays, launch_arrays
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.launch.launches import why_not_compiled
@@ -21,7 +22,7 @@ from engine.explain.subject import Subject, gpu_for
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.progress import Checkpoint, Progress
-from engine.results.quantities import percent_text
+from engine.results.quantities import digits_text, percent_text
 from engine.run.task import AnyJob
 
 LEAST_SHARE = 0.5
@@ -30,6 +31,8 @@ MOST_SHARE = 1.03
 """Bounds above that part of it are none: the device does more than when its limits were measured."""
 RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
+
+Found = TypeVar("Found", bound=LeastTime)
 
 
 def go_on(step: Progress) -> None:
@@ -87,36 +90,27 @@ def explained_subject(
 ) -> ExplainedTime:
     """Return the same of a subject on a device of these limits."""
     if subject.gpu is None:
-        on_cpu, library = CpuBounds(subject, limits), subject.variant.library
-        not_counted = Reason("no-kernels", f"What {library} does is not counted") if library else None
-        return _explained(
-            limits,
-            on_cpu,
-            measured_ms,
-            lambda share: cpu_sentence(subject, limits, on_cpu, share),
-            not_counted,
-        )
+        return _explained(CpuBounds(subject, limits), cpu_cause, measured_ms)
     not_compiled = why_not_compiled()
     if not_compiled is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled)
     on_gpu = gpu_time(subject, limits, checkpoint, arrays)
-    not_counted = on_gpu.counted.not_counted
-    explained = _explained(limits, on_gpu, measured_ms, lambda share: sentence_of(on_gpu, share), not_counted)
+    explained = _explained(on_gpu, gpu_cause, measured_ms)
     return replace(explained, transactions_per_request=on_gpu.counted.transactions_per_request)
 
 
-def _explained(
-    limits: DeviceLimits,
-    found: CpuBounds | GpuTime,
-    measured_ms: float | None,
-    sentence_of_share: Callable[[float | None], tuple[str, str]],
-    not_counted: Reason | None,
-) -> ExplainedTime:
+def _explained(found: Found, cause_of: Callable[[Found], Cause], measured_ms: float | None) -> ExplainedTime:
     share = found.least_ms / measured_ms if measured_ms else None
-    reason = _not_explained(share, not_counted)
-    sentence, remedy = (str(reason), "") if reason else sentence_of_share(share)
+    part = f"{digits_text(found.least_ms, 3)} ms"
+    if share is not None:
+        part = f"{percent_text(min(1.0, share))} of the time"
+    reason = _not_explained(share, found.not_counted)
+    sentence, remedy = str(reason), ""
+    if reason is None:
+        what, removed_by, remedy = cause_of(found)
+        sentence = f"{what}. That takes at least {part}. {removed_by}."
     return ExplainedTime(
-        limits.device, found.bounds, found.least_ms, measured_ms, sentence, remedy, not_explained=reason
+        found.limits.device, found.bounds, found.least_ms, measured_ms, sentence, remedy, not_explained=reason
     )
 
 

@@ -49,9 +49,8 @@ def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceL
 
     Its kernel is compiled where it is not kept, 0.2 to 0.5 s.
     """
-    listing = listed(step.kernel, step.signature, gpu.architecture)
-    warps = step.launch.blocks * -(-_threads(step.launch) // WARP)
-    code = ExecutedCode(listing, counted, warps)
+    form = Form.PTX if disassembler.disassembler() is None else Form.SASS
+    code = executed_code(step, counted, gpu.architecture, form)
     bounds = [
         Bound(key, title, 1e3 * amount * uneven / rate.measured, amount, unit, rate.measured, source)
         for key, title, amount, unit, rate, source, uneven in _amounts(
@@ -59,16 +58,23 @@ def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceL
         )
         if rate is not None and amount > 0
     ]
-    uses_tensor_cores = any(line.kind is InstructionClass.TENSOR for line in listing.lines)
-    issued, wide = code.along(issues(listing.form)), code.along(on_64_bit)
+    uses_tensor_cores = any(line.kind is InstructionClass.TENSOR for line in code.listing.lines)
+    issued, wide = code.along(issues(form)), code.along(on_64_bit)
     return BoundLaunch(tuple(bounds), uses_tensor_cores, issued, wide)
 
 
+def executed_code(
+    step: Pass, counted: CountedAccesses, architecture: Architecture, form: Form
+) -> ExecutedCode:
+    """Return the code of a pass with what its warps do there; SASS needs a disassembler."""
+    warps = step.launch.blocks * -(-_threads(step.launch) // WARP)
+    return ExecutedCode(_listed(step.kernel, step.signature, architecture, form), counted, warps)
+
+
 @lru_cache(maxsize=64)
-def listed(kernel: Kernel, signature: Signature, architecture: Architecture) -> Listing:
-    """Return the SASS of a kernel, where a disassembler is installed; else its PTX."""
+def _listed(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
     code, name = (kernel, signature, architecture.capability), kernel.py_func.__name__
-    if disassembler.disassembler() is None:
+    if form is Form.PTX:
         return ptx_listing(explained_ptx(*code), name, str(architecture))
     return sass_listing(disassembler.disassembled(explained_machine_code(*code)), name, str(architecture))
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine.explain.bounds.gpu_time import GpuTime, gpu_time
+from engine.explain.bounds.least_time import Cause
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_launches
-from engine.explain.counts.launch_arrays import picture_arrays
 from engine.results.explained_time import Bound
-from engine.results.quantities import count_text, digits_text, percent_text, rate_text
+from engine.results.quantities import count_text, rate_text
 from engine.results.work import Work
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
@@ -22,84 +22,76 @@ _CONFLICTS = 1.2
 """Wavefronts of a request to shared memory that are not one of bank conflicts yet."""
 
 
-class Reason(NamedTuple):
-    """What bounds a run, and what removes that, with the key of the variant that does; empty for none."""
-
-    what: str
-    removed_by: str
-    variant: str = ""
-
-
-def reason_of(time: GpuTime) -> Reason:
-    """Return the reason that the bounds give."""
+def gpu_cause(time: GpuTime) -> Cause:
+    """Return what the bounds give as the cause of the time, and the variant that removes it."""
     tallest = time.bounds[0]
-    return _REASONS[tallest.key](time, tallest)
+    return _CAUSES[tallest.key](time, tallest)
 
 
-def _instructions(time: GpuTime, bound: Bound) -> Reason:
-    adds = time.work.flops / 2 if time.work else 0.0
+def _instructions(time: GpuTime, bound: Bound) -> Cause:
+    of_what, count = "multiply-add", time.multiply_adds
+    if not count:
+        of_what, count = "result", float(time.subject.problem.values)
     issued = sum(launch.instructions for launch in time.launches) * WARP
     wide = sum(launch.on_64_bit for launch in time.launches) * WARP
-    per_tap = (
-        f"{_short(issued / adds)} instructions per multiply-add" if adds else f"{_short(issued)} instructions"
-    )
-    of_them = f", {_short(wide / adds)} of them on 64-bit integers" if adds and wide > issued / 10 else ""
+    of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
     name = "Issue-bound" if bound.key == "instructions" else "Bound by integer instructions"
-    return Reason(f"{name}: {per_tap}{of_them}", *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+    what = f"{name}: {_short(issued / count)} instructions per {of_what}{of_them}"
+    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
-def _multiply_adds(time: GpuTime, bound: Bound) -> Reason:
-    adds = time.work.flops / 2 / time.subject.problem.values if time.work else 0.0
+def _multiply_adds(time: GpuTime, bound: Bound) -> Cause:
+    adds = time.multiply_adds / time.subject.problem.values
     what = f"Compute-bound: {_short(adds)} multiply-adds per result"
-    return Reason(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
+    return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
 
 
-def _tensor(time: GpuTime, bound: Bound) -> Reason:
-    return Reason(
+def _tensor(time: GpuTime, bound: Bound) -> Cause:
+    return Cause(
         f"Bound by tensor cores: {_short(bound.amount / 1e9)} · 10⁹ multiply-adds", *_fewer(time, _FLOPS)
     )
 
 
-def _copy(time: GpuTime, bound: Bound) -> Reason:
+def _copy(time: GpuTime, bound: Bound) -> Cause:
     what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
     if len(time.launches) > 1:
-        return Reason(what, *_fewer(time, _BYTES))
-    return Reason(what, "Every sample moves once: only smaller types of samples would take less", "")
+        return Cause(what, *_fewer(time, _BYTES))
+    return Cause(what, "Every sample moves once: only smaller types of samples would take less")
 
 
-def _l1(time: GpuTime, bound: Bound) -> Reason:
+def _l1(time: GpuTime, bound: Bound) -> Cause:
     requests, shared = time.counted.total("global_accesses"), time.counted.total("shared_accesses")
     of_request = requests.transactions_per_request or 0.0
     better = _coalesced(time, of_request)
     if better is not None:
         what = f"Bound by L1: a request takes {_short(of_request)} transactions"
-        return Reason(f"{what}, because neighbouring threads read lines far apart", *better)
+        return Cause(f"{what}, because neighbouring threads read lines far apart", *better)
     conflicts = shared.wavefronts_per_request or 0.0
     if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
         what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
-        return Reason(what, "A block of whole warps side by side (32 × …) has fewer")
+        return Cause(what, "A block of whole warps side by side (32 × …) has fewer")
     accesses = (requests.requests + shared.requests) * WARP / time.subject.problem.values
     what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
-    return Reason(what, *_fewer(time, _PICTURE, _LOADS, _FLOPS))
+    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
-def _blocks(time: GpuTime, bound: Bound) -> Reason:
+def _blocks(time: GpuTime, bound: Bound) -> Cause:
     rate = f"{_short(bound.per_s / 1e6)} per µs at most"
-    return Reason(
+    return Cause(
         f"Bound by starting {count_text(bound.amount)} blocks, {rate}", "A larger block starts fewer"
     )
 
 
-def _launch(time: GpuTime, bound: Bound) -> Reason:
+def _launch(time: GpuTime, bound: Bound) -> Cause:
     each = f"{_short(1e6 / bound.per_s)} µs"
     times = "a launch" if bound.amount == 1 else f"{_short(bound.amount)} launches, each"
-    return Reason(
+    return Cause(
         f"Bound by {times} of {each}: the picture is small",
         "A larger picture, or several at once, uses the GPU",
     )
 
 
-_REASONS: dict[str, Callable[[GpuTime, Bound], Reason]] = {
+_CAUSES: dict[str, Callable[[GpuTime, Bound], Cause]] = {
     "copy": _copy,
     "l1": _l1,
     "instructions": _instructions,
@@ -126,6 +118,7 @@ _LOADS = _Cost(
     "loads",
     "values per result from global and shared memory",
 )
+_GLOBAL = _Cost(lambda work: work.global_loads, "loads", "values per result from global memory")
 _FLOPS = _Cost(lambda work: work.flops / 2, "makes", "multiply-adds per result")
 _BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "moves", "bytes per result")
 
@@ -135,7 +128,7 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     values = time.subject.problem.values
     for cost in costs:
         ours = cost.of(time.work) / values if time.work else 0.0
-        for variant in _others(time):
+        for variant in _others(time) if ours else ():
             work = variant.work(time.subject.problem, variant.default_block)
             if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
                 its = _short(cost.of(work) / values)
@@ -160,7 +153,7 @@ def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
 def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
     """Return whether the bounds of another variant are well below these; it is compiled for that."""
     subject = replace(time.subject, variant=variant, block=variant.default_block)
-    its = gpu_time(subject, time.limits, time.checkpoint)
+    its = gpu_time(subject, time.limits, time.checkpoint, time.arrays)
     return bool(its.launches) and its.least_ms <= _FASTER * time.least_ms
 
 
@@ -171,21 +164,13 @@ def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
         work = variant.work(subject.problem, variant.default_block)
         if work is None or ours is None or work.global_loads != ours.global_loads:
             continue
-        arrays = picture_arrays(subject.problem)
-        run = counted_launches(variant, subject.problem, subject.constant, variant.default_block, arrays)
+        run = counted_launches(
+            variant, subject.problem, subject.constant, variant.default_block, time.arrays, time.checkpoint
+        )
         its = run.transactions_per_request
         if its is not None and its <= _FEWER * each:
             return f"`{variant.key}` loads the same with {_short(its)}", variant.key
     return None
-
-
-def sentence_of(time: GpuTime, share: float | None) -> tuple[str, str]:
-    """Return the sentence and the key of the variant that it names; `share` is what the bounds explain."""
-    reason = reason_of(time)
-    part = f"{digits_text(time.least_ms, 3)} ms"
-    if share is not None:
-        part = f"{percent_text(min(1.0, share))} of the time"
-    return f"{reason.what}. That takes at least {part}. {reason.removed_by}.", reason.variant
 
 
 def _short(value: float) -> str:

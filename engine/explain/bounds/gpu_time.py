@@ -11,9 +11,11 @@ from engine.explain.counts.launch_arrays import LaunchArrays, picture_arrays
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.subject import Subject
+from engine.reason import Reason
 from engine.results.explained_time import Bound
 from engine.results.progress import Checkpoint, Progress
 from engine.results.work import Work
+from engine.tasks.operation.problem import OperationProblem
 
 _COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
 _COMPILING = Progress("compiling", 0.5, 1.0)
@@ -28,6 +30,7 @@ class GpuTime:
     limits: DeviceLimits
     counted: CountedRun
     launches: tuple[BoundLaunch, ...]
+    arrays: LaunchArrays
     checkpoint: Checkpoint
 
     @property
@@ -35,6 +38,17 @@ class GpuTime:
         """The model of work."""
         work: Work | None = self.subject.unrun.work
         return work
+
+    @property
+    def multiply_adds(self) -> float:
+        """Those of the model of work; none of an operation: its steps are others, comparisons of a median."""
+        is_operation = self.subject.problem.task == OperationProblem.task
+        return 0.0 if self.work is None or is_operation else self.work.flops / 2
+
+    @property
+    def not_counted(self) -> Reason | None:
+        """Why its bytes alone bound it."""
+        return self.counted.not_counted
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -62,17 +76,9 @@ class GpuTime:
         rate = self.limits.copy_rate(size)
         bounds = [Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source)]
         if self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
-            amount, rate = self.work.flops / 2, self.limits.multiply_adds_per_s.measured
-            words = (
-                _MULTIPLY_ADDS,
-                _MULTIPLY_ADDS,
-                1e3 * amount / rate,
-                amount,
-                _MULTIPLY_ADDS,
-                rate,
-                source,
-            )
-            bounds.append(Bound(*words))
+            amount, rate = self.multiply_adds, self.limits.multiply_adds_per_s.measured
+            ms, name = 1e3 * amount / rate, _MULTIPLY_ADDS
+            bounds.append(Bound(name, name, ms, amount, name, rate, source))
         return bounds
 
 
@@ -92,4 +98,4 @@ def gpu_time(
         for step, accesses in zip(variant.passes(problem, constant, block), counted.passes, strict=True):
             checkpoint(_COMPILING)
             launches.append(bound_launch(step, accesses, subject.gpu, limits))
-    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), checkpoint)
+    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), arrays, checkpoint)

@@ -1,9 +1,9 @@
 """What an instruction takes of a multiprocessor: an issue slot, and lanes. Pure functions.
 
-SASS is what is executed. Of PTX the same is estimated: each instruction counts once, one on 64-bit integers
-one and a half times, a move, a conversion and the loading of a parameter not at all. Beside the instructions
-that an H100 executed in 180 launches (`bench/results/ncu-h100.json`) the least sums by SASS are 0.64 to 1.00
-of them, those by PTX 0.46 to 1.25, half of them 0.72 to 0.83: what a compiler folds into one differs.
+SASS is what is executed. Of PTX the same is estimated: each instruction counts once, a product of 64-bit
+integers four times, a comparison or choice of them twice; a shift of them, a move, a conversion and the
+loading of a parameter not at all, since the compiler makes most of them part of another instruction. So
+weighed, the least of PTX is below what an H200 executed in each of 180 launches (docs/bounds.md).
 """
 
 import math
@@ -15,7 +15,8 @@ from engine.explain.code.instruction_classes import InstructionClass
 from engine.explain.code.listing import CodeLine, Form
 
 _FREE = {InstructionClass.LOAD_PARAMETER, InstructionClass.CONVERSION}
-_PTX_64_BIT = 1.5
+# SASS has 32-bit instructions for it: four multiply, two compare or choose; an address takes a shift with it.
+_PTX_64_BIT = {"mul": 4.0, "mad": 4.0, "setp": 2.0, "selp": 2.0, "shl": 0.0, "shr": 0.0}
 # What the lanes for whole numbers execute, two warps per clock: seen to be counted so on an H100 (`alu`).
 _INTEGER = frozenset(["ISETP", "LOP3", "SHF", "SEL", "FSETP", "FMNMX", "FSEL", "PRMT", "IMNMX", "VIMNMX"])
 # These have other lanes too from compute capability 10.0 on.
@@ -36,13 +37,11 @@ def issues(form: Form) -> Weigh:
 
 
 def _of_ptx(line: CodeLine) -> float:
-    if line.kind in _FREE or line.opcode.partition(".")[0] in ("mov", "cvta"):
+    name = line.opcode.partition(".")[0]
+    if line.kind in _FREE or name in ("mov", "cvta"):
         return 0.0
-    is_wide = line.is_64_bit and line.kind not in (
-        InstructionClass.LOAD_GLOBAL,
-        InstructionClass.STORE_GLOBAL,
-    )
-    return _PTX_64_BIT if is_wide else 1.0
+    # The factors of a wide product have 32 bits.
+    return _PTX_64_BIT.get(name, 1.0) if line.is_64_bit and ".wide" not in line.opcode else 1.0
 
 
 def integers(form: Form, architecture: Architecture) -> Weigh | None:

@@ -1,22 +1,30 @@
 """The least that the warps of a launch must execute: bounds from compiled code and counted requests.
 
-How often warps go through each block of the code is not known, but much of it is: warps come in at the top,
-none leaves a block but to the next ones, the accesses of each line of the source make as many requests as
-were counted, and of an unrolled loop only whole rounds run. Among all that is possible the least is taken, by
-a linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
+How often warps go through each block of the code is not known, but much of it is. A thread of each warp goes
+all the way from the top to an end, and its warp executes every block on that way. What warps execute beside
+it, where threads part, is in blocks that they come to. The accesses of each line of the source make as many
+requests as were counted, and of an unrolled loop only whole rounds run. Among all that is possible the least
+is taken, by a linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from engine.explain.bounds.control_flow import CodeBlock, CodeLoop, code_blocks, code_loops, is_guarded
+from engine.explain.bounds.control_flow import (
+    CodeBlock,
+    CodeLoop,
+    blocks_before,
+    code_blocks,
+    code_loops,
+    is_guarded,
+)
 from engine.explain.code.instruction_classes import InstructionClass
 from engine.explain.code.listing import CodeLine, Listing, SourceLine
 from engine.explain.counts.accesses import CountedAccesses, LoopRounds
@@ -26,6 +34,7 @@ _ACCESSES = {
     ("global", "stores"): InstructionClass.STORE_GLOBAL,
     ("shared", "loads"): InstructionClass.LOAD_SHARED,
     ("shared", "stores"): InstructionClass.STORE_SHARED,
+    ("global", "copies"): InstructionClass.COPY,
 }
 Row = NDArray[np.float64]
 Weigh = Callable[[CodeLine], float]
@@ -61,52 +70,65 @@ class ExecutedCode:
         return np.array([sum(map(weigh, block.instructions)) for block in self.blocks], np.float64)
 
     def _solved(self, weigh: Weigh) -> tuple[float, Row]:
-        costs = self._costs(weigh)
+        costs = self._row(enumerate(self._costs(weigh)))
         for rows, limits in self._constraints:
-            found = linprog(costs, np.array(rows), limits, method="highs")
+            found = linprog(costs, rows, limits, method="highs")
             if found.status == 0:
-                return float(found.fun), found.x
+                return float(found.fun), found.x[: len(self.blocks)]
         raise ArithmeticError(f"no way through {self.listing.kernel}")
 
     @cached_property
-    def _constraints(self) -> list[tuple[list[Row], list[float]]]:
+    def _constraints(self) -> list[tuple[Row, Row]]:
         """All that is known, and less of it, for code that the compiler made into something else."""
-        flow = list(self._flow())
+        flow = [*self._ways(), *self._flow()]
         anchored = [*flow, *self._anchors()]
         known = ([*anchored, *self._loops()], anchored, flow)
-        return [([row for row, _ in one], [limit for _, limit in one]) for one in known]
+        return [(np.array([row for row, _ in one]), np.array([most for _, most in one])) for one in known]
 
-    # Each constraint is a row and what its product with the executions of the blocks is at most.
+    # Each constraint is a row and what its product with the unknowns is at most. The unknowns are how often
+    # warps execute each block, then how often the chosen threads go from a block to a next one.
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, int]]:
+        return [(at, after) for at, block in enumerate(self.blocks) for after in block.next]
 
     def _row(self, factors: Iterable[tuple[int, float]]) -> Row:
-        row = np.zeros(len(self.blocks))
-        for block, factor in factors:
-            row[block] += factor
+        row = np.zeros(len(self.blocks) + len(self._steps))
+        for unknown, factor in factors:
+            row[unknown] += factor
         return row
 
     @cached_property
     def _before(self) -> list[list[int]]:
-        before: list[list[int]] = [[] for _ in self.blocks]
-        for at, block in enumerate(self.blocks):
-            for following in block.next:
-                before[following].append(at)
-            if block.calls is not None:
-                before[block.calls].append(at)
-        return before
+        return blocks_before(self.blocks)
 
-    def _flow(self) -> Iterable[tuple[Row, float]]:
-        yield self._row([(0, -1.0)]), -float(self.warps)
-        for at, block in enumerate(self.blocks):
-            if at:
-                yield self._row([(at, 1.0), *((one, -1.0) for one in self._before[at])]), 0.0
-            if not block.is_end:
-                yield self._row([(at, 1.0), *((one, -1.0) for one in block.next)]), 0.0
+    def _ways(self) -> Iterable[tuple[Row, float]]:
+        """Yield what is known of one thread of each warp: it leaves each block as often as it comes there."""
+        first_step = len(self.blocks)
+        steps = [(first_step + number, *step) for number, step in enumerate(self._steps)]
         callers: dict[int, list[int]] = defaultdict(list)
         for at, block in enumerate(self.blocks):
             if block.calls is not None:
                 callers[block.calls].append(at)
-        for called, by in callers.items():
-            yield self._row([(called, -1.0), *((one, 1.0) for one in by)]), 0.0
+        for at, block in enumerate(self.blocks):
+            # A call comes from a block that the thread comes to, whichever way.
+            ends_at = {at, *callers[at]}
+            comes = [(unknown, 1.0) for unknown, _, after in steps if after in ends_at]
+            begins = float(self.warps) if 0 in ends_at else 0.0
+            leaves = [(unknown, 1.0) for unknown, before, _ in steps if before == at]
+            yield self._row([(at, -1.0), *comes]), -begins
+            more, less = self._row([*comes, *_negative(leaves)]), self._row([*_negative(comes), *leaves])
+            yield less, begins
+            if not block.is_end:
+                yield more, -begins
+
+    def _flow(self) -> Iterable[tuple[Row, float]]:
+        """Yield what is known of warps whose threads part: they go on to a next block, and come from one."""
+        for at, block in enumerate(self.blocks):
+            comes = ((one, -1.0) for one in self._before[at])
+            yield self._row([(at, 1.0), *comes]), float(self.warps if at == 0 else 0)
+            if not block.is_end:
+                yield self._row([(at, 1.0), *((one, -1.0) for one in block.next)]), 0.0
 
     def _anchors(self) -> Iterable[tuple[Row, float]]:
         requests: dict[tuple[SourceLine, InstructionClass], int] = defaultdict(int)
@@ -148,46 +170,37 @@ class ExecutedCode:
         return [one for one in self.blocks[block].instructions if one.kind is kind and one.source == line]
 
     def _loops(self) -> Iterable[tuple[Row, float]]:
+        """Yield how often the innermost loops go round at most."""
         loops = code_loops(self.blocks)
         for loop in loops:
-            within = [other for other in loops if loop.holds(other)]
-            entry = [one for one in self._before[loop.first] if not loop.first <= one <= loop.last]
+            if any(other.blocks < loop.blocks for other in loops):
+                continue
+            entry = [one for one in self._before[loop.first] if one not in loop.blocks]
             # Where it is left from its first block, that runs once more than all others.
-            first = self.blocks[loop.first]
-            once = float(
-                any(not loop.first <= one <= loop.last for one in first.next) and loop.first != loop.last
-            )
-            for most, at_most in self._rounds(loop, within, 1 + sum(other.holds(loop) for other in loops)):
+            is_left = any(one not in loop.blocks for one in self.blocks[loop.first].next)
+            once = float(is_left and len(loop.blocks) > 1)
+            depth = sum(other.blocks >= loop.blocks for other in loops)
+            for most, at_most in self._rounds(loop, depth):
                 yield self._row([(loop.first, 1.0), *((one, -(most + once)) for one in entry)]), 0.0
                 if at_most is not None:
                     yield self._row([(loop.first, 1.0), *((one, -once) for one in entry)]), float(at_most)
 
-    def _rounds(
-        self, loop: CodeLoop, within: Sequence[CodeLoop], depth: int
-    ) -> Iterable[tuple[int, int | None]]:
+    def _rounds(self, loop: CodeLoop, depth: int) -> Iterable[tuple[int, int | None]]:
         """Yield how often warps may go round a loop: for each time that they enter it, and in all."""
-        if within:
-            return
         unrolled: dict[SourceLine, int] = {}
         for line, kind, source_loop, each_round in self._looped:
-            copies = sum(len(self._accesses(at, line, kind)) for at in range(loop.first, loop.last + 1))
+            copies = sum(len(self._accesses(at, line, kind)) for at in loop.blocks)
             if copies:
                 # A line may have been copied for other reasons: the fewest copies are of the rounds.
                 unrolled[source_loop] = min(max(1, copies // each_round), unrolled.get(source_loop, copies))
-        of_source = {one.line: one for one in self.counted.loops}
-
-        def found_depth(found: LoopRounds) -> int:
-            outer = of_source.get(found.outer) if found.outer else None
-            return 1 + (found_depth(outer) if outer else 0)
-
         for line, times in unrolled.items():
-            found = of_source[line]
+            found = self._source_loops[line]
+            outer = self._outer(found)
             same = found.most_rounds if len(found.entries) == 1 else 0
             if times == 1:
                 yield found.most_rounds, None
-            elif same and times % same == 0 and depth < found_depth(found):
+            elif same and times % same == 0 and depth < self._depth(found):
                 # All its rounds at once, perhaps within some rounds of the loop around it.
-                outer = of_source.get(found.outer) if found.outer else None
                 together = times // same
                 yield max(1, outer.most_rounds // together if outer else 1), found.rounds // times
             else:
@@ -195,17 +208,29 @@ class ExecutedCode:
                 yield max(most for most, _ in whole), sum(most * entries for most, entries in whole)
 
     @cached_property
-    def _looped(self) -> list[tuple[SourceLine, InstructionClass, SourceLine, int]]:
-        """The accesses within loops of the source, and how many of them are made in a round at most."""
-        rounds: dict[SourceLine, int] = defaultdict(int)
+    def _source_loops(self) -> dict[SourceLine, LoopRounds]:
+        """Each loop of the source, with the entries from all places that its function is called at."""
+        found: dict[SourceLine, LoopRounds] = {}
         for one in self.counted.loops:
-            rounds[one.line] += one.rounds
-        found = []
-        for place in self.counted.places:
-            kind, loop = _ACCESSES.get((place.memory, place.kind)), place.place.loop
-            if kind is not None and loop is not None and rounds[loop]:
-                found.append((place.place.line, kind, loop, math.ceil(place.requests / rounds[loop])))
+            others = found[one.line].entries if one.line in found else ()
+            found[one.line] = replace(one, entries=others + one.entries)
         return found
+
+    def _outer(self, loop: LoopRounds) -> LoopRounds | None:
+        return self._source_loops.get(loop.outer) if loop.outer else None
+
+    def _depth(self, loop: LoopRounds) -> int:
+        outer = self._outer(loop)
+        return 1 + (self._depth(outer) if outer else 0)
+
+    @cached_property
+    def _looped(self) -> list[tuple[SourceLine, InstructionClass, SourceLine, int]]:
+        """The accesses within loops of the source, and how many of them are made in a round."""
+        return [
+            (one.place.line, _ACCESSES[one.memory, one.kind], one.place.loop, math.ceil(one.per_round))
+            for one in self.counted.places
+            if one.place.loop is not None and one.per_round and (one.memory, one.kind) in _ACCESSES
+        ]
 
 
 def instruction(line: CodeLine) -> float:
@@ -215,3 +240,7 @@ def instruction(line: CodeLine) -> float:
 
 def _is_barrier(line: CodeLine) -> bool:
     return line.kind is InstructionClass.BARRIER and line.opcode.lower().startswith("bar.sync")
+
+
+def _negative(factors: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    return [(unknown, -factor) for unknown, factor in factors]

@@ -2,13 +2,16 @@
 
 import re
 
-from engine.explain.code.instruction_classes import is_sass_64_bit, sass_class
+from engine.explain.code.instruction_classes import InstructionClass, is_sass_64_bit, sass_class
 from engine.explain.code.listing import CodeLine, Form, Listing, SourceLine, short_path
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
-_LABEL = re.compile(r"(\.L\w+):")
+# A subroutine of the machine's own library begins at a name with dollars.
+_LABEL = re.compile(r"(\.L\w+|\$[\w$]+):")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?((?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*?))\s*;")
-_TARGET = re.compile(r"`\((\.L\w+)\)")
+# The guard of an instruction that does nothing in any thread: some stand before a copy to shared memory.
+_NEVER = "@!PT "
+_TARGET = re.compile(r"`\((\.L\w+|\$[\w$]+)\)")
 
 
 def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
@@ -27,7 +30,7 @@ def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
             lines.append(
                 CodeLine(
                     f"    {' '.join(whole.split())};",
-                    sass_class(opcode, operands),
+                    InstructionClass.OTHER if whole.startswith(_NEVER) else sass_class(opcode, operands),
                     opcode,
                     target=target[1] if target else "",
                     source=source,

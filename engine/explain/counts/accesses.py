@@ -98,6 +98,7 @@ class PlaceAccesses:
     memory: str
     kind: str
     requests: int
+    per_round: float  # of a warp in a round of the loop, the most that one has on average; 0 outside of loops
 
 
 @dataclass(frozen=True, slots=True)

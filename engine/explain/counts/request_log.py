@@ -229,10 +229,17 @@ class RequestLog:
 
     def places(self, weights: NDArray[np.float64]) -> tuple[PlaceAccesses, ...]:
         """Return the requests of all blocks by their place in the source."""
-        return tuple(
-            PlaceAccesses(*key, round(float(weights @ self.of_blocks(requests))))
-            for key, requests in self._places.items()
-        )
+        rounds: dict[SourceLine | None, Numbers] = defaultdict(lambda: np.zeros(len(self._warps), np.int64))
+        for (line, _, number), entries in self._loops.items():
+            rounds[line] += number * entries
+
+        def made(place: Place, memory: str, kind: str, requests: Numbers) -> PlaceAccesses:
+            own = rounds[place.loop]
+            per_round = np.max(requests[own > 0] / own[own > 0], initial=0.0)
+            of_all = round(float(weights @ self.of_blocks(requests)))
+            return PlaceAccesses(place, memory, kind, of_all, float(per_round))
+
+        return tuple(made(*key, requests) for key, requests in self._places.items())
 
     def loops(self, weights: NDArray[np.float64]) -> tuple[LoopRounds, ...]:
         """Return how often the warps of all blocks go round each loop."""

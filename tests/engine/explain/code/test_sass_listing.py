@@ -39,3 +39,22 @@ def test_that_sass_is_read_with_its_lines_and_without_what_pads_it():
         SourceLine("engine/variants/ladder/naive.py", 33): (0, 1, 3),
         SourceLine("engine/variants/ladder/naive.py", 48): (4, 5, 6),
     }
+
+
+def test_that_an_instruction_that_never_acts_is_no_load():
+    (listed,) = sass_listing("        /*0000*/    @!PT LDS RZ, [RZ] ;", "kernel", "sm_90").instructions
+    assert listed.kind is Class.OTHER
+
+
+def test_that_a_subroutine_has_a_label_that_calls_name():
+    listing = sass_listing(
+        """
+        /*0000*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_s64) ;
+        /*0010*/                   EXIT ;
+$__internal_0_$__cuda_sm20_div_s64:
+        /*0020*/                   MOV R0, R1 ;
+""",
+        "kernel",
+        "sm_90",
+    )
+    assert listing.lines[0].target == listing.lines[2].label == "$__internal_0_$__cuda_sm20_div_s64"

@@ -1,0 +1,35 @@
+"""What the bounds of a run are on a CPU and on a GPU alike, and the cause that they give."""
+
+from typing import NamedTuple, Protocol
+
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.reason import Reason
+from engine.results.explained_time import Bound
+
+
+class LeastTime(Protocol):
+    """The bounds of a run on a device of known limits."""
+
+    @property
+    def limits(self) -> DeviceLimits:
+        """Those of the device."""
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Of all that is done together, the tallest first."""
+
+    @property
+    def least_ms(self) -> float:
+        """The least time: what follows one another adds up."""
+
+    @property
+    def not_counted(self) -> Reason | None:
+        """Why it is not counted what the run does: its bytes alone bound it."""
+
+
+class Cause(NamedTuple):
+    """What bounds a run, and what removes that; `variant` is the key of the one that does, if any."""
+
+    what: str
+    removed_by: str
+    variant: str = ""

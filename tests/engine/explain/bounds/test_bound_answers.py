@@ -1,0 +1,102 @@
+"""The reason for a run's time as the window asks for it, of a picture in shared memory."""
+
+import pytest
+
+from engine.device import devices as device_list
+from engine.errors import Cancelled
+from engine.explain.bounds import answers, explained, gpu_bounds
+from engine.explain.bounds.messages import TimeRequest
+from engine.explain.counts import counting
+from engine.explain.limits.kept_limits import recorded_limits
+from engine.host import shared
+from engine.host.protocol import PictureHandle, ScreenLevels
+from engine.host.request import QueuePolicy
+from engine.host.verbs import Describe
+from engine.mask.generators import gaussian
+from engine.tasks.filtering.messages import FilterJob
+from tests.engine.explain.bounds.test_cpu_bounds import LIMITS as CPU_LIMITS
+from tests.engine.variants.emitted import needs_nvvm
+
+
+@pytest.fixture
+def picture():
+    """A picture of 200 x 130 pixels, float32 and grey, in shared memory."""
+    (pixels,) = shared.create(((130, 200, 1), "float32"))
+    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
+    shared.unlink(pixels.name)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Count and list anew in each test."""
+    counting._kept.cache_clear()
+    gpu_bounds._listed.cache_clear()
+
+
+def asked(picture, key, ms=None, report=lambda step: None, **fields):
+    """Return the reply for a variant."""
+    job = FilterJob(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
+    return answers.describe(Describe(TimeRequest(job, ms)), report)
+
+
+def test_that_the_question_waits_for_what_runs(picture):
+    request = TimeRequest(FilterJob(picture=picture, variant="naive", mask=gaussian(5)))
+    assert Describe(request).queue is QueuePolicy.IN_ORDER
+
+
+@pytest.mark.parametrize("key", ["cpu-serial", "naive"])
+def test_that_a_device_without_limits_gives_no_bounds_but_says_what_measures_them(key, picture, monkeypatch):
+    for name in ("kept_limits", "recorded_limits"):
+        monkeypatch.setattr(explained, name, lambda *device: None)
+    found = asked(picture, key)
+    assert found.not_explained.code == "not-measured"
+    assert "measure" in found.words
+
+
+@pytest.mark.slow
+def test_that_a_cpu_variant_has_the_bounds_of_this_processor(picture, monkeypatch):
+    monkeypatch.setattr(explained, "kept_limits", lambda device: CPU_LIMITS)
+    found = asked(picture, "cpu-serial")
+    assert (found.device, found.share) == ("CPU", None)
+    assert found.tallest.ms == found.bounds[0].ms > 0
+
+
+@pytest.mark.slow
+@needs_nvvm
+def test_that_a_gpu_variant_has_the_bounds_of_the_recorded_gpu_where_none_is_here(picture, monkeypatch):
+    monkeypatch.setattr(device_list.DeviceInfo, "is_usable_gpu", property(lambda device: False))
+    found = asked(picture, "naive", ms=1.0)
+    assert found.device == recorded_limits().device
+    assert found.transactions_per_request >= 1
+    assert found.share == found.least_ms / 1.0
+
+
+def stopped_at(stage):
+    """Return a checkpoint that ends the first step of a name."""
+
+    def checkpoint(step):
+        if stage in step.stage:
+            raise Cancelled("The question")
+
+    return checkpoint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["counting", "compiling"])
+@needs_nvvm
+def test_that_a_cancelled_question_leaves_nothing_half_kept(stage, picture):
+    whole = asked(picture, "tiled")
+    counting._kept.cache_clear()
+    gpu_bounds._listed.cache_clear()
+    with pytest.raises(Cancelled):
+        asked(picture, "tiled", report=stopped_at(stage))
+    assert asked(picture, "tiled") == whole
+
+
+@pytest.mark.slow
+@needs_nvvm
+def test_that_the_same_question_again_counts_and_compiles_nothing(picture):
+    asked(picture, "tiled")
+    missed = [one.cache_info().misses for one in (counting._kept, gpu_bounds._listed)]
+    asked(picture, "tiled")
+    assert [one.cache_info().misses for one in (counting._kept, gpu_bounds._listed)] == missed
