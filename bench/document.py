@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import answers, bounds, executed, figures, window
+from bench import answers, bounds, executed, figures, ncu, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
@@ -32,7 +32,9 @@ def kept_tables() -> list[DocumentTable]:
         "calls-gpu": (calls.tables,),
         "calls-arrays": (calls.tables,),
         "bounds-cpu": (bounds.tables,),
-        "executed-h100": (executed.tables,),
+        "bounds-gpu": (bounds.tables,),
+        "ncu-h200": (ncu.tables,),
+        "executed-h200": (executed.tables,),
     }
     return [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
 

@@ -2,7 +2,7 @@
 
     python -m bench.executed        needs the CUDA compiler and nvdisasm, no GPU; two minutes
 
-What the device executed is in `bench/results/ncu-h100.json` (`bench.ncu`). The ratios are kept beside it, for
+What the device executed is in `bench/results/ncu-h200.json` (`bench.ncu`). The ratios are kept beside it, for
 docs/bounds.md.
 """
 
@@ -36,7 +36,7 @@ class Executed(NamedTuple):
 
 def executed(key: str, form: Form) -> Iterator[Executed]:
     """Yield the ratios of each launch of a kernel that was counted."""
-    kept = json.loads((RESULTS / "ncu-h100.json").read_text(encoding="utf-8"))
+    kept = json.loads((RESULTS / "ncu-h200.json").read_text(encoding="utf-8"))
     rows = iter([row["ncu"] for row in kept["rows"] if row["variant"] == key])
     samples = np.broadcast_to(np.float32(0.0), (kept["side"], kept["side"], 1))
     for cell in cells_of(key):
@@ -85,7 +85,7 @@ def main() -> None:
         found[key] = {name: [round(one, 4) for one in values] for name, values in ratios.items()}
         print(key, min(ratios["sass"]), max(ratios["sass"]), flush=True)
     lines = ",\n".join(f'"{key}": {json.dumps(ratios)}' for key, ratios in found.items())
-    (RESULTS / "executed-h100.json").write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    (RESULTS / "executed-h200.json").write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a device counts of the teaching kernels' requests, by Nsight Compute, beside what the program counts.
 
     python -m bench.ncu --json bench/results/ncu-DEVICE.json      needs a CUDA device, `ncu`, and its counters
+    python -m bench.ncu --json FILE --limiters bench/results/bounds-gpu.json      needs no device
 
 Every teaching kernel, with three masks and three blocks, is launched once under `ncu`: one process for each
 kernel, 10 to 30 s. The file has the cells of a kernel as soon as they are there; the same command again does
@@ -15,18 +16,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.markers import DocumentTable
 from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.numba_cuda import driver
+from engine.explain.architectures import DEFAULT
+from engine.explain.bounds.explained import LEAST_SHARE
+from engine.explain.bounds.gpu_bounds import SCHEDULERS, bound_launch
 from engine.explain.counts.accesses import CountedAccesses
 from engine.explain.counts.counting import counted_run
+from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Block
 from engine.run.task import Choice
 from engine.tasks.filtering.resolve import describe_problem
@@ -103,6 +111,9 @@ ALSO = (
 )
 # A difference that is to be explained.
 TOLERANCE = 0.02
+# A limit is near the one that is used most from that part on; one that is used more is used fully, percent.
+NEAR, FULL = 0.8, 90.0
+PAGE = Path("docs/bounds.md")
 
 
 class Cell(NamedTuple):
@@ -280,6 +291,76 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
     return [*lines, f"within {TOLERANCE:.0%} in everything: {alike} of {len(rows)} launches"]
 
 
+def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
+    """Return the rows with what limits each launch: what `ncu` names, and what its bounds do."""
+    samples, rows = np.broadcast_to(np.float32(0.0), (data["side"], data["side"], 1)), iter(data["rows"])
+    made = []
+    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
+        for cell in cells_of(key):
+            job = job_of(cell, samples)
+            steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
+            for step, counted_launch in zip(steps, counted_run(job).passes, strict=True):
+                row = next(rows)
+                bounds = bound_launch(step, counted_launch, ABSENT_GPUS[DEFAULT], limits).bounds
+                tallest, ms = max(bounds, key=lambda one: one.ms), row["ncu"]["gpu__time_duration.sum"] / 1e6
+                ours = {"limiter": tallest.key, "share": round(tallest.ms / ms, 3)}
+                made.append(row | {"bounds": ours, "shares": shares(row["ncu"])})
+    return data | {"rows": made}
+
+
+def shares(numbers: dict[str, float]) -> dict[str, float]:
+    """Return the share of each limit that `ncu` says is used, in percent, by the key of our bound of it."""
+    loads = numbers["sm__inst_executed_pipe_lsu.sum"] / numbers[f"sm__inst_executed_pipe_lsu{SHARE}"]
+    # One instruction for memory, or four of any kind, per clock and multiprocessor.
+    issued = numbers["sm__inst_executed.sum"] / (SCHEDULERS * loads)
+    units = {
+        "integers": "sm__inst_executed_pipe_alu", "multiply-adds": "sm__inst_executed_pipe_fma",
+        "l1": "l1tex__throughput", "l2": "lts__throughput", "copy": "gpu__dram_throughput",
+    }  # fmt: skip
+    return {"instructions": round(issued, 1)} | {
+        key: round(numbers[f"{unit}{SHARE}"], 1) for key, unit in units.items()
+    }
+
+
+def contradicts(row: dict[str, Any]) -> bool:
+    """Return whether the sentence of a launch names a limit that `ncu` says is used far less than another.
+
+    Starting blocks is no unit of the device that `ncu` has a share of: then it must use none of them fully.
+    """
+    ours, used = row["bounds"], row["shares"]
+    if ours["share"] < LEAST_SHARE:
+        return False
+    if ours["limiter"] not in used:
+        return bool(max(used.values()) > FULL)
+    return bool(used[ours["limiter"]] < NEAR * max(used.values()))
+
+
+def tables(data: dict[str, Any]) -> list[DocumentTable]:
+    """Return the table of what limits the launches."""
+    lines = [
+        f"{len(data['rows'])} launches, {data['side']} × {data['side']}, {data['device']}:",
+        "",
+        "| Kernel | launches | `ncu` names | the bounds name | of the time | not explained | contradict |",
+        "|---|---:|---|---|---:|---:|---:|",
+    ]
+    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
+        own = [row for row in data["rows"] if row["variant"] == key]
+        theirs = Counter(max(row["shares"], key=row["shares"].get) for row in own)
+        explained = [row for row in own if row["bounds"]["share"] >= LEAST_SHARE]
+        ours = Counter(row["bounds"]["limiter"] for row in explained)
+        found = sorted(row["bounds"]["share"] for row in own)
+        cells = [
+            f"`{key}`", str(len(own)), _counts(theirs), _counts(ours), f"{found[0]:.2f} to {found[-1]:.2f}",
+            str(len(own) - len(explained)), str(sum(map(contradicts, own))),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return [DocumentTable(PAGE, "limiters", lines)]
+
+
+def _counts(found: Counter[str]) -> str:
+    return ", ".join(f"{key} {count}" for key, count in found.most_common())
+
+
 def _kept(path: Path, side: int) -> dict[str, Any]:
     if path.exists():
         kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -306,7 +387,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=420.0, help="no further kernel after that")
     parser.add_argument("--ncu", default="ncu", help="the program")
     parser.add_argument("--launch", metavar="KEY", help="only launch the cells of a kernel: for ncu itself")
+    parser.add_argument("--limiters", type=Path, help="only add what limits each launch, by these bounds")
     options = parser.parse_args()
+    if options.limiters:
+        kept_limits = json.loads(options.limiters.read_text(encoding="utf-8"))["runs"][0]["limits"]
+        _save(
+            options.json,
+            with_limiters(_kept(options.json, options.side), DeviceLimits.from_json(kept_limits)),
+        )
+        return
     if options.launch:
         launch(options.launch, options.side)
         return

@@ -40,11 +40,7 @@ def listing_text(example: Example, kernels: Sequence[ListedKernel]) -> str:
     """Return each kernel: its counts, then its lines beside those of the source."""
     parts = [_compiled_for(example)]
     for one in kernels:
-        listing = one.listing
-        head = f"{listing.kernel}: {listing.form.upper()} for {listing.architecture}"
-        if one.passes != (listing.kernel,):
-            head += f" ({', '.join(one.passes)})"
-        parts += [head, counts_text(one.counts), "\n".join(_beside_source(listing.lines))]
+        parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.listing.lines))]
     return "\n\n".join(parts)
 
 

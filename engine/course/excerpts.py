@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
 from engine.explain.code.kernel_source import function_source, source_of
-from engine.explain.code.shown_code import SourceFunction
+from engine.explain.code.source_function import SourceFunction
 from engine.explain.examples import example_of, variant_named
 
 # `engine`, or what it is called where it is installed.
@@ -40,9 +40,7 @@ def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
         Excerpt(
             kernel.name,
             _called(kernel.here.variant, one, found),
-            one.path,
-            one.first_line,
-            one.lines,
+            one,
             in_paper=in_papers_names(one.lines, kernel.names) if kernel.names else (),
         )
         for one in found
@@ -57,9 +55,7 @@ def in_papers_names(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str
     >>> in_papers_names(["row = row_of.row  # the row"], {"row": "i"})
     ('i = row_of.row  # the row',)
     """
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    renamed = [line[indent:] for line in lines]
-    found = []
+    renamed, found = list(lines), []
     before = ""
     for token in tokenize.generate_tokens(io.StringIO("\n".join(renamed)).readline):
         if token.type == tokenize.NAME and before != "." and not keyword.iskeyword(token.string):
@@ -69,14 +65,14 @@ def in_papers_names(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str
         (at, first), (_, last) = token.start, token.end
         line, name = renamed[at - 1], names.get(token.string, token.string)
         renamed[at - 1] = line[:first] + name + line[last:]
-    return tuple(" " * indent + line if line else line for line in renamed)
+    return tuple(renamed)
 
 
 @cache
 def _excerpt(about: str, place: CodePlace) -> Excerpt:
     function, code = _function(place)
     lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
-    return Excerpt(about, code, function.path, function.first_line, function.lines, lit)
+    return Excerpt(about, code, function, lit)
 
 
 def _function(place: CodePlace) -> tuple[SourceFunction, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.explain.code.source_function import SourceFunction
 from engine.geometry.block import Block
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
@@ -86,7 +87,7 @@ class CodePlace:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A function of ours with its lines as they are in its file; those that do a step are lit.
+    """A function of ours; its lines that do a step are lit.
 
     `about` is what is done, by a table's row or a paper's kernel; `in_paper` has the lines in the paper's
     names, empty where it prints none.
@@ -94,20 +95,16 @@ class Excerpt:
 
     about: str
     code: str  # the key of a variant, or the name of a function
-    path: str
-    first_line: int
-    lines: tuple[str, ...]
-    lit: tuple[int, ...] = ()  # positions in `lines`
+    function: SourceFunction
+    lit: tuple[int, ...] = ()  # positions in its lines
     in_paper: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
         """The file with the lit lines, or all of them."""
-        first, last = (self.lit[0], self.lit[-1]) if self.lit else (0, len(self.lines) - 1)
-        numbers = f"{self.first_line + first}"
-        return f"{self.path}, " + (
-            f"lines {numbers} to {self.first_line + last}" if last > first else f"line {numbers}"
-        )
+        lit = self.lit or (0, len(self.function.lines) - 1)
+        first, last = (self.function.first_line + at for at in (lit[0], lit[-1]))
+        return f"{self.function.path}, " + (f"lines {first} to {last}" if last > first else f"line {first}")
 
 
 @dataclass(frozen=True, slots=True)

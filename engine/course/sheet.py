@@ -125,12 +125,13 @@ def tabs_of(table: CourseTable) -> str:
 
 def excerpt_lines(excerpt: Excerpt) -> list[str]:
     """Return the lit lines with their numbers, those around them, and a gap where some are left out."""
+    lines = excerpt.function.lines
     kept = sorted(
         {
             at
             for one in excerpt.lit
             for at in range(one - _AROUND, one + _AROUND + 1)
-            if 0 <= at < len(excerpt.lines) and excerpt.lines[at]
+            if 0 <= at < len(lines) and lines[at]
         }
     )
     shown: list[str] = []
@@ -138,5 +139,5 @@ def excerpt_lines(excerpt: Excerpt) -> list[str]:
         if shown and at - 1 not in kept:
             shown.append("      …")
         mark = ">" if at in excerpt.lit else " "
-        shown.append(f"{excerpt.first_line + at:5d} {mark} {excerpt.lines[at]}".rstrip())
+        shown.append(f"{excerpt.function.first_line + at:5d} {mark} {lines[at]}".rstrip())
     return shown

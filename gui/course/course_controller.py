@@ -10,7 +10,6 @@ from engine.course.paper import CourseKernel, CourseTable, Excerpt
 from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
-from engine.explain.code.messages import SaveSlides
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
 from gui.course.course_model import CourseModel
@@ -23,7 +22,6 @@ from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "course material"
 SAVE_SOURCE = "course tables"
-SLIDES_SOURCE = "slides"
 
 
 class CourseController(QObject):
@@ -130,18 +128,6 @@ class CourseController(QObject):
                 self._course.set_code(paper, (), str(error))
 
         self._link.ask(Ask(CourseCode(paper), replied, failed))
-
-    def save_slides(self, path: Path) -> None:
-        """Write the teaching order as slides, with what was measured for the paper that is shown."""
-        paper = self._course.paper
-        results = self._course.known(paper.key).results if paper else ()
-
-        def replied(saved: Saved) -> None:
-            what = Message(SLIDES_SOURCE, Severity.INFO, f"Slides saved in {saved.path}", saved.notes[0])
-            self._messages.show(what)
-
-        job = Job("Slides", SaveSlides(str(path), results), replied)
-        self._jobs.begin(SLIDES_SOURCE, [job], self._messages)
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""

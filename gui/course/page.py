@@ -11,6 +11,7 @@ from gui.course.kernels_table import KernelsTable
 from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
+from gui.page.slides_saving import save_slides
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column, quiet_label
 
@@ -34,7 +35,7 @@ class CoursePage(Page):
             services.messages.on(self),
             services.offer,
         )
-        self._files = services.files
+        self._services = services
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course, services.state)
@@ -90,17 +91,14 @@ class CoursePage(Page):
     def _save(self) -> None:
         if self.course.paper:
             key = self.course.paper.key
-            self._files.ask_for_folder(
+            self._services.files.ask_for_folder(
                 "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
             )
 
     def _save_slides(self) -> None:
-        self._files.ask_to_save(
-            "Save the slides",
-            ["HTML (*.html)"],
-            "kernels.html",
-            lambda path, _: self.courses.save_slides(path),
-        )
+        if self.course.paper:
+            measured = self.course.known(self.course.paper.key).results
+            save_slides(self._services, measured, self._services.messages.on(self))
 
     def _show_code_of_kernel(self, kernel: CourseKernel) -> None:
         self._show_code(kernel.name)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QMenu,
     QPushButton,
     QSizePolicy,
@@ -26,7 +25,7 @@ from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, row, text_button
+from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row, text_button
 from gui.widgets.scrolled_text import ScrolledText
 
 _NO_PAPER = (
@@ -43,6 +42,7 @@ _SAVES = (
 )
 # Of the notes.
 _FEWEST_LINES, _MOST_LINES = 2, 8
+_CHOICE_TIP = "The tables of this paper, by the paper's own headings."
 
 
 class TablesPanel(QWidget):
@@ -54,7 +54,7 @@ class TablesPanel(QWidget):
         super().__init__()
         self._course = course
         self._state = state
-        self.choice = QComboBox()
+        self.choice = narrow_box("Table of the paper", _CHOICE_TIP, 16)
         self.copy_button = text_button(
             "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
         )
@@ -167,10 +167,7 @@ class TablesPanel(QWidget):
         self._beside.setSizes([of_table, width - of_table])
 
     def _build(self) -> None:
-        self.choice.setAccessibleName("Table of the paper")
-        self.choice.setToolTip("The tables of this paper, by the paper's own headings.")
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        keep_narrow(self.choice, 16)
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
         menu.addAction("For a &spreadsheet (tabs)", self.copy)

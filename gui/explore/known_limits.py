@@ -12,6 +12,9 @@ from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
 _SOURCE = "limits"
+MEASURE = "Measure the limits (2 s)"
+"""The words of a button, and its tip."""
+MEASURE_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
 
 
 class KnownLimits(QObject):

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 FIRST_MASK = "sharpen"
 # The simulator takes pictures up to 64 x 64.
 _SMALL_SAMPLE = "impulse"
-_Explaining = AblationState | LaunchState | WhyState | RooflineState
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
@@ -121,9 +121,7 @@ class ExplorePage(RunsPage):
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
-        self._add_tile(services)
-        self._add_explaining(services, speed_up, beside)
-        self._add_code(services, beside)
+        self._add_late_docks(services, speed_up, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -236,7 +234,9 @@ class ExplorePage(RunsPage):
         return True
 
     def finish(self) -> None:
-        from gui.explore.plotted_panels import BlocksPanel, MetricPlot
+        # pyqtgraph takes 0.2 to 0.5 s to import.
+        from gui.explore.blocks.blocks_panel import BlocksPanel
+        from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
         turns = Turns(self)
@@ -284,87 +284,65 @@ class ExplorePage(RunsPage):
         self.files = ExploreFiles(workspace, self.pictures, answers, pages)
         self.files.connect_actions(actions, services.files)
 
-    def _add_tile(self, services: Services) -> None:
-        """Put the panel Tile behind the mask; it is made when it is first looked at."""
-        self.tile = TileState(self.looked_at, services.link)
-        self.tile_slot = Slot()
-        mask = self.docks[0]
-        self.tile_dock = self.add_dock("tile", "Tile", self.tile_slot, _AREA.LeftDockWidgetArea)
-        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
-        self.share_place(mask, self.tile_dock)
-        self.tile_dock.visibilityChanged.connect(self._watch_tile)
-
-    def _watch_tile(self, is_visible: bool) -> None:
-        if is_visible and not self.tile_slot.is_filled:
-            from gui.explore.tile.tile_panel import TilePanel
-
-            made = TilePanel(self.tile)
-            self.tile_slot.fill(made)
-            insert_into_tab_order(self.operation_dock, made)
-        self.tile.watch(is_visible)
-
-    def _add_explaining(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Launch behind the results; Why, Roofline and Ablation behind the speed-up."""
+    def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
+        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
         state, link, messages = services.state, services.link, services.messages
+        self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.looked_at, state, link)
         self.why = WhyState(self.results, self.workspace, state, link, limits)
         self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
         self.roofline.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
-        add, blocks = self._add_late_dock, self.blocks_dock
-        self.launch_dock, self.launch_slot = add("launch", "Launch", self.launch, blocks, self.blocks_slot)
-        self.why_dock, self.why_slot = add("why", "Why", self.why, speed_up, self.speed_up_slot)
-        behind = self.why_dock, self.speed_up_slot
-        self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.roofline, *behind)
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
+        add, mask = self._add_late_dock, self.docks[0]
+        self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
+        self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
+        self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
+        self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.why_dock, self.why_slot)
         behind = self.roofline_dock, self.roofline_slot
-        self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", self.ablation, *behind)
+        self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
+        self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.code_room = DockRoom(self, self.code_dock)
+        self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (beside, speed_up):
             front.raise_()
 
-    def _add_late_dock(
-        self, name: str, title: str, state: _Explaining, behind: Dock, before: QWidget
-    ) -> tuple[Dock, Slot]:
-        """Put a panel behind another one; it is made when it is first looked at."""
+    @cached_property
+    def code(self) -> "CodeState":
+        """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
+        from gui.explore.code.code_state import CodeState
+        from gui.page.slides_saving import save_slides
+
+        services, results = self._services, self.results
+        code = CodeState(self.looked_at, services.state, services.link, self.tile, results)
+        code.wants_room.connect(self.code_room.want)
+        answers = services.messages.on(self)
+        code.wants_slides.connect(
+            lambda: save_slides(services, [run.result for run in results.tried()], answers)
+        )
+        return code
+
+    def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
+        """Put a panel behind another one; it is made when it is first looked at.
+
+        Its name is that of its room and of the attribute with its state; Tab reaches it after `before`.
+        """
         slot = Slot()
-        dock = self.add_dock(name, title, slot, _AREA.BottomDockWidgetArea)
+        dock = self.add_dock(name, title, slot, self.dockWidgetArea(behind))
         self.share_place(behind, dock)
-        dock.visibilityChanged.connect(partial(self._watch, name, slot, state, before))
+        dock.visibilityChanged.connect(partial(self._watch, name, slot, before))
         return dock, slot
 
-    def _watch(self, name: str, slot: Slot, state: _Explaining, before: QWidget, is_visible: bool) -> None:
+    def _watch(self, name: str, slot: Slot, before: QWidget, is_visible: bool) -> None:
         if is_visible and not slot.is_filled:
-            from gui.explore.plotted_panels import LATE_PANELS
-
-            made = LATE_PANELS[name](state)
+            # Those with plots need pyqtgraph, which takes 0.2 to 0.5 s to import.
+            module = import_module(f".{name}.{name}_panel", __package__)
+            made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
             slot.fill(made)
             insert_into_tab_order(before, made)
-        state.watch(is_visible)
-
-    def _add_code(self, services: Services, beside: Dock) -> None:
-        """Put the panel Code behind the results; it is made when it is first looked at."""
-        self.code: CodeState | None = None
-        self.code_slot = Slot()
-        self.code_dock = self.add_dock("code", "Code", self.code_slot, _AREA.BottomDockWidgetArea)
-        self.share_place(self.launch_dock, self.code_dock)
-        self.code_room = DockRoom(self, self.code_dock)
-        beside.raise_()
-        self.code_dock.visibilityChanged.connect(lambda is_visible: self._watch_code(services, is_visible))
-
-    def _watch_code(self, services: Services, is_visible: bool) -> None:
-        if is_visible and not self.code_slot.is_filled:
-            # What is known of code takes 60 ms to import.
-            from gui.explore.code.code_panel import code_panel
-
-            answers = services.messages.on(self)
-            made = code_panel(self.looked_at, self.tile, self.results, services, answers)
-            self.code = made.code
-            made.wants_room.connect(self.code_room.want)
-            self.code_slot.fill(made)
-            insert_into_tab_order(self.launch_slot, made)
-        if self.code is not None:
-            self.code.watch(is_visible)
-        self.code_room.follow(is_visible)
+        if slot.is_filled:
+            getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace

@@ -57,6 +57,7 @@ class DockRoom:
     def _resize(self, sizes: Mapping[Dock, QSize]) -> None:
         docks, sides = list(sizes), Qt.Orientation
         self._page.resizeDocks(docks, [size.width() for size in sizes.values()], sides.Horizontal)
-        # A panel behind tabs is lower than its place, by the tabs.
+        # A panel behind tabs is lower than its place, by the tabs; all places of the row have one height.
         others = docks[1:] or docks
-        self._page.resizeDocks(others, [sizes[dock].height() for dock in others], sides.Vertical)
+        height = max(sizes[dock].height() for dock in others)
+        self._page.resizeDocks(others, [height] * len(others), sides.Vertical)

@@ -36,6 +36,9 @@ _ICON_SIDE = 2 * GRID + 2
 _NO_MARGINS = (0, 0, 0, 0)
 Box = TypeVar("Box", bound=QBoxLayout)
 
+PANEL_MARGINS = (GRID, 0, GRID, HALF_GRID)
+"""Of what fills a dock whose bar above it is empty."""
+
 
 def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QHBoxLayout:
     """Return the parts side by side."""
@@ -60,6 +63,13 @@ def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) 
         else:
             layout.addWidget(item, stretch)
     return layout
+
+
+def set_beside(is_beside: bool, *layouts: QBoxLayout) -> None:
+    """Put the parts of layouts side by side, or below one another."""
+    directions = QBoxLayout.Direction
+    for layout in layouts:
+        layout.setDirection(directions.LeftToRight if is_beside else directions.TopToBottom)
 
 
 def label_for(text: str, control: QWidget) -> QLabel:
@@ -100,6 +110,15 @@ def keep_narrow(box: QComboBox, characters: int) -> None:
     """Let a list that drops down ask for the width of so many characters, whatever its entries."""
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(characters)
+
+
+def narrow_box(name: str, tip: str, characters: int) -> QComboBox:
+    """Return such a list; `name` is for screen readers."""
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setToolTip(tip)
+    keep_narrow(box, characters)
+    return box
 
 
 def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
@@ -199,14 +218,19 @@ class Placeholder(QStackedWidget):
         self.setCurrentIndex(int(bool(text)))
 
 
-def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object) -> None:
-    """List texts by their data, and show the chosen one; no signal is emitted."""
+def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drops_wide: bool = False) -> None:
+    """List texts by their data, and show the chosen one; no signal is emitted.
+
+    With `drops_wide` the list that drops down is as wide as its entries, where the box is not.
+    """
     with QSignalBlocker(box):
         if list(entries.items()) != [(box.itemData(at), box.itemText(at)) for at in range(box.count())]:
             box.clear()
             for data, text in entries.items():
                 box.addItem(text, data)
         box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
+    if drops_wide:
+        box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
 
 
 class Slot(QWidget):

@@ -36,6 +36,7 @@ def test_that_a_gpu_has_all_limits_but_those_of_a_cpu(limits, gpu):
     expected = {
         "copy_bytes_per_s", "l2_bytes_per_s", "multiply_adds_per_s", "shared_bytes_per_s",
         "integer_operations_per_s", "integer_multiply_adds_per_s", "instructions_per_s",
+        "blocks_per_s", "launches_per_s",
     }  # fmt: skip
     has_tensor_cores = gpu.info.limits.compute_capability >= (8, 0)
     assert names == (expected | tensor if has_tensor_cores else expected)

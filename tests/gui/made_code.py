@@ -7,7 +7,8 @@ from engine.explain.code.listing import Form
 from engine.explain.code.messages import ShownCode
 from engine.explain.code.module_story import story_in
 from engine.explain.code.ptx_listing import ptx_listing
-from engine.explain.code.shown_code import KernelSource, ListedKernel, Role, SourceFunction
+from engine.explain.code.shown_code import KernelSource, ListedKernel
+from engine.explain.code.source_function import Role, SourceFunction
 from engine.explain.code.tile_steps import tile_steps
 from engine.geometry.block import Block
 

@@ -3,7 +3,7 @@
 SASS is what is executed. Of PTX the same is estimated: each instruction counts once, a product of 64-bit
 integers four times, a comparison or choice of them twice; a shift of them, a move, a conversion and the
 loading of a parameter not at all, since the compiler makes most of them part of another instruction. So
-weighed, the least of PTX is below what an H100 executed in each of 180 launches (docs/bounds.md).
+weighed, the least of PTX is below what an H200 executed in each of 180 launches (docs/bounds.md).
 """
 
 import math

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from engine.explain.code.listing import Form, Listing
 from engine.explain.code.measured_difference import MeasuredDifference
-from engine.explain.code.shown_code import SourceFunction
+from engine.explain.code.source_function import SourceFunction
 
 
 class Change(StrEnum):
@@ -130,6 +130,15 @@ def source_diff(
     return Diff(*names, _rows(*sides), measured)
 
 
+def renamed_diff(function: SourceFunction, renamed: Sequence[str], names: tuple[str, str]) -> Diff:
+    """Return the diff of a function to itself with other names: line by line, all of them."""
+    numbered = enumerate(zip(function.lines, renamed, strict=True), start=function.first_line)
+    changes = {True: Change.SAME, False: Change.CHANGED}
+    return Diff(
+        *names, tuple(DiffRow(changes[one == other], at, one, at, other) for at, (one, other) in numbered)
+    )
+
+
 def listing_diff(
     left: Sequence[Listing],
     right: Sequence[Listing],
@@ -185,10 +194,8 @@ def _source_lines(function: SourceFunction) -> Iterator[ShownLine]:
 
 def _docstring_lines(function: SourceFunction) -> set[int]:
     """Return the lines, from 0, of the docstrings in a function."""
-    indent = len(function.lines[0]) - len(function.lines[0].lstrip())
-    tree = ast.parse("\n".join(line[indent:] for line in function.lines))
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(function.tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
             text = node.body[0]
             found |= set(range(text.lineno - 1, text.end_lineno or text.lineno))

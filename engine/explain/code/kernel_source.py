@@ -21,7 +21,8 @@ from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.launches import DeviceKind
 from engine.explain.code.listing import short_path
 from engine.explain.code.module_story import story_of
-from engine.explain.code.shown_code import KernelSource, Role, SourceFunction
+from engine.explain.code.shown_code import KernelSource
+from engine.explain.code.source_function import Role, SourceFunction
 from engine.explain.examples import AnyKernel, Example
 
 # `engine`, or what it is called where it is installed.

@@ -11,6 +11,11 @@ SAVES = "What it saves"
 """The section that names the variant which a step is compared with."""
 
 
+def paragraphs_of(text: str) -> list[str]:
+    """Return the paragraphs of a text, each in one line."""
+    return [" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if one.strip()]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""

@@ -1,42 +1,11 @@
 """What is shown of the code of a kernel, as data: its source and its listings. No Numba in here."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from engine.explain.code.instruction_counts import InstructionCounts
 from engine.explain.code.listing import Listing
 from engine.explain.code.module_story import Story
-
-
-class Role(StrEnum):
-    """What a function is for a kernel."""
-
-    KERNEL = "kernel"
-    DEVICE_FUNCTION = "device function"
-    EMITTER = "emitter"
-    HELPER = "helper of emitters"
-    HOST = "host code"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFunction:
-    """A function with the lines of its file, as they are there; a kernel's name is that of the inner one."""
-
-    role: Role
-    name: str
-    path: str  # from the folder that holds the engine's own on, with slashes
-    first_line: int  # from 1
-    lines: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """All its lines."""
-        return "\n".join(self.lines)
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether it is a kernel, or a compiled function of the CPU."""
-        return self.role is Role.KERNEL
+from engine.explain.code.source_function import SourceFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +29,9 @@ class ListedKernel:
     passes: tuple[str, ...]
     listing: Listing
     counts: InstructionCounts
+
+    @property
+    def heading(self) -> str:
+        """What stands above its listing: kernel, form, architecture, and passes that have other names."""
+        passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
+        return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"

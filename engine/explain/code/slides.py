@@ -1,12 +1,13 @@
 """The teaching story as slides: one HTML file, without anything from elsewhere, to show or to print."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from engine.explain.architectures import Architecture
 from engine.explain.code.code_diff import Change, UnifiedLine
 from engine.explain.code.measured_difference import machine_text
+from engine.explain.code.module_story import paragraphs_of
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
 from engine.results.measurement import AnyResult
 
@@ -114,8 +115,8 @@ def _slide(step: Step) -> str:
     parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {_worded(step.key)}{against}</h2>']
     if step.measured:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
-    parts += [f"<p>{_inline(one)}</p>" for one in _paragraphs(step.idea or step.story.title)]
-    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in _paragraphs(step.saves)]
+    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.story.title)]
+    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
     if sentence := _why(step):
         parts.append(f"<p>{escape(sentence)}</p>")
     parts.append(_code(step))
@@ -178,12 +179,6 @@ def _cost(cost: TapCost | None) -> str:
 
 def _worded(key: str) -> str:
     return f"<code>{escape(key)}</code>"
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    for paragraph in re.split(r"\n\s*\n", text.strip()):
-        if paragraph.strip():
-            yield " ".join(paragraph.split())
 
 
 def _inline(text: str) -> str:

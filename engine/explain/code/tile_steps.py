@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.explain.code.shown_code import SourceFunction
+from engine.explain.code.source_function import SourceFunction
 
 Lines = tuple[int, ...]
 _SHARED = "cuda.shared.array"
@@ -38,9 +38,7 @@ class TileSteps:
 
 def tile_steps(kernel: SourceFunction) -> TileSteps:
     """Return the lines of the steps of a kernel."""
-    indent = len(kernel.lines[0]) - len(kernel.lines[0].lstrip())
-    lines = [line[indent:] for line in kernel.lines]
-    functions = [node for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.walk(kernel.tree) if isinstance(node, ast.FunctionDef)]
     inner = next((one for one in functions if one.name == kernel.name and one.args.args), None)
     if inner is None:
         return TileSteps()
@@ -54,7 +52,7 @@ def tile_steps(kernel: SourceFunction) -> TileSteps:
     loads = []
     for statement in _between_barriers(inner.body):
         if any(ast.unparse(node.value) in arrays for node in _subscripts(statement, ast.Store)):
-            load = set(range(_begin(lines, statement.lineno), (statement.end_lineno or 0) + 1))
+            load = set(range(_begin(kernel.lines, statement.lineno), (statement.end_lineno or 0) + 1))
             if load & reads:
                 loads.append(load)
     first = kernel.first_line - 1

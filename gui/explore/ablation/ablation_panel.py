@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QGraphicsOpacityEffect, QPushButton, QWidget
+from PySide6.QtWidgets import QGraphicsOpacityEffect, QPushButton, QWidget
 
 from engine.explain.ablation.messages import Ablation
 from engine.explain.ablation.rows import ON_PURPOSE, OVERLAPPING, most_sentence
@@ -14,7 +14,7 @@ from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, row, scrolled, set_beside
 
 _KERNEL_TIP = "The kernel that is chosen, or another one to look at, here and in the panels Tile and Launch."
 _RUN_TIP = "Runs six altered kernels; their pictures are wrong on purpose and are not shown."
@@ -87,16 +87,12 @@ class AblationPanel(QWidget):
         self._stack = Placeholder(shown)
         self._head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
         self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
-        # The bar of the dock above it is empty.
-        self.setLayout(
-            column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID))
-        )
+        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        directions, is_wide = QBoxLayout.Direction, self.width() >= _BESIDE_FROM
-        for layout in (self._head, self._body):
-            layout.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        is_wide = self.width() >= _BESIDE_FROM
+        set_beside(is_wide, self._head, self._body)
         # Above the chart the words take the lines that they need.
         self._body.setStretch(0, _SAID_SHARE if is_wide else 0)
 

@@ -19,7 +19,6 @@ BUDGET_S = 0.3
 _NO_FILTER = "Ablations are of convolutions only.\nChoose Convolution under Operation."
 _NO_PICTURE = "Open a picture: what each cost of the chosen kernel takes is found on it."
 _NO_ENGINE = "The engine is not up yet."
-_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 _ON_CPU = "{} runs on the CPU.\nThe costs of a CUDA kernel can be found: choose one above."
 _INVITATION = (
     "What each cost of the kernel takes: border test, loads, 64-bit indices, stores, barrier.\n"
@@ -64,7 +63,7 @@ class AblationState(ExplainedKernel):
     @property
     def why_not(self) -> str:
         """Why nothing can be run for what is looked at; empty if it can."""
-        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE, _NO_CHOICE)
+        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         job = self.looked_at.job
         known = self._state.variant(job.variant) if job else None
         if why_not or known is None or known.kind == "cuda":

@@ -1,11 +1,10 @@
 """The panel Code: source, PTX and SASS of the kernel that is looked at, and what another kernel changes."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QSplitter, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from engine.explain.architectures import ARCHITECTURES
 from engine.explain.code.code_diff import Diff
@@ -13,29 +12,25 @@ from engine.explain.code.listing import Form, SourceLine
 from engine.explain.code.messages import ShownCode
 from engine.explain.code.shown_code import ListedKernel
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
-from gui.explore.code.code_rows import (
-    Row,
-    kernel_at,
-    line_at,
-    listing_rows,
-    side_rows,
-    source_rows,
-    unified_rows,
-)
+from gui.explore.code.code_rows import kernel_at, line_at, listing_rows, source_rows
 from gui.explore.code.code_state import CodeState
-from gui.explore.code.code_view import CodeView
 from gui.explore.code.code_words import instruction_sentence, sentences_of, source_sentence, story_text
-from gui.explore.code.find_bar import FindBar
-from gui.explore.code.slides_saving import save_slides
 from gui.explore.looked_at.kernel_field import KernelField
-from gui.explore.looked_at.looked_at import LookedAt
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.tile.tile_state import TileState
-from gui.page.contract import Services
-from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.code.code_pair import CodePair
+from gui.widgets.code.code_view import CodeView
+from gui.widgets.code.rows import Row
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, fill_box, icon_button, keep_narrow, row
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    icon_button,
+    narrow_box,
+    row,
+    set_beside,
+)
 from gui.widgets.scrolled_text import ScrolledText
 
 _KERNEL_TIP = (
@@ -49,8 +44,8 @@ _FORM_TIP = (
 _GPU_TIP = "The GPU that is compiled for. It need not be here."
 _OTHER_TIP = "Another kernel: the lines that differ, and the measured times of both, if there are any."
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
-# With less width, what is side by side stands below one another, and a diff in one column.
-_BESIDE_FROM = 104 * GRID
+# With less width, what is side by side stands below one another.
+_VIEWS_BESIDE_FROM = 102 * GRID
 _HEAD_BESIDE_FROM, _PARTS_BESIDE_FROM = 104 * GRID, 56 * GRID
 # With less height, the story leaves its room to the code.
 _LOW = 36 * GRID
@@ -62,26 +57,19 @@ _STORY_LINES, _COUNT_LINES = 8, 4
 class CodePanel(QWidget):
     """The code of the kernel that is looked at."""
 
-    wants_slides = Signal()  # the teaching order is to be saved
-    wants_room = Signal(bool)  # the panel is to be large, or as it was
-
     def __init__(self, code: CodeState) -> None:
         super().__init__()
         self.code = code
-        self._is_wide = self._is_low = False
+        self._is_low = False
         self._kernels: Sequence[ListedKernel] = ()
         # The rows of the lines of the source that are shown.
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
-        # Whether both views scroll together.
-        self._is_synchronous = False
         self.chosen = KernelField(code.looked_at, "Kernel whose code is shown", _KERNEL_TIP)
-        self.form, self.gpu, self.other = QComboBox(), QComboBox(), QComboBox()
+        self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
+        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 7)
+        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 12)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.search = icon_button("magnify", "Find in the code", "Find in the code (Ctrl+F)")
-        self.copy = icon_button(
-            "copy", "Copy the code", "Copy what is selected, else all of what has the cursor"
-        )
         self.room = icon_button(
             "arrow-expand", "Large panel", "Give the code more of the page while it is looked at"
         )
@@ -95,9 +83,8 @@ class CodePanel(QWidget):
         self.heading, self.said = ElidedLabel(most=2), ElidedLabel(most=2, small=True)
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
-        self.left, self.right = CodeView("Source of the kernel"), CodeView("Listing of the kernel")
-        self._used = self.left
-        self.find_bar = FindBar()
+        self.views = CodePair("Source of the kernel", "Listing of the kernel", _VIEWS_BESIDE_FROM, _AROUND)
+        self.left, self.right = self.views.left, self.views.right
         self._build()
         self._connect()
         self._show()
@@ -107,22 +94,14 @@ class CodePanel(QWidget):
         """What is shown in the place of the code; empty where it is there."""
         return self._stack.text
 
-    @property
-    def listing_words(self) -> str:
-        """What is shown in the place of a listing; empty where there is one, or none is wanted."""
-        return self._listing.text if self._listing.isVisibleTo(self) else ""
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        directions = QBoxLayout.Direction
         for layout, least in self._rows_beside.items():
-            is_beside = self.width() >= least
-            layout.setDirection(directions.LeftToRight if is_beside else directions.TopToBottom)
-        is_wide, is_low = self.width() >= _BESIDE_FROM, self.height() < _LOW
-        if (is_wide, is_low) != (self._is_wide, self._is_low):
-            self._is_wide, self._is_low = is_wide, is_low
+            set_beside(self.width() >= least, layout)
+        is_low = self.height() < _LOW
+        if is_low is not self._is_low:
+            self._is_low = is_low
             self.heading.set_most(1 if is_low else 2)
-            self._splitter.setOrientation(Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical)
             self._show()
 
     def _show(self) -> None:
@@ -130,22 +109,20 @@ class CodePanel(QWidget):
         source, diff = code.source, code.diff
         self.chosen.show_choice(source.block if source is not None else None)
         fill_box(self.form, _FORMS, code.form)
-        fill_box(self.gpu, {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}, code.architecture)
+        gpus = {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}
+        fill_box(self.gpu, gpus, code.architecture, drops_wide=True)
         self.gpu.setVisible(code.form is not None)
         others = {"": "Compare with …"} | {known.key: known.title for known in code.others}
-        fill_box(self.other, others, code.other if code.other in others else "")
-        for box in (self.gpu, self.other):
-            # A list is as wide as its entries, where the box is not.
-            box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
+        fill_box(self.other, others, code.other if code.other in others else "", drops_wide=True)
         self.swap.setEnabled(bool(self.other.currentData()))
         self._stack.say(code.words if source is None else "")
         if source is None:
             return
-        self._scroll_together(False)
         if diff is None:
             self._show_code(source)
         else:
-            self._show_diff(diff)
+            self._kernels, self._rows_of, self._said = (), {}, ""
+            self.views.show_diff(diff, is_python=code.form is None)
         # Lines do not break within 32 × 8.
         self.heading.setText(
             self._heading(source, diff).replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
@@ -159,25 +136,12 @@ class CodePanel(QWidget):
     def _show_code(self, source: ShownCode) -> None:
         """Show the source, and a listing beside it if one is wanted."""
         rows = source_rows(source.source)
-        is_other = self.left.show_rows(rows, is_python=True)
         self._rows_of = {row.source: at for at, row in enumerate(rows) if row.source is not None}
         listed = self.code.listed
         self._kernels = listed.kernels if listed is not None else ()
-        self._listing.say(self.code.listing_words)
-        self._listing.setVisible(self.code.form is not None)
-        is_other = self.right.show_rows(listing_rows(self._kernels), is_python=False) or is_other
-        self._said = "" if is_other else self._said
-
-    def _show_diff(self, diff: Diff) -> None:
-        """Show what differs: side by side where there is room, else in one column."""
-        is_python = self.code.form is None
-        self._kernels, self._rows_of, self._said = (), {}, ""
-        self._listing.say("")
-        self._listing.setVisible(self._is_wide)
-        left, right = side_rows(diff) if self._is_wide else (unified_rows(diff, _AROUND), ())
-        self.left.show_rows(left, is_python=is_python)
-        self.right.show_rows(right, is_python=is_python)
-        self._scroll_together(self._is_wide)
+        listing = listing_rows(self._kernels) if self.code.form is not None else None
+        if self.views.show_code(rows, listing, self.code.listing_words):
+            self._said = ""
 
     def _heading(self, source: ShownCode, diff: Diff | None) -> str:
         if diff is None:
@@ -223,31 +187,6 @@ class CodePanel(QWidget):
     def _source_at(self, view: CodeView, at: int) -> SourceLine | None:
         return view.rows[at].source if at < len(view.rows) else None
 
-    def _scroll_together(self, is_synchronous: bool) -> None:
-        """Let both views scroll as one, which then have the same height, or not."""
-        self._is_synchronous = is_synchronous
-        policy = Qt.ScrollBarPolicy
-        for view in (self.left, self.right):
-            view.setHorizontalScrollBarPolicy(
-                policy.ScrollBarAlwaysOn if is_synchronous else policy.ScrollBarAsNeeded
-            )
-
-    def _scroll(self, other: CodeView, value: int) -> None:
-        if self._is_synchronous:
-            other.verticalScrollBar().setValue(value)
-
-    def _open_search(self) -> None:
-        self.find_bar.search_in(self._view_with_focus())
-
-    def _copy(self) -> None:
-        view = self._view_with_focus()
-        selected = view.textCursor().selectedText().replace("\u2029", "\n")
-        QGuiApplication.clipboard().setText(selected or view.toPlainText())
-
-    def _view_with_focus(self) -> CodeView:
-        """Return the view that was in use last."""
-        return self._used if self._used.isVisible() else self.left
-
     def _connect(self) -> None:
         code = self.code
         code.changed.connect(self._show)
@@ -256,75 +195,33 @@ class CodePanel(QWidget):
         self.gpu.activated.connect(lambda at: code.choose_architecture(self.gpu.itemData(at)))
         self.other.activated.connect(lambda at: code.compare_with(self.other.itemData(at)))
         self.swap.clicked.connect(code.swap)
-        self.search.clicked.connect(self._open_search)
-        self.copy.clicked.connect(self._copy)
-        self.slides.clicked.connect(self.wants_slides)
-        self.room.toggled.connect(self.wants_room)
+        self.views.search_from(self)
+        self.slides.clicked.connect(code.wants_slides)
+        self.room.toggled.connect(code.wants_room)
         self.left.chosen.connect(self._choose_source)
         self.right.chosen.connect(self._choose_instruction)
-        for view, other in ((self.left, self.right), (self.right, self.left)):
-            view.verticalScrollBar().valueChanged.connect(
-                lambda value, other=other: self._scroll(other, value)
-            )
-        QShortcut(QKeySequence.StandardKey.Find, self, self._open_search).setContext(
-            Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        for view in (self.left, self.right):
-            view.used.connect(partial(setattr, self, "_used", view))
 
     def _build(self) -> None:
-        for box, name, tip, characters in (
-            (self.form, "What is shown of the kernel", _FORM_TIP, 6),
-            (self.gpu, "GPU that is compiled for", _GPU_TIP, 7),
-            (self.other, "Kernel to compare with", _OTHER_TIP, 12),
-        ):
-            box.setAccessibleName(name)
-            box.setToolTip(tip)
-            keep_narrow(box, characters)
         for label in (self.heading, self.said):
             label.setForegroundRole(QPalette.ColorRole.WindowText)
         self.heading.setAccessibleName("What the code is of")
         self.said.setAccessibleName("What belongs to the chosen line")
-        self._listing = Placeholder(self.right)
-        self._splitter = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
-        self._splitter.addWidget(self.left)
-        self._splitter.addWidget(self._listing)
         shown = QWidget()
         shown.setLayout(
-            column(
-                self.heading,
-                self.story,
-                self.find_bar,
-                (self._splitter, 1),
-                self.said,
-                self.counts,
-                spacing=HALF_GRID,
-            )
+            column(self.heading, self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
         )
         self._stack = Placeholder(shown)
         other = row((self.other, 1), self.swap, spacing=HALF_GRID)
         compared = row((self.chosen, 3), (other, 2), spacing=HALF_GRID)
         form = row(self.form, (self.gpu, 5), 1, spacing=HALF_GRID)
-        buttons = row(1, self.search, self.copy, self.slides, self.room, spacing=HALF_GRID)
+        buttons = row(1, self.views.search, self.views.copy, self.slides, self.room, spacing=HALF_GRID)
         look = row((form, 1), buttons, spacing=HALF_GRID)
         head = row((compared, 3), (look, 2), spacing=HALF_GRID)
         self._rows_beside = {head: _HEAD_BESIDE_FROM, compared: _PARTS_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
-        for layout in self._rows_beside:
-            layout.setDirection(QBoxLayout.Direction.TopToBottom)
+        set_beside(False, *self._rows_beside)
         head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
-        # The bar of the dock above it is empty.
-        margins = (GRID, 0, GRID, HALF_GRID)
-        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
 
 def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:
     return frozenset(at for at, row in enumerate(rows) if row.source == source)
-
-
-def code_panel(
-    looked_at: LookedAt, tile: TileState, results: ResultsModel, services: Services, answers: PageMessages
-) -> CodePanel:
-    """Return the panel with its state; it saves slides with what the results of the page say."""
-    panel = CodePanel(CodeState(looked_at, services.state, services.link, tile, results))
-    panel.wants_slides.connect(lambda: save_slides(services, results, answers))
-    return panel

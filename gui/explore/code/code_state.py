@@ -1,13 +1,12 @@
 """The code of the kernel that is looked at: asks the engine when the job changes while somebody looks.
 
-The source is there at once. PTX, SASS and the diff of these follow from a second question, for which kernels
-are compiled: it is asked once nothing has changed for a moment, one at a time, and never during a run.
+The source is there at once. PTX, SASS and the diff of these follow once kernels are compiled.
 """
 
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
 from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
@@ -20,25 +19,24 @@ from engine.host.verbs import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.looked_at.explained_kernel import ExplainedKernel
+from gui.explore.looked_at.compiled_kernel import CompiledKernel
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.tile.tile_state import TileState
 
-SETTLED_MS = 250
-"""A kernel takes up to 1 s to compile, and the next preview waits for it: not at each step of an edit."""
 _NO_PICTURE = "Open a picture: the code of the chosen kernel appears here."
 _NO_ENGINE = "The code appears once the engine is up."
-_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 _READING = "Reading the source."
 _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
 
 
-class CodeState(ExplainedKernel):
+class CodeState(CompiledKernel):
     """The code that is shown, or the reason why there is none."""
 
     step_changed = Signal()  # `step_lines`
+    wants_slides = Signal()  # the teaching order is to be saved
+    wants_room = Signal(bool)  # the panel is to be large, or as it was
 
     def __init__(
         self,
@@ -48,9 +46,9 @@ class CodeState(ExplainedKernel):
         tile: TileState,
         results: ResultsModel,
     ) -> None:
-        super().__init__(looked_at)
-        self._state, self._tile, self._results = state, tile, results
-        self._sources, self._listings = Newest(link), Newest(link)
+        super().__init__(looked_at, state, link)
+        self._tile, self._results = tile, results
+        self._sources = Newest(link)
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
         self.other = ""
@@ -60,9 +58,6 @@ class CodeState(ExplainedKernel):
         self._architecture: Architecture | None = None
         self._why_not = _NO_PICTURE
         self._not_listed = ""
-        self._wanted: Describe[CodeRequest] | None = None
-        self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
-        self._settled_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._follow_run)
         tile.step_changed.connect(self.step_changed)
         for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
@@ -150,13 +145,13 @@ class CodeState(ExplainedKernel):
         self._refresh()
 
     def _ask(self) -> None:
-        self._wanted = None
+        self._want(None)
         job = self.looked_at.any_job
         # Of another operation, whatever is chosen has code.
-        why_not = self.looked_at.why_not(_NO_ENGINE, "", _NO_PICTURE, _NO_CHOICE)
+        why_not = self.looked_at.why_not(_NO_ENGINE, "", _NO_PICTURE)
         if job is None or why_not:
             self._sources.forget()
-            self._listings.forget()
+            self._compiled.forget()
             self._listed = None
             self._show(None, why_not or _NO_PICTURE)
             return
@@ -175,37 +170,21 @@ class CodeState(ExplainedKernel):
     def _described(self, listed: Describe[CodeRequest] | None, shown: ShownCode) -> None:
         if self._listed is not None and self._listed.variant != shown.variant:
             self._listed = None
-        self._wanted, self._not_listed = listed, ""
-        if listed is not None:
-            self._settled_timer.start()
+        self._not_listed = ""
+        self._want(listed)
         self._show(shown, "")
 
-    def _compile(self) -> None:
-        """Ask for listings, unless something runs, still changes, or is being compiled."""
-        is_busy = self._state.running or self._settled_timer.isActive() or self._listings.in_flight
-        if self._wanted is None or not self._is_watched or is_busy:
-            return
-        asked = self._wanted
-        self._listings.ask(asked, partial(self._replied, asked), partial(self._not_replied, asked))
-
     def _follow_run(self) -> None:
-        self._compile()
         if self._is_watched and self.listing_words:
             self.changed.emit()
 
-    def _replied(self, asked: Describe[CodeRequest], shown: ShownCode) -> None:
-        if asked is self._wanted:
-            self._wanted, self._listed = None, shown
-            self.changed.emit()
-        self._compile()
-
-    def _not_replied(self, asked: Describe[CodeRequest], error: EngineError) -> None:
-        if asked is self._wanted:
-            self._wanted, self._listed = None, None
+    def _take_compiled(self, answer: ShownCode | EngineError) -> None:
+        if isinstance(answer, EngineError):
             # A lost host's successor is asked again once it is ready.
-            self._not_listed = _NO_ENGINE if needs_no_message(error) else str(error)
-            self.changed.emit()
-        self._compile()
+            self._listed, self._not_listed = None, _NO_ENGINE if needs_no_message(answer) else str(answer)
+        else:
+            self._listed = answer
+        self.changed.emit()
 
     def _failed(self, error: EngineError) -> None:
         self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from engine.explain.code.instruction_classes import InstructionClass
 from engine.explain.code.instruction_counts import InstructionCounts
 from engine.explain.code.listing import CodeLine, SourceLine
+from engine.explain.code.module_story import paragraphs_of
 from engine.explain.code.shown_code import KernelSource, ListedKernel
 
 
@@ -14,7 +15,7 @@ def story_text(source: KernelSource) -> str:
     """Return the story of a module in paragraphs, as wide as there is room."""
     parts = [source.story.title]
     for section in source.story.sections:
-        paragraphs = [" ".join(one.split()) for one in re.split(r"\n\s*\n", section.text)]
+        paragraphs = paragraphs_of(section.text)
         paragraphs[0] = f"{section.heading}: {paragraphs[0]}" if section.heading else paragraphs[0]
         parts += paragraphs
     text = "\n".join([*parts, *([source.remark] if source.remark else [])])

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.geometry.block import Block
@@ -13,7 +13,7 @@ from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.looked_at.kernel_field import KernelField
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, fill_box, keep_narrow, row
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, row, set_beside
 
 _KERNEL_TIP = (
     "The kernel that is chosen, or another one to look at, here and in the panels Tile and Code. Launches "
@@ -37,7 +37,9 @@ class LaunchPanel(QWidget):
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
         self._launch = launch
-        self.gpu, self.passes, self.axis = QComboBox(), QComboBox(), QComboBox()
+        self.gpu = narrow_box("GPU of the launch", _GPU_TIP, 6)
+        self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
+        self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 7)
         self.chosen = KernelField(launch.looked_at, "Kernel whose launch is shown", _KERNEL_TIP)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
@@ -78,9 +80,7 @@ class LaunchPanel(QWidget):
         state = self._launch
         here = {None: _HERE} if state.has_gpu else {}
         known = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
-        fill_box(self.gpu, here | known, state.architecture)
-        # Its list is as wide as its entries, where the box is not.
-        self.gpu.view().setMinimumWidth(self.gpu.view().sizeHintForColumn(0) + 3 * GRID)
+        fill_box(self.gpu, here | known, state.architecture, drops_wide=True)
         self.gpu.setToolTip("\n\n".join(filter(None, (state.advice.gpu if state.advice else "", _GPU_TIP))))
 
     def _show_axis(self) -> None:
@@ -88,20 +88,9 @@ class LaunchPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        directions = QBoxLayout.Direction
-        is_wide = self.width() >= _BESIDE_FROM
-        for layout in (self._head, self._body):
-            layout.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        set_beside(self.width() >= _BESIDE_FROM, self._head, self._body)
 
     def _build(self) -> None:
-        for box, name, tip, characters in (
-            (self.gpu, "GPU of the launch", _GPU_TIP, 6),
-            (self.passes, "Pass of the kernel", _PASS_TIP, 5),
-            (self.axis, "What the occupancy is drawn over", _AXIS_TIP, 7),
-        ):
-            box.setAccessibleName(name)
-            box.setToolTip(tip)
-            keep_narrow(box, characters)
         fill_box(self.axis, AXES, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
@@ -114,6 +103,4 @@ class LaunchPanel(QWidget):
         self._head = row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
         for layout, part in ((self._head, look), (said, self.passes)):
             layout.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        # The bar of the dock above it is empty.
-        margins = (GRID, 0, GRID, HALF_GRID)
-        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -1,12 +1,9 @@
 """The launches of the kernel that is looked at: asks the engine when the job changes while somebody looks.
 
-The first answer is there at once, without registers. They follow from a second question, for which the kernel
-is compiled: it is asked once nothing has changed for a moment, one at a time, and never during a run.
+The first answer is there at once, without registers. They follow once the kernel is compiled.
 """
 
 from functools import partial
-
-from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
 from engine.explain.architectures import DEFAULT, Architecture
@@ -17,37 +14,29 @@ from engine.host.verbs import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.looked_at.explained_kernel import ExplainedKernel
+from gui.explore.looked_at.compiled_kernel import CompiledKernel
 from gui.explore.looked_at.looked_at import LookedAt
 
-SETTLED_MS = 250
-"""A kernel takes up to 0.5 s to compile, and the next preview waits for it: not at each step of an edit."""
 _NO_FILTER = (
     "Launches are explained of convolutions only.\n"
     "Choose Convolution under Operation to see what a block takes of a GPU."
 )
 _NO_PICTURE = "Open a picture: what the chosen kernel takes of a GPU appears here, before it runs."
 _NO_ENGINE = "The launch appears once the engine is up."
-_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 _ASKING = "Finding out what the kernel takes of a GPU."
 _OTHERS = "\n\nThe launch of a CUDA kernel can be chosen above, also without a GPU."
 
 
-class LaunchState(ExplainedKernel):
+class LaunchState(CompiledKernel):
     """What the launches take of a GPU, or the reason why there are none."""
 
     def __init__(self, looked_at: LookedAt, state: EngineState, link: EngineLink) -> None:
-        super().__init__(looked_at)
-        self._state = state
-        self._launches, self._compiled = Newest(link), Newest(link)
+        super().__init__(looked_at, state, link)
+        self._launches = Newest(link)
         self.advice: LaunchAdvice | None = None
         self._chosen_gpu: Architecture | None = None
         self._why_not = _NO_PICTURE
         self._not_compiled = ""
-        self._wanted: Describe[CompiledLaunchRequest] | None = None
-        self._settled_timer = QTimer(self, singleShot=True, interval=SETTLED_MS)
-        self._settled_timer.timeout.connect(self._compile)
-        state.running_changed.connect(self._compile)
 
     @property
     def has_gpu(self) -> bool:
@@ -97,9 +86,9 @@ class LaunchState(ExplainedKernel):
         self._refresh()
 
     def _ask(self) -> None:
-        self._wanted = None
+        self._want(None)
         job = self.looked_at.job
-        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE, _NO_CHOICE)
+        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
             self._launches.forget()
             self._show(None, why_not)
@@ -113,31 +102,15 @@ class LaunchState(ExplainedKernel):
             self._show(None, _ASKING)
 
     def _described(self, compiled: Describe[CompiledLaunchRequest], advice: LaunchAdvice) -> None:
-        if not advice.is_complete:
-            self._wanted = compiled
-            self._settled_timer.start()
+        self._want(None if advice.is_complete else compiled)
         self._show(advice, "")
 
-    def _compile(self) -> None:
-        """Ask for registers, unless something runs, still changes, or is being compiled."""
-        is_busy = self._state.running or self._settled_timer.isActive() or self._compiled.in_flight
-        if self._wanted is None or not self._is_watched or is_busy:
-            return
-        asked = self._wanted
-        self._compiled.ask(asked, partial(self._replied, asked), partial(self._not_replied, asked))
-
-    def _replied(self, asked: Describe[CompiledLaunchRequest], advice: LaunchAdvice) -> None:
-        if asked is self._wanted:
-            self._wanted = None
-            self._show(advice, "")
-        self._compile()
-
-    def _not_replied(self, asked: Describe[CompiledLaunchRequest], error: EngineError) -> None:
-        if asked is self._wanted:
-            self._wanted = None
+    def _take_compiled(self, answer: LaunchAdvice | EngineError) -> None:
+        if isinstance(answer, EngineError):
             # A lost host's successor is asked again once it is ready.
-            self._show(self.advice, "", "" if needs_no_message(error) else str(error))
-        self._compile()
+            self._show(self.advice, "", "" if needs_no_message(answer) else str(answer))
+        else:
+            self._show(answer, "")
 
     def _failed(self, error: EngineError) -> None:
         self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))

@@ -29,8 +29,7 @@ class Number(NamedTuple):
 def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, ...]:
     """Return what is worth knowing of a launch, in the order of reading."""
     facts, found = launch.facts, launch.occupancy
-    across, down, deep = facts.grid
-    grid = f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
+    grid = sides_text(facts.grid)
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
     room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
     return (
@@ -82,6 +81,12 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
             "Threads of the grid that compute no result, such as those beyond the picture's edge.",
         ),
     )
+
+
+def sides_text(sides: tuple[int, int, int]) -> str:
+    """Return the sides of a grid or a block: two, and the third where it is not 1."""
+    across, down, deep = sides
+    return f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
 
 
 def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:

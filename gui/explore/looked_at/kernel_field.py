@@ -1,12 +1,12 @@
 """The kernel to look at and its block, above what a panel says of them."""
 
-from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from gui.explore.looked_at.looked_at import AS_CHOSEN, LookedAt
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.widgets.panel_parts import column, fill_box, keep_narrow, row
+from gui.widgets.panel_parts import column, fill_box, narrow_box, row
 from gui.widgets.refusal import Refusal
 
 _THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
@@ -24,16 +24,13 @@ class KernelField(QWidget):
     def __init__(self, looked_at: LookedAt, name: str, tip: str) -> None:
         super().__init__()
         self._looked_at = looked_at
-        self.kernel = QComboBox()
+        self.kernel = narrow_box(name, tip, 8)
         self.threads = QLineEdit()
         self.refusal = Refusal()
-        self.kernel.setAccessibleName(name)
-        self.kernel.setToolTip(tip)
         self.threads.setAccessibleName("Block of threads, width × height")
         self.threads.setFont(number_font())
         self.threads.setFixedWidth(9 * GRID)
         self.refusal.setFont(small_font())
-        keep_narrow(self.kernel, 8)
         line = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, spacing=HALF_GRID))
         self.kernel.activated.connect(lambda at: looked_at.choose_kernel(self.kernel.itemData(at)))

@@ -16,6 +16,8 @@ from gui.explore.workspace import Workspace
 AS_CHOSEN = ""
 """In place of a kernel's key: the one that the panel Kernel has chosen, with its block."""
 
+_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
+
 
 class LookedAt(QObject):
     """A kernel, its block, and the job that these make. Whether it could run here does not matter."""
@@ -70,8 +72,8 @@ class LookedAt(QObject):
         """All kernels that can do such a job, on whatever device."""
         return self._state.variants_of(self._workspace.operation)
 
-    def why_not(self, no_engine: str, no_filter: str, no_picture: str, no_choice: str) -> str:
-        """Return which of these is the reason that there is nothing to explain; empty for none."""
+    def why_not(self, no_engine: str, no_filter: str, no_picture: str) -> str:
+        """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
         if not self._state.is_ready:
             return no_engine
         if not self.can_choose:
@@ -79,7 +81,7 @@ class LookedAt(QObject):
         job = self.job
         if job is None:
             return no_picture
-        return no_choice if job.variant == AUTO else ""
+        return _NO_CHOICE if job.variant == AUTO else ""
 
     def choose_kernel(self, key: str) -> None:
         """Look at another kernel with its default block; `AS_CHOSEN` follows the panel Kernel."""

@@ -9,17 +9,17 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
+from gui.explore.known_limits import MEASURE, MEASURE_TIP
 from gui.explore.roofline.roofline_plot import RooflinePlot
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.roofline.roofs import Point, points_csv
 from gui.page.messages import Message, Severity
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, row, text_button
+from gui.widgets.panel_parts import PANEL_MARGINS, column, row, text_button
 
 _FILTERS = ["PNG (*.png)", "SVG (*.svg)", "CSV, a row per run (*.csv)"]
 _SAVE_TIP = "Save the plot as PNG or SVG, or its numbers as CSV."
-_LIMITS_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
 _HINT = (
     "No run is faster than its roof: copies of its size, or multiply-adds. Solid roofs were measured, dashed "
     "ones are theoretical. Click a point to select its run."
@@ -37,15 +37,13 @@ class RooflinePanel(QWidget):
         self.caption = ElidedLabel(most=2, small=True)
         self.note = ElidedLabel(most=2, small=True)
         self.plot = RooflinePlot()
-        self.measure_button = QPushButton("Measure the limits (2 s)")
-        self.measure_button.setToolTip(_LIMITS_TIP)
+        self.measure_button = QPushButton(MEASURE)
+        self.measure_button.setToolTip(MEASURE_TIP)
         self.save_button = text_button("export", "Save", "Save the roofline", _SAVE_TIP)
         top = row((self.caption, 1), self.save_button)
         top.setAlignment(self.save_button, Qt.AlignmentFlag.AlignTop)
         below = row((self.note, 1), self.measure_button)
-        # The bar of the dock above it is empty.
-        margins = (GRID, 0, GRID, HALF_GRID)
-        self.setLayout(column(top, (self.plot, 1), below, spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(top, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.plot.clicked.connect(self._choose)
         self.measure_button.clicked.connect(roofline.measure)
         self.save_button.clicked.connect(self._ask_where)

@@ -83,7 +83,8 @@ class RooflinePlot(pg.PlotWidget):
                 item.setExportMode(True, {"resolutionScale": 1.0})
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(30 * GRID, 14 * GRID)
+        # With the margins around it as wide as the plots that it lies behind.
+        return QSize(28 * GRID, 14 * GRID)
 
     def _show_range(self) -> tuple[float, float]:
         """Show all runs and the corners of all roofs; return both ends of the axis below."""

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.explore.looked_at.kernel_field import KernelField
 from gui.explore.tile.tile_colours import ColourBy, legend_of
@@ -19,8 +19,8 @@ from gui.widgets.panel_parts import (
     column,
     fill_box,
     icon_button,
-    keep_narrow,
     label_for,
+    narrow_box,
     quiet_label,
     row,
 )
@@ -53,8 +53,8 @@ class TilePanel(QWidget):
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
         self.grid_size = quiet_label()
-        self.passes = QComboBox()
-        self.colours = QComboBox()
+        self.passes = narrow_box("Pass", "Which pass of the kernel, or which warp's strip, is shown.", 8)
+        self.colours = narrow_box("Colours of the tile", _COLOUR_TIP, 8)
         self.zoom_out = icon_button("zoom-out", "Smaller cells", "Smaller cells (-)")
         self.zoom_in = icon_button("zoom-in", "Larger cells", "Larger cells (+)")
         self.zoom_fit = icon_button("zoom-fit", "Fit the tile to the panel", "Fit the tile to the panel (0)")
@@ -141,13 +141,7 @@ class TilePanel(QWidget):
             sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.used.setAccessibleName("Cells that the result uses")
         self.loaded.setAccessibleName("Who loads the cell")
-        self.passes.setAccessibleName("Pass")
-        self.passes.setToolTip("Which pass of the kernel, or which warp's strip, is shown.")
-        self.colours.setAccessibleName("Colours of the tile")
-        self.colours.setToolTip(_COLOUR_TIP)
         fill_box(self.colours, _COLOUR_NAMES, ColourBy.ROLE)
-        for box in (self.passes, self.colours):
-            keep_narrow(box, 8)
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
         coordinates = row(*sides, 1, spacing=HALF_GRID)
         buttons = self.zoom_out, self.zoom_in, self.zoom_fit

@@ -17,7 +17,6 @@ _NO_FILTER = (
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
 _ASKING = "Finding out who loads which cell."
-_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 
 
 class TileState(ExplainedKernel):
@@ -78,7 +77,7 @@ class TileState(ExplainedKernel):
             self._at = None
             self._pass = self._pass if before[0] == looked_at.kernel else 0
         job = looked_at.job
-        why_not = looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE, _NO_CHOICE)
+        why_not = looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
             self._tiles.forget()
             self._show(None, why_not)

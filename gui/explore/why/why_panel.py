@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.results.explained_time import ExplainedTime
+from gui.explore.known_limits import MEASURE_TIP
 from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.run_words import run_title
 from gui.explore.why.why_state import Step, WhyState
@@ -20,12 +21,11 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, row, scrolled, set_beside
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 90 * GRID
-_LIMITS_TIP = "Runs on this device for 2 s what shows its limits; they are kept for the next time."
 _LINE_TIP = "Each bar is the least time for one thing that the run must do; the line is the measured time."
 
 
@@ -60,7 +60,7 @@ class WhyPanel(QWidget):
         self._stack.say("" if launches or explained is not None else why.words)
         self.button.setText(why.step)
         self.button.setVisible(why.step is not Step.NOTHING)
-        self.button.setToolTip(_LIMITS_TIP if why.step is Step.MEASURE else "")
+        self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else "")
         self._allow()
         if run is None or self._stack.text:
             return
@@ -96,9 +96,7 @@ class WhyPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        directions = QBoxLayout.Direction
-        is_wide = self.width() >= _BESIDE_FROM
-        self._body.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+        set_beside(self.width() >= _BESIDE_FROM, self._body)
 
     def _build(self) -> None:
         self.sentence.setTextFormat(Qt.TextFormat.RichText)
@@ -112,9 +110,7 @@ class WhyPanel(QWidget):
         shown.setLayout(column(self.title, self.sentence, self._body, 0, spacing=HALF_GRID))
         self._stack = Placeholder(shown)
         content = QWidget()
-        # The bar of the dock above it is empty.
-        margins = (GRID, 0, GRID, HALF_GRID)
         content.setLayout(
-            column((self._stack, 1), row(0, self.button, 0), spacing=HALF_GRID, margins=margins)
+            column((self._stack, 1), row(0, self.button, 0), spacing=HALF_GRID, margins=PANEL_MARGINS)
         )
         self.setLayout(column(scrolled(content)))

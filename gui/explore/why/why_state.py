@@ -23,7 +23,7 @@ from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.known_limits import KnownLimits
+from gui.explore.known_limits import MEASURE, KnownLimits
 from gui.explore.picture_job import PictureJob, comparable_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
@@ -52,7 +52,7 @@ class Step(StrEnum):
     """What a person can do about a time that is not explained; the words of a button."""
 
     NOTHING = ""
-    MEASURE = "Measure the limits (2 s)"
+    MEASURE = MEASURE
     STOP = "Stop"
     ASK = "Explain"
 

@@ -7,7 +7,7 @@ from html import escape
 from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.launch_facts import LaunchFacts
 from engine.results.quantities import MISSING, count_text, digits_text, ms_text, percent_text, rate_text
-from gui.explore.launch.launch_words import Number
+from gui.explore.launch.launch_words import Number, sides_text
 from gui.style.theme import Theme
 from gui.widgets.bar_chart import Bar, Row
 
@@ -111,12 +111,7 @@ def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _launch(launch: LaunchFacts) -> str:
-    return f"{_sides(launch.grid)} blocks of {_sides(launch.block)} threads"
-
-
-def _sides(sides: tuple[int, int, int]) -> str:
-    across, down, deep = sides
-    return f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
+    return f"{sides_text(launch.grid)} blocks of {sides_text(launch.block)} threads"
 
 
 def _occupancy(launch: LaunchFacts) -> str:

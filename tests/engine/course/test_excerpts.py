@@ -30,7 +30,7 @@ def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it(title):
     for row, excerpts in zip(found.rows, found.excerpts, strict=True):
         places = text.code[row[0].printed]
         for place, excerpt in zip(places, excerpts, strict=True):
-            lit = [excerpt.lines[at] for at in excerpt.lit]
+            lit = [excerpt.function.lines[at] for at in excerpt.lit]
             assert [one for one in place.lit if not any(one in line for line in lit)] == [], place
             assert excerpt.where in row[-1].here
 
@@ -46,8 +46,11 @@ def test_that_the_summaries_are_the_six_points_the_structure_and_the_memories():
 @pytest.mark.parametrize("title", TITLES)
 def test_that_an_excerpt_is_what_stands_in_its_file(title):
     for excerpt in (one for row in table(title).excerpts for one in row):
-        lines = (ROOT / excerpt.path).read_text(encoding="utf-8").split("\n")
-        assert tuple(lines[excerpt.first_line - 1 :][: len(excerpt.lines)]) == excerpt.lines
+        lines = (ROOT / excerpt.function.path).read_text(encoding="utf-8").split("\n")
+        assert (
+            tuple(lines[excerpt.function.first_line - 1 :][: len(excerpt.function.lines)])
+            == excerpt.function.lines
+        )
 
 
 def test_that_what_is_offered_of_a_paper_has_names_of_its_own():
@@ -68,7 +71,7 @@ def identifiers(lines):
 @pytest.mark.parametrize(("key", "kernel"), PRINTED, ids=[f"{key}-{one.name}" for key, one in PRINTED])
 def test_that_a_papers_names_stand_for_one_name_of_ours_each(key, kernel):
     (excerpt,) = kernels_of(kernel)
-    ours = identifiers(excerpt.lines)
+    ours = identifiers(excerpt.function.lines)
     assert set(kernel.names) <= ours
     assert len(set(kernel.names.values())) == len(kernel.names)
     # Else two things would have one name.
@@ -78,12 +81,13 @@ def test_that_a_papers_names_stand_for_one_name_of_ours_each(key, kernel):
 @pytest.mark.parametrize(("key", "kernel"), PRINTED, ids=[f"{key}-{one.name}" for key, one in PRINTED])
 def test_that_a_kernel_in_the_papers_names_is_ours_with_other_names(key, kernel):
     (excerpt,) = kernels_of(kernel)
-    assert excerpt.in_paper != excerpt.lines
+    assert excerpt.in_paper != excerpt.function.lines
     back = {theirs: ours for ours, theirs in kernel.names.items() if theirs != "in"}
     renamed = in_papers_names(excerpt.in_paper, back)
     # A listing calls its picture `in`, which is a word of Python.
     theirs = [
-        line.replace("image", "in") if "in" in kernel.names.values() else line for line in excerpt.lines
+        line.replace("image", "in") if "in" in kernel.names.values() else line
+        for line in excerpt.function.lines
     ]
     assert list(renamed) == theirs
 
@@ -103,8 +107,8 @@ def test_that_without_numba_cuda_the_same_code_is_named(monkeypatch):
     monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")
     _excerpt.cache_clear()
     for title, excerpts in found.items():
-        places = [[(one.path, one.lit) for one in row] for row in table(title).excerpts]
-        assert places == [[(one.path, one.lit) for one in row] for row in excerpts]
+        places = [[(one.function.path, one.lit) for one in row] for row in table(title).excerpts]
+        assert places == [[(one.function.path, one.lit) for one in row] for row in excerpts]
     assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
     _excerpt.cache_clear()
 
@@ -114,8 +118,10 @@ def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():
     text = markdown_of(PERFORMANCE, [found], [])
     for excerpt in (one for row in found.excerpts for one in row):
         shown = excerpt_lines(excerpt)
-        assert excerpt.path in text
+        assert excerpt.function.path in text
         assert "\n".join(shown) in text
         lit = [line for line in shown if ">" in line[:8]]
-        assert [int(line.split()[0]) for line in lit] == [excerpt.first_line + at for at in excerpt.lit]
+        assert [int(line.split()[0]) for line in lit] == [
+            excerpt.function.first_line + at for at in excerpt.lit
+        ]
     assert "engine/device/cuda.py, line" in csv_of(PERFORMANCE, found, [])

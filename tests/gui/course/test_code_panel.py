@@ -4,20 +4,20 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from engine.course.messages import CourseCode, MeasuredPaper
+from engine.course.messages import CourseCode
 from engine.course.paper import Cell, CourseTable, Excerpt
 from engine.errors import EngineError
-from engine.explain.code.messages import SaveSlides
+from engine.explain.code.source_function import Role, SourceFunction
 from gui.course.code_panel import CodePanel
-from gui.course.course_controller import SLIDES_SOURCE, CourseController
+from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.course_table import CourseTableView
-from gui.widgets.source_view import SourceView
-from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts, made_tables, make_engine_state
-from tests.made_runs import make_result
+from gui.widgets.code.rows import number_text
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts, make_engine_state
 
 LINES = tuple(f"line {number}" for number in range(200))
-STEP = Excerpt("kernel call", "_enqueue_step", "engine/device/cuda_kernels.py", 109, LINES, (150,))
+FUNCTION = SourceFunction(Role.HOST, "_enqueue_step", "engine/device/cuda_kernels.py", 109, LINES)
+STEP = Excerpt("kernel call", "_enqueue_step", FUNCTION, (150,))
 STEPS = CourseTable(
     "Structure",
     ("Step", "Time (ms)", "In our code"),
@@ -44,19 +44,32 @@ def panel(qtbot, course):
 
 def test_that_a_kernel_is_shown_beside_itself_in_the_papers_names(panel, course):
     assert "looked up" in panel.words
+    panel.resize(1400, 400)
     panel.show_code_of("ConvolutionKernel")
     course.set_code(PAPER.key, made_excerpts())
     assert panel.choice.currentText() == "ConvolutionKernel: naive"
-    assert panel.ours.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
-    assert panel.theirs.toPlainText() == "i, j = cuda.grid(2)\nout[i, j] = 1"
+    assert panel.views.left.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
+    assert panel.views.right.toPlainText() == "i, j = cuda.grid(2)\nout[i, j] = 1"
     assert "engine/variants/ladder/made.py, lines 40 to 41" in panel.where.text()
     assert "i is row, j is column" in panel.names.text()
+
+
+def test_that_a_narrow_panel_shows_both_kernels_in_one_column(panel, course):
+    panel.show_code_of("ConvolutionKernel")
+    course.set_code(PAPER.key, made_excerpts())
+    assert not panel.views.right.isVisible()
+    assert [(number_text(row), row.text) for row in panel.views.left.rows] == [
+        ("40 −", "row, column = cuda.grid(2)"),
+        ("41 −", "out[row, column] = 1"),
+        ("40 +", "i, j = cuda.grid(2)"),
+        ("41 +", "out[i, j] = 1"),
+    ]
 
 
 def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(panel, course):
     course.set_code(PAPER.key, made_excerpts())
     assert panel.shown.about == "the serial reference"
-    assert not panel.theirs.isVisible()
+    assert not panel.views.right.isVisible()
     assert not panel.names.isVisible()
 
 
@@ -76,21 +89,24 @@ def test_that_another_paper_begins_with_its_own_code(panel, course):
     assert "looked up" in panel.words
 
 
+def test_that_ctrl_f_searches_the_code(panel, course, qtbot):
+    course.set_code(PAPER.key, made_excerpts())
+    qtbot.keyClick(panel.choice, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert panel.views.find_bar.isVisible()
+
+
 def test_that_a_reason_stands_where_no_code_is(panel, course):
     course.set_code(PAPER.key, (), "There is no variant lost.")
     assert panel.words == "There is no variant lost."
 
 
-def test_that_the_lines_of_a_step_are_in_sight_and_lit(qtbot):
-    view = SourceView("Code")
-    qtbot.addWidget(view)
-    view.resize(400, 200)
-    view.show()
-    view.show_lines(LINES, 109, (150,))
-    (lit,) = view.extraSelections()
-    assert lit.cursor.block().text() == "line 150"
-    assert view.viewport().rect().contains(view.cursorRect(lit.cursor))
-    assert view.isReadOnly()
+def test_that_the_lines_of_a_step_are_in_sight_and_lit(panel, course):
+    course.set_counted(PAPER.key, (STEPS,))
+    course.set_code(PAPER.key, made_excerpts())
+    panel.show_code_of("kernel call")
+    view = panel.views.left
+    assert list(view.marked) == [150]
+    assert 150 in [row for row, _, _ in view.rows_in_sight()]
 
 
 @pytest.fixture
@@ -148,18 +164,6 @@ def test_that_code_that_cannot_be_found_says_why(controlled):
     controlled.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
     QApplication.processEvents()
     assert "no variant is called that" in controlled.course.known(PAPER.key).code_problem
-
-
-def test_that_slides_get_what_the_paper_measured(controlled, tmp_path):
-    results = (make_result("naive"),)
-    controlled.course.set_measured(PAPER.key, MeasuredPaper(made_tables(measured=True), results))
-    controlled.controller.save_slides(tmp_path / "kernels.html")
-    (asked,) = controlled.fake.waiting(SaveSlides)
-    assert asked.request == SaveSlides(str(tmp_path / "kernels.html"), results)
-    assert controlled.state.running
-    controlled.answer_all(SaveSlides)
-    assert "kernels.html" in controlled.messages.of(SLIDES_SOURCE).what
-    assert not controlled.state.running
 
 
 def test_that_slides_are_not_offered_while_something_runs(course, qtbot):

@@ -4,11 +4,14 @@ import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QMenu
 
+from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
+from engine.explain.code.messages import SaveSlides
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
+from tests.made_runs import make_result
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     haloscope, page = open_course()
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
-    monkeypatch.setattr(page._files, "ask_for_folder", lambda title, then: then(tmp_path))
+    monkeypatch.setattr(page._services.files, "ask_for_folder", lambda title, then: then(tmp_path))
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     page.tables.copy_button.menu().actions()[0].trigger()
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
@@ -85,13 +88,17 @@ def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, q
     assert not page.tables.isVisible()
 
 
-def test_that_slides_are_saved_where_a_person_wants_them(open_course, monkeypatch, tmp_path):
-    _, page = open_course()
-    saved = []
-    monkeypatch.setattr(page.courses, "save_slides", saved.append)
-    monkeypatch.setattr(page._files, "ask_to_save", lambda *given: given[-1](tmp_path / given[2], ""))
+def test_that_slides_get_what_the_paper_measured(open_course, monkeypatch, tmp_path):
+    haloscope, page = open_course()
+    results, asked = (make_result("naive"),), []
+    key = page.course.paper.key
+    page.course.set_measured(key, MeasuredPaper(page.course.known(key).tables, results))
+    monkeypatch.setattr(
+        page._services.files, "ask_to_save", lambda *given: given[-1](tmp_path / given[2], "")
+    )
+    monkeypatch.setattr(haloscope.jobs, "begin", lambda source, jobs, messages: asked.extend(jobs))
     page.code.slides_button.click()
-    assert saved == [tmp_path / "kernels.html"]
+    assert [job.request for job in asked] == [SaveSlides(str(tmp_path / "kernels.html"), results)]
 
 
 def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):

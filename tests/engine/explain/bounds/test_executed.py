@@ -1,4 +1,4 @@
-"""The least that kernels execute beside what an H100 did, by Nsight Compute (`bench.ncu`)."""
+"""The least that kernels execute beside what an H200 did, by Nsight Compute (`bench.ncu`)."""
 
 import pytest
 

@@ -1,12 +1,12 @@
 """Diffs of kernels: what is equal is shown as equal, and both sides are whole."""
 
 from engine.device_info import RECORDED
-from engine.explain.code.code_diff import Change, listing_diff, source_diff
+from engine.explain.code.code_diff import Change, listing_diff, renamed_diff, source_diff
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
-from engine.explain.code.shown_code import Role, SourceFunction
+from engine.explain.code.source_function import Role, SourceFunction
 from engine.explain.examples import example_of, variant_named
 from tests.made_runs import make_failure, make_result
 
@@ -29,6 +29,14 @@ def test_that_kernels_that_differ_in_their_names_alone_are_equal():
     found = diff("def correlate_a(x):\n    return x", "def correlate_b(x):\n    return x")
     assert (found.removed, found.added) == (0, 0)
     assert {row.change for row in found.rows} == {Change.SAME}
+
+
+def test_that_a_function_with_other_names_stands_line_beside_line():
+    found = renamed_diff(function("row = 1\nreturn"), ("i = 1", "return"), NAMES)
+    assert [(row.change, row.left_number, row.left, row.right_number, row.right) for row in found.rows] == [
+        (Change.CHANGED, 10, "row = 1", 10, "i = 1"),
+        (Change.SAME, 11, "return", 11, "return"),
+    ]
 
 
 def test_that_docstrings_are_no_difference():

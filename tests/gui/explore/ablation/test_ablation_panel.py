@@ -239,4 +239,4 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert not page.ablation_slot.is_filled
     page.bring_to_front("ablation")
     assert page.ablation_slot.is_filled
-    assert page.ablation_dock in page.tabifiedDockWidgets(page.blocks_dock)
+    assert page.ablation_dock in page.tabifiedDockWidgets(page.why_dock)

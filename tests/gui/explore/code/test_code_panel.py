@@ -11,9 +11,9 @@ from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.tasks.operation.messages import OperationJob
-from gui.explore.code import code_state
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
+from gui.explore.looked_at import compiled_kernel
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.tile.tile_state import TileState
 from gui.style.cell_colours import contrast
@@ -28,7 +28,7 @@ NARROW, WIDE = 620, 1200
 
 @pytest.fixture(autouse=True)
 def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(code_state, "SETTLED_MS", 0)
+    monkeypatch.setattr(compiled_kernel, "SETTLED_MS", 0)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_that_the_list_has_every_architecture_without_a_gpu(bench, panel):
 
 def test_that_without_a_disassembler_the_way_to_one_stands_in_the_place_of_sass(bench, panel):
     choose(bench, panel.form, "SASS")
-    assert "pip install nvidia-cuda-nvdisasm" in panel.listing_words
+    assert "pip install nvidia-cuda-nvdisasm" in panel.views.words
     assert "correlate_tiled" in panel.left.toPlainText()
 
 
@@ -154,7 +154,7 @@ def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
     choose(slow_bench, panel.form, "PTX")
     slow_bench.answer_all(CODE)
     assert not slow_bench.fake.waiting(CODE)
-    assert panel.listing_words == "The kernel is compiled after the run, which it would disturb."
+    assert panel.views.words == "The kernel is compiled after the run, which it would disturb."
     slow_bench.state.set_running(False)
     (last,) = slow_bench.fake.waiting(CODE)
     assert last.request.job.form is Form.PTX
@@ -165,7 +165,7 @@ def test_that_the_source_is_there_before_the_listing(slow_bench, make_panel):
     slow_bench.answer_all(CODE)
     choose(slow_bench, panel.form, "PTX")
     slow_bench.answer(CODE)
-    assert panel.listing_words == "Compiling for sm_90: a second the first time."
+    assert panel.views.words == "Compiling for sm_90: a second the first time."
     assert "correlate_tiled" in panel.left.toPlainText()
 
 
@@ -178,7 +178,7 @@ def test_that_a_listing_of_an_earlier_kernel_is_left_out(slow_bench, make_panel)
     slow_bench.change(variant="naive")
     slow_bench.answer_all(CODE)
     assert first not in slow_bench.fake.waiting(CODE)
-    assert panel.listing_words or "correlate_naive" in panel.right.rows[0].text
+    assert panel.views.words or "correlate_naive" in panel.right.rows[0].text
 
 
 def test_that_an_error_stands_in_the_place_of_the_code(slow_bench, make_panel):
@@ -280,35 +280,35 @@ def test_that_a_step_of_another_kernel_lights_nothing(slow_bench, make_panel):
 def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
     panel.left.setFocus()
     qtbot.keyClick(panel.left, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
-    assert panel.find_bar.isVisible()
-    panel.find_bar.field.setText("tile[i]")
-    assert panel.find_bar.count.text() == "1 of 2"
-    qtbot.keyClick(panel.find_bar.field, Qt.Key.Key_Return)
-    assert panel.find_bar.count.text() == "2 of 2"
+    assert panel.views.find_bar.isVisible()
+    panel.views.find_bar.field.setText("tile[i]")
+    assert panel.views.find_bar.count.text() == "1 of 2"
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Return)
+    assert panel.views.find_bar.count.text() == "2 of 2"
     assert panel.left.textCursor().selectedText() == "tile[i]"
 
 
 def test_that_a_text_that_is_not_there_is_said_not_to_be(panel):
-    panel.search.click()
-    panel.find_bar.field.setText("nowhere")
-    assert panel.find_bar.count.text() == "Not found"
+    panel.views.search.click()
+    panel.views.find_bar.field.setText("nowhere")
+    assert panel.views.find_bar.count.text() == "Not found"
 
 
 def test_that_escape_closes_the_search(qtbot, panel):
-    panel.search.click()
-    qtbot.keyClick(panel.find_bar.field, Qt.Key.Key_Escape)
-    assert not panel.find_bar.isVisible()
+    panel.views.search.click()
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
+    assert not panel.views.find_bar.isVisible()
 
 
 def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):
-    panel.copy.click()
+    panel.views.copy.click()
     assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
 
 
 def test_that_what_is_selected_is_copied(panel):
-    panel.search.click()
-    panel.find_bar.field.setText("syncthreads")
-    panel.copy.click()
+    panel.views.search.click()
+    panel.views.find_bar.field.setText("syncthreads")
+    panel.views.copy.click()
     assert QGuiApplication.clipboard().text() == "syncthreads"
 
 
@@ -320,8 +320,16 @@ def test_that_the_kernel_of_another_operation_has_code(bench, panel):
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    buttons = panel.search, panel.copy, panel.slides, panel.room, panel.swap
-    parts = panel.form, panel.gpu, panel.other, panel.left, panel.right, panel.heading, panel.find_bar.field
+    buttons = panel.views.search, panel.views.copy, panel.slides, panel.room, panel.swap
+    parts = (
+        panel.form,
+        panel.gpu,
+        panel.other,
+        panel.left,
+        panel.right,
+        panel.heading,
+        panel.views.find_bar.field,
+    )
     assert all(part.accessibleName() for part in (*parts, *buttons, panel.chosen.kernel))
 
 
@@ -368,9 +376,9 @@ def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
     stopped = []
     haloscope.actions["cancel"].triggered.connect(lambda: stopped.append(True))
     haloscope.actions["cancel"].setEnabled(True)
-    panel.search.click()
-    qtbot.keyClick(panel.find_bar.field, Qt.Key.Key_Escape)
-    assert not panel.find_bar.isVisible()
+    panel.views.search.click()
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
+    assert not panel.views.find_bar.isVisible()
     assert not stopped
 
 

@@ -10,9 +10,9 @@ from engine.host.messages import Ready
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
-from gui.explore.launch import launch_state
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
+from gui.explore.looked_at import compiled_kernel
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
@@ -23,7 +23,7 @@ AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
 
 @pytest.fixture(autouse=True)
 def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(launch_state, "SETTLED_MS", 0)
+    monkeypatch.setattr(compiled_kernel, "SETTLED_MS", 0)
 
 
 @pytest.fixture

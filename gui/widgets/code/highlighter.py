@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
-from gui.explore.code.code_rows import Look, Row
 from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.code.rows import Look, Row
 
 # Each name is a field of the theme.
 _PYTHON = re.compile(

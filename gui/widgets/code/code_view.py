@@ -6,11 +6,11 @@ from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
-from gui.explore.code.code_rows import Look, Row, number_text
-from gui.explore.code.highlighter import Highlighter
 from gui.style.cell_colours import mixed
 from gui.style.metrics import GRID, HALF_GRID, code_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.code.highlighter import Highlighter
+from gui.widgets.code.rows import Look, Row, number_text
 
 # Parts of a colour in the ground: words keep a contrast of 4.5 : 1 on it.
 _TINT, _CURRENT = 0.14, 0.08
@@ -159,10 +159,13 @@ class CodeView(QPlainTextEdit):
     def _bring_into_sight(self, rows: Collection[int]) -> None:
         if not rows:
             return
-        seen = [number for number, _, _ in self.rows_in_sight()]
-        if not any(row in seen[:-1] for row in rows):
+        seen = [number for number, _, _ in self.rows_in_sight()][:-1]
+        # How many more rows there is room for; negative: all of them cannot be seen at once.
+        spare = len(seen) - (max(rows) - min(rows) + 1)
+        if not (any if spare < 0 else all)(row in seen for row in rows):
             # Some rows above it, so that it is seen where it belongs.
-            self.verticalScrollBar().setValue(max(0, min(rows) - len(seen) // 3))
+            above = len(seen) // 3
+            self.verticalScrollBar().setValue(max(0, min(rows) - (above if spare < 0 else min(above, spare))))
 
     def _follow_cursor(self) -> None:
         row = self.textCursor().blockNumber()

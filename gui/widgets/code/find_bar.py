@@ -4,8 +4,8 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from gui.explore.code.code_view import CodeView
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.code.code_view import CodeView
 from gui.widgets.panel_parts import icon_button, quiet_label, row
 
 

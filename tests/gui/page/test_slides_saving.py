@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.explain.code.messages import SaveSlides
-from gui.explore.code.slides_saving import save_slides
+from gui.page.slides_saving import save_slides
 from tests.made_runs import make_result
 
 PLACE = Path("somewhere", "kernels.html")
@@ -19,7 +19,9 @@ def save(slow_bench):
     services = SimpleNamespace(files=files, jobs=slow_bench.jobs, state=slow_bench.state)
 
     def save():
-        save_slides(services, slow_bench.results, slow_bench.messages.everywhere)
+        save_slides(
+            services, [run.result for run in slow_bench.results.tried()], slow_bench.messages.everywhere
+        )
         slow_bench.settle()
 
     save.bench = slow_bench

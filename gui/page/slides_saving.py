@@ -1,10 +1,11 @@
-"""Saving the teaching order as slides, with what the results of the page say of each step."""
+"""Saving the teaching order as slides, with what results of the page say of each step."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.explain.code.messages import SaveSlides
 from engine.host.protocol import Saved
-from gui.explore.results.results_model import ResultsModel
+from engine.results.measurement import AnyResult
 from gui.page.contract import Services
 from gui.page.jobs import Job
 from gui.page.messages import Message, PageMessages, Severity
@@ -12,7 +13,7 @@ from gui.page.messages import Message, PageMessages, Severity
 SOURCE = "slides"
 
 
-def save_slides(services: Services, results: ResultsModel, messages: PageMessages) -> None:
+def save_slides(services: Services, results: Sequence[AnyResult], messages: PageMessages) -> None:
     """Ask where, and have the engine write the slides; Esc stops that."""
 
     def saved(reply: Saved) -> None:
@@ -20,8 +21,7 @@ def save_slides(services: Services, results: ResultsModel, messages: PageMessage
         messages.show(Message(SOURCE, Severity.INFO, f"Slides saved as {reply.path}", why))
 
     def save(path: Path, _filter: str) -> None:
-        measured = tuple(run.result for run in results.tried())
-        job = Job("Slides", SaveSlides(str(path), measured), saved)
+        job = Job("Slides", SaveSlides(str(path), tuple(results)), saved)
         if not services.jobs.begin(SOURCE, [job], messages):
             why = services.state.why_no_run
             messages.show(Message(SOURCE, Severity.WARNING, "The slides are not saved", why))
