@@ -29,8 +29,9 @@ from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.disassembler import disassembler
 from engine.device.launches import DeviceKind
+from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import LEAST_SHARE, MOST_SHARE, explained_subject
-from engine.explain.launch.gpu_limits import Gpu
+from engine.explain.launch.gpu_limits import ABSENT_GPUS, Gpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.measured_cpu import cpu_limits
 from engine.explain.limits.measured_gpu import gpu_limits
@@ -170,6 +171,15 @@ def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def bounded_again(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a GPU's run with the bounds of now beside its times; no device is needed."""
+    limits, rows = DeviceLimits.from_json(kept["limits"]), []
+    for one in kept["cells"]:
+        cell = Cell(**{name: one[name] for name in Cell._fields} | {"mask": tuple(one["mask"])})
+        rows.append(cell._asdict() | row(cell.subject(ABSENT_GPUS[DEFAULT]), limits, one["ms"]))
+    return kept | {"cells": rows}
+
+
 def gpu_cells() -> Iterator[Cell]:
     """Yield the cells of a GPU: every variant, masks and types as `bench.figures` has them."""
     for height, width, channels, dtype in ((SIDE, SIDE, 1, "float32"), (SIDE, SIDE, 3, "uint8")):
@@ -254,6 +264,7 @@ def tables(kept: dict[str, Any]) -> list[DocumentTable]:
         "|---|---|---|---|---|---|---|",
     ]
     for run in kept["runs"]:
+        code = f"vectors of {run['vector_bits']} bits" if run["vector_bits"] else run["compiled for"]
         by_variant: dict[str, list[float]] = {}
         for one in run["cells"]:
             by_variant.setdefault(one["variant"], []).append(one["ratio"])
@@ -290,8 +301,11 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path, help="the file that the run is kept in")
+    parser.add_argument("--again", action="store_true", help="only bound the kept times of a GPU anew")
     options = parser.parse_args()
-    if options.device == "cpu":
+    if options.again:
+        run = bounded_again(json.loads(options.json.read_text(encoding="utf-8"))["runs"][0])
+    elif options.device == "cpu":
         run = measured_on_cpu(options.rounds)
     else:
         is_there = options.json and options.json.exists()
