@@ -227,5 +227,6 @@ def test_that_a_missing_disassembler_is_said_with_how_to_get_it(monkeypatch):
 def test_that_every_instruction_of_the_machine_has_a_class(key):
     for one in listed(key, Form.SASS):
         assert one.listing.sources()
-        others = [line.opcode for line in one.listing.lines if line.kind is Class.OTHER]
-        assert set(others) <= {"NOP"}
+        others = [line for line in one.listing.lines if line.kind is Class.OTHER]
+        # @!PT: nothing in any thread.
+        assert {line.opcode for line in others if "@!PT " not in line.text} <= {"NOP"}
