@@ -229,7 +229,6 @@ def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str,
         "bounds_ms": {bound.key: round(bound.ms, 5) for bound in found.bounds},
         "least_ms": round(found.least_ms, 5),
         "ratio": round(found.least_ms / ms, 3),
-        "sentence": found.sentence,
     }
 
 
