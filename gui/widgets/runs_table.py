@@ -32,7 +32,7 @@ _TYPICAL = {
     "mask": "Gaussian 15 × 15",
     "border": "replicate",
     "operation": "hue-shift (degrees=120.0)",
-    "device": "recorded, NVIDIA H200",
+    "device": "simulator",
     "max_error": "Max error",
 }
 _NUMBER = "0.01234"
@@ -189,12 +189,17 @@ class RunsTable(QTableView):
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _fit_recorded(self) -> None:
-        """Make room for the mark behind the names of recorded runs, once there are some."""
-        at = self._runs.position("variant")
-        names = [run.result.variant for run in self._runs.rows() if run.result.device == RECORDED]
-        for name in names:
-            needed = self.fontMetrics().horizontalAdvance(f"●  {name}{RECORDED_MARK}") + 3 * GRID
-            self.setColumnWidth(at, max(self.columnWidth(at), needed))
+        """Make room for names and devices of recorded runs, once there are some."""
+        device = next(column for column in self._runs.columns if column.key == "device")
+        for run in self._runs.rows():
+            if run.result.device == RECORDED:
+                self._widen("variant", f"●  {run.result.variant}{RECORDED_MARK}")
+                self._widen("device", device.text(run))
+
+    def _widen(self, key: str, text: str) -> None:
+        at = self._runs.position(key)
+        needed = self.fontMetrics().horizontalAdvance(text) + 3 * GRID
+        self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _show_first_columns(self) -> None:
         self._wanted.clear()
