@@ -6,18 +6,14 @@ compiled code (`least_work.py`), and the rates are those measured on the device 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from engine.device import disassembler
-from engine.device.explained_code import explained_machine_code, explained_ptx
-from engine.device.launches import Kernel, Launch, Pass, Signature
+from engine.device.launches import Launch, Pass
 from engine.explain.architectures import Architecture
 from engine.explain.bounds.issued import integers, issues, multiply_adds, on_64_bit, tensor_multiply_adds
 from engine.explain.bounds.least_work import ExecutedCode, Weigh
 from engine.explain.code.instruction_classes import InstructionClass
-from engine.explain.code.listing import Form, Listing
-from engine.explain.code.ptx_listing import ptx_listing
-from engine.explain.code.sass_listing import sass_listing
+from engine.explain.code.kernel_listing import listing_of, nearest_form
+from engine.explain.code.listing import Form
 from engine.explain.counts.accesses import BANKS, SECTOR_BYTES, WARP, WORD_BYTES, CountedAccesses
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
@@ -49,7 +45,7 @@ def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceL
 
     Its kernel is compiled where it is not kept, 0.2 to 0.5 s.
     """
-    form = Form.PTX if disassembler.disassembler() is None else Form.SASS
+    form = nearest_form()
     code = executed_code(step, counted, gpu.architecture, form)
     bounds = [
         Bound(key, title, 1e3 * amount * uneven / rate.measured, amount, unit, rate.measured, source)
@@ -68,15 +64,7 @@ def executed_code(
 ) -> ExecutedCode:
     """Return the code of a pass with what its warps do there; SASS needs a disassembler."""
     warps = step.launch.blocks * -(-_threads(step.launch) // WARP)
-    return ExecutedCode(_listed(step.kernel, step.signature, architecture, form), counted, warps)
-
-
-@lru_cache(maxsize=64)
-def _listed(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
-    code, name = (kernel, signature, architecture.capability), kernel.py_func.__name__
-    if form is Form.PTX:
-        return ptx_listing(explained_ptx(*code), name, str(architecture))
-    return sass_listing(disassembler.disassembled(explained_machine_code(*code)), name, str(architecture))
+    return ExecutedCode(listing_of(step.kernel, step.signature, architecture, form), counted, warps)
 
 
 _Amount = tuple[str, str, float, str, Limit | None, str, float]

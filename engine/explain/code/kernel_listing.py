@@ -1,14 +1,15 @@
 """The PTX and the SASS of a variant's kernels, compiled for an architecture that need not be here."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.kernel_factory import import_names
-from engine.device.launches import Pass
+from engine.device.launches import Kernel, Pass, Signature
 from engine.errors import BadValue
 from engine.explain.architectures import Architecture
 from engine.explain.code.instruction_counts import counted
-from engine.explain.code.listing import Form
+from engine.explain.code.listing import Form, Listing
 from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.code.sass_listing import sass_listing
 from engine.explain.code.shown_code import ListedKernel
@@ -32,22 +33,28 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
         raise BadValue(what, missing, "Without it the source is shown.")
     if SIMULATED:
         raise BadValue(what, "the simulator compiles nothing", "Leave NUMBA_ENABLE_CUDASIM unset.")
-    import_names(__name__)
     launched: dict[tuple[int, str], list[Pass]] = {}
     for step in example.passes(architecture):
         launched.setdefault((id(step.kernel), str(step.signature)), []).append(step)
     found = []
     for steps in launched.values():
-        step = steps[0]
-        name = step.kernel.py_func.__name__
-        code = step.kernel, step.signature, architecture.capability
-        if form is Form.PTX:
-            listing = ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
-        else:
-            listing = sass_listing(
-                disassembler.disassembled(explained_code.explained_machine_code(*code)),
-                name,
-                str(architecture),
-            )
+        listing = listing_of(steps[0].kernel, steps[0].signature, architecture, form)
         found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
     return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
+    """Return the listing of a kernel for arguments of these types; SASS needs a disassembler."""
+    import_names(__name__)
+    code, name = (kernel, signature, architecture.capability), kernel.py_func.__name__
+    if form is Form.PTX:
+        return ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
+    text = disassembler.disassembled(explained_code.explained_machine_code(*code))
+    return sass_listing(text, name, str(architecture))
+
+
+def nearest_form() -> Form:
+    """Return the form that is nearest to what a GPU executes: SASS, where it can be listed."""
+    import_names(__name__)
+    return Form.PTX if disassembler.disassembler() is None else Form.SASS

@@ -4,8 +4,9 @@ import pytest
 
 from engine.device import devices as device_list
 from engine.errors import Cancelled
-from engine.explain.bounds import answers, explained, gpu_bounds
+from engine.explain.bounds import answers, explained
 from engine.explain.bounds.messages import TimeRequest
+from engine.explain.code import kernel_listing
 from engine.explain.counts import counting
 from engine.explain.limits.kept_limits import recorded_limits
 from engine.host import shared
@@ -30,7 +31,7 @@ def picture():
 def nothing_kept():
     """Count and list anew in each test."""
     counting._kept.cache_clear()
-    gpu_bounds._listed.cache_clear()
+    kernel_listing.listing_of.cache_clear()
 
 
 def asked(picture, key, ms=None, report=lambda step: None, **fields):
@@ -87,7 +88,7 @@ def stopped_at(stage):
 def test_that_a_cancelled_question_leaves_nothing_half_kept(stage, picture):
     whole = asked(picture, "tiled")
     counting._kept.cache_clear()
-    gpu_bounds._listed.cache_clear()
+    kernel_listing.listing_of.cache_clear()
     with pytest.raises(Cancelled):
         asked(picture, "tiled", report=stopped_at(stage))
     assert asked(picture, "tiled") == whole
@@ -97,6 +98,6 @@ def test_that_a_cancelled_question_leaves_nothing_half_kept(stage, picture):
 @needs_nvvm
 def test_that_the_same_question_again_counts_and_compiles_nothing(picture):
     asked(picture, "tiled")
-    missed = [one.cache_info().misses for one in (counting._kept, gpu_bounds._listed)]
+    missed = [one.cache_info().misses for one in (counting._kept, kernel_listing.listing_of)]
     asked(picture, "tiled")
-    assert [one.cache_info().misses for one in (counting._kept, gpu_bounds._listed)] == missed
+    assert [one.cache_info().misses for one in (counting._kept, kernel_listing.listing_of)] == missed

@@ -8,6 +8,7 @@ import pytest
 from engine.explain.architectures import DEFAULT
 from engine.explain.bounds import gpu_bounds
 from engine.explain.bounds.explained import explained_subject
+from engine.explain.code.listing import Form
 from engine.explain.counts.launch_arrays import launch_arrays
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.limits.kept_limits import recorded_limits
@@ -45,8 +46,7 @@ def explained(key, share=None, **asked):
 @pytest.fixture
 def by_ptx(monkeypatch):
     """No disassembler."""
-    monkeypatch.setattr(gpu_bounds.disassembler, "disassembler", lambda: None)
-    gpu_bounds._listed.cache_clear()
+    monkeypatch.setattr(gpu_bounds, "nearest_form", lambda: Form.PTX)
 
 
 def test_that_rows_read_across_are_bound_by_their_transactions_and_naive_removes_it():
