@@ -4,7 +4,7 @@ How often warps go through each block of the code is not known, but much of it i
 all the way from the top to an end, and its warp executes every block on that way. What warps execute beside
 it, where threads part, is in blocks that they come to. The accesses of each line of the source make as many
 requests as were counted, and of an unrolled loop only whole rounds run. Among all that is possible the least
-is taken, by a linear program (SciPy's HiGHS). Warps whose threads part may execute more. Pure functions.
+is taken, by a linear program (HiGHS). Warps whose threads part may execute more. Pure functions.
 """
 
 import math
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from engine.explain.bounds.control_flow import (
     CodeBlock,
@@ -72,9 +72,9 @@ class ExecutedCode:
     def _solved(self, weigh: Weigh) -> tuple[float, Row]:
         costs = self._row(enumerate(self._costs(weigh)))
         for rows, limits in self._constraints:
-            found = linprog(costs, rows, limits, method="highs")
-            if found.status == 0:
-                return float(found.fun), found.x[: len(self.blocks)]
+            found = _least(costs, rows, limits)
+            if found is not None:
+                return float(costs @ found), found[: len(self.blocks)]
         raise ArithmeticError(f"no way through {self.listing.kernel}")
 
     @cached_property
@@ -244,3 +244,26 @@ def _is_barrier(line: CodeLine) -> bool:
 
 def _negative(factors: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(unknown, -factor) for unknown, factor in factors]
+
+
+def _least(costs: Row, rows: Row, limits: Row) -> Row | None:
+    """Return the numbers, none below 0, with the least costs whose products with the rows stay within limits.
+
+    None where there are no such numbers.
+    """
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(costs), len(limits)
+    program.col_cost_ = costs
+    program.col_lower_, program.col_upper_ = np.zeros(len(costs)), np.full(len(costs), highspy.kHighsInf)
+    program.row_lower_, program.row_upper_ = np.full(len(limits), -highspy.kHighsInf), limits
+    where, which = np.nonzero(rows)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = np.searchsorted(where, np.arange(len(limits) + 1))
+    program.a_matrix_.index_, program.a_matrix_.value_ = which, rows[where, which]
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.passModel(program)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.array(solver.getSolution().col_value)
