@@ -12,6 +12,7 @@ def test_that_runs_stand_under_the_limits_of_this_processor(window, qtbot):
     window.workspace.change(variant="cpu-parallel")
     window.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.roofline.points != (), timeout=60_000)
+    qtbot.waitUntil(lambda: page.roofline.can_measure or page.roofline.roofs != (), timeout=60_000)
     if page.roofline.can_measure:
         page.roofline.measure()
     qtbot.waitUntil(lambda: page.roofline.roofs != (), timeout=60_000)
