@@ -28,7 +28,7 @@ from engine.explain.limits.measured_gpu import gpu_limits
 from engine.geometry.block import Limits
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
-from engine.mask.presets import preset
+from engine.mask.presets import preset, preset_names
 from engine.results.columns import problem_text
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult
@@ -59,7 +59,7 @@ PICTURES = (
 )
 # Each variant with the mask of its class: binomial, of equal weights, of one row, of rank 2 or 3.
 SIDES = (3, 5, 7, 9, 15)
-FIRST_SAMPLE, FIRST_MASK = "astronaut", "sharpen"
+FIRST_SAMPLE = "astronaut"
 # Of the CPU beside the GPU, for speed-ups on one machine. The plain loops do 0.3 G multiply-adds per second.
 BASELINE, ON_CPU = "cpu-serial", ("cpu-serial", "cpu-parallel")
 MOST_SERIAL = 200_000_000
@@ -73,7 +73,8 @@ def jobs(limits: Limits) -> Iterator[FilterJob]:
         samples = random_picture((shape[0], shape[1], shape[2]), dtype, seed=0)
         if number == 0:
             samples = open_sample(FIRST_SAMPLE).samples
-        for known, mask in _pairs([preset(FIRST_MASK)] if number == 0 else []):
+        # Of the picture that the window opens with every mask that it offers.
+        for known, mask in _pairs([preset(name) for name in preset_names()] if number == 0 else []):
             problem = describe_problem(samples, mask, "zero", 0.0, dtype if known.uint8_only else "float32")
             is_slow = known.key == BASELINE and problem.multiply_adds > MOST_SERIAL
             if not is_slow and known.why_not(problem, mask, known.default_block, limits) is None:
