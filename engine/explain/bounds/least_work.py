@@ -55,12 +55,16 @@ class ExecutedCode:
 
     def least(self, weigh: Weigh) -> float:
         """Return the least sum of the weights of all instructions that the warps execute."""
-        return self._solved(weigh)[0]
+        if weigh is instruction:
+            return self.along(instruction)
+        costs = self._costs(weigh)
+        # Of most kinds a kernel has no instructions.
+        return float(costs @ self._solved(costs)) if costs.any() else 0.0
 
     @cached_property
     def executions(self) -> Row:
         """How often warps go through each block where the fewest instructions are executed."""
-        return self._solved(instruction)[1]
+        return self._solved(self._costs(instruction))
 
     def along(self, weigh: Weigh) -> float:
         """Return the sum of the weights of the instructions that are executed then."""
@@ -69,12 +73,13 @@ class ExecutedCode:
     def _costs(self, weigh: Weigh) -> Row:
         return np.array([sum(map(weigh, block.instructions)) for block in self.blocks], np.float64)
 
-    def _solved(self, weigh: Weigh) -> tuple[float, Row]:
-        costs = self._row(enumerate(self._costs(weigh)))
+    def _solved(self, costs: Row) -> Row:
+        """Return how often warps go through each block where the costs are least."""
+        wanted = self._row(enumerate(costs))
         for rows, limits in self._constraints:
-            found = _least(costs, rows, limits)
+            found = _least(wanted, rows, limits)
             if found is not None:
-                return float(costs @ found), found[: len(self.blocks)]
+                return found[: len(self.blocks)]
         raise ArithmeticError(f"no way through {self.listing.kernel}")
 
     @cached_property
