@@ -8,6 +8,7 @@ the first time it is compiled for that, one or two seconds.
 from engine.compiled.cpu_target import architecture
 from engine.compiled.machine_code import asked_functions
 from engine.explain.bounds.cpu_work import CpuPass, CpuWork, work_of
+from engine.explain.bounds.least_time import together
 from engine.explain.bounds.machine_loops import Function, functions
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
@@ -30,13 +31,8 @@ class CpuBounds:
             self.work = work_of(prepared, subject.problem, code)
         self._code = f"code for {architecture()}"
         passes = [self._of_pass(one) for one in self.work.passes] if self.work else []
-        by_key: dict[str, list[Bound]] = {}
-        for bounds in passes:
-            for bound in bounds:
-                by_key.setdefault(bound.key, []).append(bound)
-        together = [_together(bounds) for bounds in by_key.values()]
         copy = self._copy()
-        self.bounds = tuple(sorted([copy, *together], key=lambda bound: -bound.ms))
+        self.bounds = tuple(sorted([copy, *together(passes).values()], key=lambda bound: -bound.ms))
         """Of all passes together, the tallest first."""
         in_turn = sum(max((bound.ms for bound in bounds), default=0.0) for bounds in passes)
         self.least_ms = max(copy.ms, in_turn)
@@ -111,10 +107,3 @@ def _prepared(subject: Subject[Problem]) -> tuple[object, dict[str, Function]]:
         if not function.module.startswith(_THREADS):
             code |= functions(function.assembly(types))
     return prepared, code
-
-
-def _together(bounds: list[Bound]) -> Bound:
-    """Return one bound for several passes."""
-    first = bounds[0]
-    ms, amount = sum(one.ms for one in bounds), sum(one.amount for one in bounds)
-    return Bound(first.key, first.title, ms, amount, first.unit, first.per_s, first.counted_from)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.explain.bounds.gpu_bounds import BoundLaunch, bound_launch
+from engine.explain.bounds.least_time import together
 from engine.explain.counts.accesses import CountedRun
 from engine.explain.counts.counting import counted_launches
 from engine.explain.counts.launch_arrays import LaunchArrays, picture_arrays
@@ -53,10 +54,7 @@ class GpuTime:
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """Of all launches together, the tallest first."""
-        found: dict[str, Bound] = {}
-        for launch in self.launches:
-            for bound in launch.bounds:
-                found[bound.key] = bound if bound.key not in found else found[bound.key] + bound
+        found = together(launch.bounds for launch in self.launches)
         for bound in self._of_work():
             if bound.key not in found or bound.ms > found[bound.key].ms:
                 found[bound.key] = bound

@@ -1,5 +1,6 @@
 """What the bounds of a run are on a CPU and on a GPU alike, and the cause that they give."""
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from engine.explain.limits.device_limits import DeviceLimits
@@ -25,6 +26,15 @@ class LeastTime(Protocol):
     @property
     def not_counted(self) -> Reason | None:
         """Why it is not counted what the run does: its bytes alone bound it."""
+
+
+def together(of_each: Iterable[Iterable[Bound]]) -> dict[str, Bound]:
+    """Return the bounds of what follows one another, by their keys: those for the same thing add up."""
+    found: dict[str, Bound] = {}
+    for bounds in of_each:
+        for bound in bounds:
+            found[bound.key] = found[bound.key] + bound if bound.key in found else bound
+    return found
 
 
 class Cause(NamedTuple):
