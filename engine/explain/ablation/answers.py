@@ -12,12 +12,11 @@ from engine.explain.ablation.running import ablated, estimated
 from engine.explain.architectures import DEFAULT
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.subject import Subject
-from engine.host import shared
 from engine.host.verbs import Run
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, variant
 
@@ -26,9 +25,7 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     """Time the job's kernel and its siblings; count their instructions where no GPU is."""
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
-    samples = shared.attach(asked.picture.pixels)
-    result_dtype = result_dtype_for(asked.result_type, samples, samples)
-    problem = describe_problem(samples, asked.mask, asked.border, asked.cval, result_dtype)
+    samples, problem = asked_problem(asked)
     block = chosen.block_for(asked.block)
     try:
         # A kernel may be looked at while the CPU is chosen.

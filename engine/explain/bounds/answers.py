@@ -8,11 +8,10 @@ from engine.device.launches import DeviceKind
 from engine.explain.bounds.explained import explained_here
 from engine.explain.bounds.messages import TimeRequest
 from engine.explain.subject import Subject, gpu_for
-from engine.host import shared
 from engine.host.verbs import Describe
 from engine.results.explained_time import ExplainedTime
 from engine.results.progress import Checkpoint
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.variants import variant
 
 
@@ -21,9 +20,7 @@ def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTim
     asked = request.job
     job = asked.job
     chosen = variant(job.variant, takes_auto=False)
-    samples = shared.attach(job.picture.pixels)
-    result_dtype = result_dtype_for(job.result_type, samples, samples)
-    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    _, problem = asked_problem(job)
     gpu = None
     if chosen.device is DeviceKind.CUDA:
         gpu = gpu_for([device for device in devices() if device.key == job.device] or devices())

@@ -17,12 +17,11 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host import shared
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint, Progress
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.variants import variant
 from engine.tasks.operation.answers import resolved_job
 from engine.tasks.operation.messages import OperationJob
@@ -100,9 +99,7 @@ def _example(job: FilterJob | OperationJob, key: str, architecture: Architecture
 
 
 def _of_filter(job: FilterJob, key: str, block: Block | None) -> Example:
-    samples = shared.attach(job.picture.pixels)
-    result_dtype = result_dtype_for(job.result_type, samples, samples)
-    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    _, problem = asked_problem(job)
     return filter_example(variant(key, takes_auto=False), problem, job.mask, block)
 
 

@@ -14,12 +14,11 @@ from engine.explain.launch.launches import explained_launches, why_not_compiled
 from engine.explain.launch.messages import LaunchAdvice, LaunchRequest
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host import shared
 from engine.host.verbs import Describe
 from engine.results.launch_facts import KernelResources
 from engine.results.progress import Checkpoint
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.variants import VARIANTS, variant
 
 Resources = tuple[KernelResources, ...]
@@ -42,9 +41,7 @@ def advice(asked: LaunchRequest, resources_for: Callable[[Subject[Problem], Gpu]
         return LaunchAdvice(chosen.key, reason=f"{chosen.title} runs on the CPU, which has no launches.")
     if not chosen.has_kernels:
         return LaunchAdvice(chosen.key, reason=f"{chosen.title} has no kernels of ours.")
-    samples = shared.attach(job.picture.pixels)
-    result_dtype = result_dtype_for(job.result_type, samples, samples)
-    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    _, problem = asked_problem(job)
     asked_devices = [device for device in devices() if device.key == job.device] or devices()
     gpu = gpu_for(asked_devices, asked.architecture)
     subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), gpu)

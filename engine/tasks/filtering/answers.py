@@ -27,9 +27,10 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem, result_dtype_for
+from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
@@ -68,13 +69,13 @@ def check(
     """Return for every variant whether it can do the job on the job's device, and why not."""
     if request.blocks:
         return _check_blocks(request)
-    samples, problem = _problem(request.job)
+    samples, problem = asked_problem(request.job)
     return tuple(_availability(variant, request.job, problem, samples) for variant in VARIANTS)
 
 
 def _check_blocks(request: Check[FilterJob]) -> tuple[BlockAvailability, ...]:
     """Return for each variant with each block whether it can do the job, and why not."""
-    samples, problem = _problem(request.job)
+    samples, problem = asked_problem(request.job)
     keys = request.variants or tuple(variant.key for variant in VARIANTS)
     found: list[BlockAvailability] = []
     for variant in dict.fromkeys(_named(key, request.job, samples) for key in keys):
@@ -94,12 +95,6 @@ def _named(key: str, job: FilterJob, samples: NDArray[Any]) -> Variant:
     if key != AUTO:
         return filter_variant(key)
     return ResolvedFilter(replace(job, variant=AUTO, block=None), samples).choice.variant
-
-
-def _problem(job: FilterJob) -> tuple[NDArray[Any], Problem]:
-    samples = shared.attach(job.picture.pixels)
-    result_dtype = result_dtype_for(job.result_type, samples, samples)
-    return samples, describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
 
 
 def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: NDArray[Any]) -> Availability:

@@ -3,12 +3,11 @@
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.block import Limits
-from engine.host import shared
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
+from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.messages import BlockTiles, FilterJob, TileRequest
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 
 
@@ -18,9 +17,7 @@ def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     chosen = variant(job.variant, takes_auto=False)
     if chosen.device is DeviceKind.CPU:
         return BlockTiles(chosen.key, reason=f"{chosen.title} has no blocks of threads, and no tiles.")
-    samples = shared.attach(job.picture.pixels)
-    result_dtype = result_dtype_for(job.result_type, samples, samples)
-    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    _, problem = asked_problem(job)
     block = chosen.block_for(job.block)
     refusal = chosen.why_not(problem, job.mask, block, _limits(chosen, job), VARIANTS)
     if refusal is not None:

@@ -1,0 +1,15 @@
+"""The problem of a job that the window asks about: its picture lies in shared memory. No Numba in here."""
+
+import numpy as np
+
+from engine.host import shared
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+
+
+def asked_problem(job: FilterJob) -> tuple[np.ndarray, Problem]:
+    """Return a job's samples and its problem."""
+    samples = shared.attach(job.picture.pixels)
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    return samples, describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
