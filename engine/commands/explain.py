@@ -106,6 +106,8 @@ class ExplainSettings(Settings):
 
 def run(settings: ExplainSettings) -> int:
     """Print what each section says; return the exit status."""
+    if not settings.ablate:
+        refuse_given(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
     chosen, mask, samples = variant(settings.variant), resolve_mask(settings.mask), _samples(settings)
     result_dtype = result_dtype_for(settings.result_type, samples, samples)
     problem = describe_problem(samples, mask, settings.border, 0.0, result_dtype)

@@ -94,6 +94,7 @@ def test_that_a_cpu_variant_has_no_launch(command):
         ("missing.png --mask box:3 --variant tiled --channels 3", "a file has its own"),
         ("64x48 --variant tiled", "--mask"),
         ("64x48 --mask 1,2;3,5 --variant separable-l0 --arch sm_75", "variant 'separable-l0' on sm_75"),
+        ("64x48 --mask box:3 --variant tiled --device cuda:0", "--device without --ablate"),
     ],
 )
 def test_that_what_cannot_be_explained_is_refused_in_words(command, arguments, words):
