@@ -22,3 +22,19 @@ def state(qapp):
 def results(qapp):
     """No results yet."""
     return ResultsModel()
+
+
+@pytest.fixture
+def look_at(qtbot):
+    """Return a function that shows a panel of a size, with its state, to somebody who looks at it."""
+
+    def look(panel, state, size, bench):
+        panel.state = state
+        qtbot.addWidget(panel)
+        panel.resize(*size)
+        panel.show()
+        state.watch(True)
+        bench.settle()
+        return panel
+
+    return look

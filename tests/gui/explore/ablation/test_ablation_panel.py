@@ -22,7 +22,7 @@ ABLATION = (Run, AblationJob)
 
 
 @pytest.fixture
-def make_panel(qtbot):
+def make_panel(look_at):
     """Return a function that makes the panel on a bench, with a naive kernel."""
 
     def make(bench, *, has_gpu=True):
@@ -33,13 +33,7 @@ def make_panel(qtbot):
         looked_at = LookedAt(bench.workspace, bench.state)
         state = AblationState(looked_at, bench.state, bench.jobs, bench.behind)
         panel = AblationPanel(state)
-        panel.state = state
-        qtbot.addWidget(panel)
-        panel.resize(700, 220)
-        panel.show()
-        state.watch(True)
-        bench.settle()
-        return panel
+        return look_at(panel, state, (700, 220), bench)
 
     return make
 

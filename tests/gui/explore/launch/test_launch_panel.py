@@ -27,7 +27,7 @@ def _settled_at_once(monkeypatch):
 
 
 @pytest.fixture
-def make_panel(qtbot):
+def make_panel(look_at):
     """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
 
     def make(bench):
@@ -35,13 +35,7 @@ def make_panel(qtbot):
         bench.change(variant="tiled", block=Block(32, 8))
         state = LaunchState(LookedAt(bench.workspace, bench.state), bench.state, bench.link)
         panel = LaunchPanel(state)
-        panel.state = state
-        qtbot.addWidget(panel)
-        panel.resize(700, 220)
-        panel.show()
-        state.watch(True)
-        bench.settle()
-        return panel
+        return look_at(panel, state, (700, 220), bench)
 
     return make
 

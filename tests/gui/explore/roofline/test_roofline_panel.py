@@ -27,7 +27,7 @@ from tests.made_runs import WORK, make_failure, make_result
 
 
 @pytest.fixture
-def make_panel(qtbot, bench):
+def make_panel(look_at, bench):
     """Return a function that makes the panel on a bench with a GPU."""
 
     def make(*, is_measured=True):
@@ -37,13 +37,7 @@ def make_panel(qtbot, bench):
         saving = FileDialogs(), bench.messages, bench.files.stem
         state = RooflineState(bench.results, bench.state, limits, *saving)
         panel = RooflinePanel(state)
-        panel.state = state
-        qtbot.addWidget(panel)
-        panel.resize(500, 300)
-        panel.show()
-        state.watch(True)
-        bench.settle()
-        return panel
+        return look_at(panel, state, (500, 300), bench)
 
     return make
 

@@ -30,7 +30,7 @@ TIME = (Describe, TimeRequest)
 
 
 @pytest.fixture
-def make_panel(qtbot):
+def make_panel(look_at):
     """Return a function that makes the panel on a bench with a GPU whose limits were measured."""
 
     def make(bench, *, is_measured=True):
@@ -39,13 +39,7 @@ def make_panel(qtbot):
         limits = KnownLimits(bench.state, bench.link, bench.jobs, PageMessages(bench.messages, None))
         state = WhyState(bench.results, bench.workspace, bench.state, bench.link, limits)
         panel = WhyPanel(state)
-        panel.state = state
-        qtbot.addWidget(panel)
-        panel.resize(360, 400)
-        panel.show()
-        state.watch(True)
-        bench.settle()
-        return panel
+        return look_at(panel, state, (360, 400), bench)
 
     return make
 
