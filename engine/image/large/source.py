@@ -1,0 +1,74 @@
+"""LargePicture: a picture that stays in its file; rectangles of its levels are read when asked for."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class LargePicture(ABC):
+    """A picture in a file, open for reading. Close it, or use it as a context manager.
+
+    Called on: any thread, several at once.
+
+    Attributes
+    ----------
+    path : Path
+        The file or the folder.
+    format : str
+        The title of its format: "BigTIFF, tiled".
+    levels : tuple of (int, int)
+        Rows and columns of each level, the full size first, then ever smaller ones; one where the file has no
+        pyramid.
+    channels : int
+        Samples per pixel, 1 to 4.
+    dtype : dtype
+        uint8, uint16 or float32, in the machine's byte order.
+    chunk : (int, int)
+        Rows and columns that the file stores together: what reading a single pixel of full size costs.
+    notes : tuple of str
+        Sentences for the person: what was special about the file.
+    """
+
+    path: Path
+    format: str
+    levels: tuple[tuple[int, int], ...]
+    channels: int
+    dtype: np.dtype[Any]
+    chunk: tuple[int, int]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def height(self) -> int:
+        """Rows in full size."""
+        return self.levels[0][0]
+
+    @property
+    def width(self) -> int:
+        """Columns in full size."""
+        return self.levels[0][1]
+
+    @abstractmethod
+    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return the pixels of a rectangle, which lies within the level: H x W x C, C-contiguous.
+
+        Raises
+        ------
+        ImageReadError
+            A part of the file is missing, damaged, or of a codec that is not there.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file; nothing is read after that."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""The engine on another machine, over the standard input and output of ssh."""
