@@ -1,0 +1,229 @@
+"""A large picture in tiles of every level for the screen, read and halved when they are asked for.
+
+A level for the screen is the one before, halved: means of two by two. Where the file has such a level itself,
+that is read. From `sampled_from` on a tile stands for so much of the file that reading all of it takes long:
+a sample comes first, and the whole later, in steps that are kept.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import EngineError, ImageReadError
+from engine.host.tiles import TILE, Place
+from engine.image.large.source import LargePicture
+
+# What is read at once for a tile; more than that is sampled first.
+READ_BYTES = 8 << 20
+# Tiles that are kept, bytes.
+_CACHE_BYTES = 32 << 20
+# Chunks of the file that are decoded for the samples of a request.
+_SAMPLED_CHUNKS = 200
+# Sides of what is read of a chunk, pixels.
+_SAMPLE_SIDE = 32
+
+Samples = NDArray[Any]
+Key = tuple[int, Place]
+
+
+class TimeIsOver(Exception):
+    """A tile needs more reading than the time of its request allows; what was read is kept."""
+
+
+def screen_levels(height: int, width: int) -> tuple[tuple[int, int], ...]:
+    """Return rows and columns of every level: full size, then halves until one tile holds all."""
+    levels = [(height, width)]
+    while max(levels[-1]) > TILE:
+        levels.append(tuple((side + 1) // 2 for side in levels[-1]))  # type: ignore[arg-type]
+    return tuple(levels)
+
+
+def halved(pixels: Samples) -> Samples:
+    """Return half of a picture: means of two by two, rounded; an odd edge is its own neighbour."""
+    height, width = pixels.shape[:2]
+    if height % 2 or width % 2:
+        pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+    if pixels.dtype.kind == "f":
+        rows = pixels[0::2] + pixels[1::2]
+        return (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
+    rows = np.add(pixels[0::2], pixels[1::2], dtype=np.uint32 if pixels.itemsize > 1 else np.uint16)
+    total = rows[:, 0::2] + rows[:, 1::2]
+    total += 2
+    total >>= 2
+    return total.astype(pixels.dtype)
+
+
+class HalvedTiles:
+    """The tiles of an open picture. Called on: any thread.
+
+    Attributes
+    ----------
+    levels : tuple of (int, int)
+        Rows and columns of each level for the screen.
+    sampled_from : int
+        The first level whose tiles are sampled.
+    fault : ImageReadError or None
+        What is wrong with the file, where a part of it could not be read.
+    """
+
+    def __init__(self, picture: LargePicture) -> None:
+        self.picture = picture
+        self.levels = screen_levels(picture.height, picture.width)
+        self._sources = [self._source_of(level) for level in range(len(self.levels))]
+        pixel = picture.channels * picture.dtype.itemsize
+        read_bytes = [TILE * TILE * pixel << 2 * halvings for _, halvings in self._sources]
+        self.sampled_from = next(
+            (level for level, count in enumerate(read_bytes) if count > READ_BYTES), len(self.levels)
+        )
+        self._read_bytes = read_bytes
+        self.fault: ImageReadError | None = None
+        self._kept: OrderedDict[Key, Samples | None] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
+
+    def _source_of(self, level: int) -> tuple[int, int]:
+        """Return the level of the file that a level is made from, and how often it is halved."""
+        for halvings in range(level + 1):
+            rows, columns = self.levels[level - halvings]
+            for index, (has_rows, has_columns) in enumerate(self.picture.levels):
+                # Some programs round down where others round up.
+                if abs(has_rows - rows) <= 1 and abs(has_columns - columns) <= 1:
+                    return index, halvings
+        raise AssertionError("the full size is a level of the file")
+
+    def extent(self, level: int, place: Place) -> tuple[slice, slice]:
+        """Return the rows and columns of a level that a tile covers."""
+        rows, columns = self.levels[level]
+        top, left = place[0] * TILE, place[1] * TILE
+        return slice(top, min(top + TILE, rows)), slice(left, min(left + TILE, columns))
+
+    def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:
+        """Return a tile, H x W x C; None where its part of the file is damaged.
+
+        Raises
+        ------
+        TimeIsOver
+            Not all of it was read before that time (`time.monotonic`).
+        """
+        key = level, place
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        rows, columns = self.extent(level, place)
+        if self._read_bytes[level] > READ_BYTES:
+            return self._keep(key, self._of_children(level, place, ends_at))
+        if time.monotonic() > ends_at:
+            raise TimeIsOver
+        try:
+            tile: Samples | None = self._read(level, rows, columns)
+        except ImageReadError as error:
+            self.fault = error
+            # Of the four below only the damaged one is lost.
+            tile = self._of_children(level, place, ends_at) if self._sources[level][1] else None
+        return self._keep(key, tile)
+
+    def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
+        """Return the pixels of a rectangle of a level.
+
+        Raises
+        ------
+        TimeIsOver
+            As `whole`.
+        ImageReadError
+            A part of it is damaged.
+        """
+        channels, dtype = self.picture.channels, self.picture.dtype
+        out = np.empty((rows.stop - rows.start, columns.stop - columns.start, channels), dtype)
+        for down in range(rows.start // TILE, -(-rows.stop // TILE)):
+            for across in range(columns.start // TILE, -(-columns.stop // TILE)):
+                tile = self.whole(level, (down, across), ends_at)
+                if tile is None:
+                    assert self.fault is not None
+                    raise self.fault
+                top, left = down * TILE, across * TILE
+                first, last = max(rows.start, top), min(rows.stop, top + TILE)
+                begin, end = max(columns.start, left), min(columns.stop, left + TILE)
+                out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start] = (
+                    tile[first - top : last - top, begin - left : end - left]
+                )
+        return out
+
+    def sampled(self, level: int, place: Place, among: int) -> Samples | None:
+        """Return a small picture of a tile: means of chunks that lie evenly in it; `among` so many tiles."""
+        rows, columns = self.extent(level, place)
+        cells = max(1, min(8, int((_SAMPLED_CHUNKS / max(among, 1)) ** 0.5)))
+        source, halvings = self._sources[level]
+        out: list[list[Samples]] = []
+        try:
+            for down in _middles(rows, cells):
+                out.append([])
+                for across in _middles(columns, cells):
+                    part = self.picture.read(source, *self._inside_chunk(source, down << halvings, across << halvings))
+                    mean = part.mean((0, 1))
+                    out[-1].append(mean if part.dtype.kind == "f" else np.rint(mean))
+        except ImageReadError as error:
+            self.fault = error
+            return None
+        return np.array(out).astype(self.picture.dtype)
+
+    def _inside_chunk(self, level: int, row: int, column: int) -> tuple[slice, slice]:
+        """Return a few rows and columns around a pixel that lie in one chunk with it."""
+        found = []
+        for at, side, chunk in zip((row, column), self.picture.levels[level], self.picture.chunk, strict=True):
+            at = min(at, side - 1)
+            begin = at // chunk * chunk
+            end = min(begin + chunk, side)
+            first = max(begin, min(at - _SAMPLE_SIDE // 2, end - _SAMPLE_SIDE))
+            found.append(slice(first, min(first + _SAMPLE_SIDE, end)))
+        return found[0], found[1]
+
+    def _of_children(self, level: int, place: Place, ends_at: float) -> Samples | None:
+        """Return a tile as half of the four of the level before that it covers; damaged ones are black."""
+        rows, columns = self.levels[level - 1]
+        (top, left), channels = (2 * TILE * place[0], 2 * TILE * place[1]), self.picture.channels
+        shape = min(2 * TILE, rows - top), min(2 * TILE, columns - left), channels
+        out, is_lost = np.zeros(shape, self.picture.dtype), True
+        for down in range(-(-shape[0] // TILE)):
+            for across in range(-(-shape[1] // TILE)):
+                child = self.whole(level - 1, (2 * place[0] + down, 2 * place[1] + across), ends_at)
+                if child is not None:
+                    is_lost = False
+                    at = slice(down * TILE, down * TILE + len(child))
+                    out[at, across * TILE : across * TILE + child.shape[1]] = child
+        return None if is_lost else halved(out)
+
+    def _read(self, level: int, rows: slice, columns: slice) -> Samples:
+        source, halvings = self._sources[level]
+        wanted = [
+            slice(part.start << halvings, min(part.stop << halvings, side))
+            for part, side in zip((rows, columns), self.picture.levels[source], strict=True)
+        ]
+        pixels = self.picture.read(source, *wanted)
+        for _ in range(halvings):
+            pixels = halved(pixels)
+        missing = (rows.stop - rows.start) - len(pixels), (columns.stop - columns.start) - pixels.shape[1]
+        if any(missing):
+            # Its program rounded down.
+            pixels = np.pad(pixels, ((0, missing[0]), (0, missing[1]), (0, 0)), mode="edge")
+        return pixels
+
+    def _keep(self, key: Key, tile: Samples | None) -> Samples | None:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = tile
+                self._kept_bytes += tile.nbytes if tile is not None else 0
+            while self._kept_bytes > _CACHE_BYTES:
+                _, oldest = self._kept.popitem(last=False)
+                self._kept_bytes -= oldest.nbytes if oldest is not None else 0
+        return tile
+
+
+def _middles(part: slice, cells: int) -> list[int]:
+    """Return the middles of so many equal parts of a range."""
+    length = part.stop - part.start
+    return [part.start + (2 * cell + 1) * length // (2 * cells) for cell in range(min(cells, length))]

@@ -1,0 +1,146 @@
+"""What the host does for large pictures: it keeps them open, and answers for their tiles and values.
+
+Called on: any thread.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import ImageReadError
+from engine.host import shared
+from engine.host.display_levels import full_scale, render
+from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
+from engine.host.protocol import PictureHandle
+from engine.host.tiles import (
+    CloseTiled,
+    FilePixels,
+    PictureTiles,
+    PictureValues,
+    Place,
+    Tile,
+    TiledScreen,
+    Tiles,
+    Values,
+)
+from engine.results.progress import Checkpoint
+
+# A request is answered after this long with what is ready, s.
+SLICE_S = 0.15
+# The picture that is shown, and the one that is about to be.
+_MOST_OPEN = 2
+# What a decoder may keep of chunks, bytes.
+_CHUNK_CACHE_BYTES = 24 << 20
+
+_open: OrderedDict[str, HalvedTiles] = OrderedDict()
+_lock = threading.Lock()
+
+
+def opened(key: str) -> HalvedTiles:
+    """Return the tiles of a picture, which is opened if it is not open."""
+    with _lock:
+        if key not in _open:
+            # Its libraries are loaded with the first large picture.
+            large = import_module("engine.image.large")
+            _open[key] = HalvedTiles(large.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES))
+        _open.move_to_end(key)
+        while len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)[1].picture.close()
+        return _open[key]
+
+
+def close(request: CloseTiled, report: Checkpoint) -> None:
+    """Close a picture."""
+    with _lock:
+        tiles = _open.pop(request.screen.key, None)
+    if tiles is not None:
+        tiles.picture.close()
+
+
+def open_tiled(path: Path) -> PictureHandle:
+    """Open a large picture, of which nothing is read yet."""
+    key = str(path.resolve())
+    tiles = opened(key)
+    picture = tiles.picture
+    colours = picture.channels - picture.has_alpha
+    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels") + (" with alpha" if picture.has_alpha else "")
+    depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
+    return PictureHandle(
+        pixels=FilePixels((picture.height, picture.width, colours), picture.dtype.name),
+        alpha=None,
+        screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
+        title=path.name,
+        description=f"{path.name}  {picture.width:,} × {picture.height:,}  {words}  {depth}, {picture.format}",
+        path=key,
+        notes=picture.notes,
+        icc_profile=picture.icc_profile,
+    )
+
+
+def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
+    """Return the tiles of a picture that are ready in time."""
+    tiles, level = opened(request.screen.key), request.level
+    is_sampled = level >= tiles.sampled_from and not request.is_whole
+
+    def tile(place: Place, ends_at: float) -> tuple[Samples | None, bool]:
+        if is_sampled:
+            return tiles.sampled(level, place, len(request.tiles)), False
+        return tiles.whole(level, place, ends_at), True
+
+    return answered(request.screen, level, request.tiles, tile, fault=lambda: tiles.fault)
+
+
+def answered(
+    screen: TiledScreen,
+    level: int,
+    places: tuple[Place, ...],
+    made: Callable[[Place, float], tuple[Samples | None, bool]],
+    *,
+    white: float | None = None,
+    range_mode: str = "clip",
+    ends: tuple[float, float] | None = None,
+    fault: Callable[[], ImageReadError | None],
+) -> Tiles:
+    """Return the tiles that `made` returns in time, each with whether it is final, ready for the screen.
+
+    The last channel of samples is their opacity where the screen is not opaque.
+    """
+    ends_at, ready = time.monotonic() + SLICE_S, []
+    for place in places:
+        try:
+            ready.append((place, *made(place, ends_at)))
+        except TimeIsOver:
+            break
+        if time.monotonic() > ends_at:
+            break
+    shown = [(place, samples, is_final) for place, samples, is_final in ready if samples is not None]
+    arrays = shared.create(*(((*samples.shape[:2], 4), "uint8") for _, samples, _ in shown)) if shown else ()
+    for (_, samples, _), array in zip(shown, arrays, strict=True):
+        alpha = None
+        if not screen.opaque:
+            samples, alpha = np.ascontiguousarray(samples[..., :-1]), samples[..., -1]
+        scale = full_scale(samples.dtype) if white is None else white
+        render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
+    pixels = {place: array for (place, _, _), array in zip(shown, arrays, strict=True)}
+    return Tiles(
+        level, tuple(Tile(place, pixels.get(place), is_final) for place, _, is_final in ready), fault()
+    )
+
+
+def picture_values(request: PictureValues, report: Checkpoint) -> Values:
+    """Return the values of a few pixels, without their opacity."""
+    picture = opened(request.screen.key).picture
+    pixels = picture.read(0, slice(*request.rows), slice(*request.columns))
+    return as_values(request.rows[0], request.columns[0], pixels[..., : picture.channels - picture.has_alpha])
+
+
+def as_values(top: int, left: int, values: Samples) -> Values:
+    """Return values in shared memory."""
+    (array,) = shared.create((values.shape, values.dtype.name))
+    shared.attach(array)[...] = values
+    return Values(top, left, array)
