@@ -49,12 +49,13 @@ def halved(pixels: Samples) -> Samples:
         pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
     if pixels.dtype.kind == "f":
         rows = pixels[0::2] + pixels[1::2]
-        return (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
+        means: Samples = (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
+        return means
     rows = np.add(pixels[0::2], pixels[1::2], dtype=np.uint32 if pixels.itemsize > 1 else np.uint16)
-    total = rows[:, 0::2] + rows[:, 1::2]
+    total: Samples = rows[:, 0::2] + rows[:, 1::2]
     total += 2
     total >>= 2
-    return total.astype(pixels.dtype)
+    return total.astype(pixels.dtype, copy=False)
 
 
 class HalvedTiles:
@@ -163,7 +164,9 @@ class HalvedTiles:
             for down in _middles(rows, cells):
                 out.append([])
                 for across in _middles(columns, cells):
-                    part = self.picture.read(source, *self._inside_chunk(source, down << halvings, across << halvings))
+                    part = self.picture.read(
+                        source, *self._inside_chunk(source, down << halvings, across << halvings)
+                    )
                     mean = part.mean((0, 1))
                     out[-1].append(mean if part.dtype.kind == "f" else np.rint(mean))
         except ImageReadError as error:
@@ -174,7 +177,9 @@ class HalvedTiles:
     def _inside_chunk(self, level: int, row: int, column: int) -> tuple[slice, slice]:
         """Return a few rows and columns around a pixel that lie in one chunk with it."""
         found = []
-        for at, side, chunk in zip((row, column), self.picture.levels[level], self.picture.chunk, strict=True):
+        for at, side, chunk in zip(
+            (row, column), self.picture.levels[level], self.picture.chunk, strict=True
+        ):
             at = min(at, side - 1)
             begin = at // chunk * chunk
             end = min(begin + chunk, side)

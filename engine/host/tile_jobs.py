@@ -3,19 +3,22 @@
 Called on: any thread.
 """
 
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-from engine.errors import ImageReadError
+from engine.errors import EngineError, ImageReadError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
+from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import (
     CloseTiled,
@@ -37,6 +40,9 @@ _MOST_OPEN = 2
 # What a decoder may keep of chunks, bytes.
 _CHUNK_CACHE_BYTES = 24 << 20
 
+# Arrays that take no more than this, with their levels for the screen, become pictures in memory.
+_IN_MEMORY_BYTES = 256 << 20
+
 _open: OrderedDict[str, HalvedTiles] = OrderedDict()
 _lock = threading.Lock()
 
@@ -45,9 +51,9 @@ def opened(key: str) -> HalvedTiles:
     """Return the tiles of a picture, which is opened if it is not open."""
     with _lock:
         if key not in _open:
-            # Its libraries are loaded with the first large picture.
-            large = import_module("engine.image.large")
-            _open[key] = HalvedTiles(large.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES))
+            # The readers are loaded with the first large picture.
+            reader = import_module("engine.image.large.opening")
+            _open[key] = HalvedTiles(reader.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES))
         _open.move_to_end(key)
         while len(_open) > _MOST_OPEN:
             _open.popitem(last=False)[1].picture.close()
@@ -62,13 +68,42 @@ def close(request: CloseTiled, report: Checkpoint) -> None:
         tiles.picture.close()
 
 
-def open_tiled(path: Path) -> PictureHandle:
-    """Open a large picture, of which nothing is read yet."""
+def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> PictureHandle:
+    """Open what is not decoded as a whole: a Zarr folder, an .npy, a TIFF that is too large; raise the rest.
+
+    Arrays that are small are read into memory, as other pictures are.
+    """
+    kind = import_module("engine.image.large.opening").kind_of(path)
+    if not kind or (kind == "tiff" and not is_too_large):
+        raise refusal
     key = str(path.resolve())
     tiles = opened(key)
     picture = tiles.picture
+    handle = _handle(path, key, tiles)
+    levels = screen_arrays(picture.height, picture.width)
+    shapes = [((picture.height, picture.width, picture.channels), picture.dtype.name), *levels]
+    if sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes) > _IN_MEMORY_BYTES:
+        return handle
+    pixels = picture.read(0, slice(0, picture.height), slice(0, picture.width))
+    with SharedSegment() as segment:
+        colours = handle.channels
+        alpha = [((picture.height, picture.width), picture.dtype.name)] if picture.has_alpha else []
+        arrays = list(segment.create((handle.pixels.shape, handle.dtype), *alpha, *levels))
+        first, opacity = arrays.pop(0), arrays.pop(0) if alpha else None
+        shared.attach(first)[...] = pixels[..., :colours]
+        if opacity is not None:
+            shared.attach(opacity)[...] = pixels[..., colours]
+        screen = segment.rendered(first, tuple(arrays), full_scale(picture.dtype), alpha=opacity)
+    close(CloseTiled(TiledScreen(key, ())), lambda step: None)
+    return replace(handle, pixels=first, alpha=opacity, screen=screen, notes=picture.notes)
+
+
+def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
+    picture = tiles.picture
     colours = picture.channels - picture.has_alpha
-    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels") + (" with alpha" if picture.has_alpha else "")
+    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels") + (
+        " with alpha" if picture.has_alpha else ""
+    )
     depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
     return PictureHandle(
         pixels=FilePixels((picture.height, picture.width, colours), picture.dtype.name),
