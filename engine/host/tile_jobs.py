@@ -62,8 +62,12 @@ def opened(key: str) -> HalvedTiles:
 
 def close(request: CloseTiled, report: Checkpoint) -> None:
     """Close a picture."""
+    _close(request.screen.key)
+
+
+def _close(key: str) -> None:
     with _lock:
-        tiles = _open.pop(request.screen.key, None)
+        tiles = _open.pop(key, None)
     if tiles is not None:
         tiles.picture.close()
 
@@ -77,6 +81,8 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
     key = str(path.resolve())
+    # The file may be another one than before.
+    _close(key)
     tiles = opened(key)
     picture = tiles.picture
     handle = _handle(path, key, tiles)
@@ -94,7 +100,7 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
         if opacity is not None:
             shared.attach(opacity)[...] = pixels[..., colours]
         screen = segment.rendered(first, tuple(arrays), full_scale(picture.dtype), alpha=opacity)
-    close(CloseTiled(TiledScreen(key, ())), lambda step: None)
+    _close(key)
     return replace(handle, pixels=first, alpha=opacity, screen=screen, notes=picture.notes)
 
 
@@ -106,7 +112,9 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
     )
     depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
     return PictureHandle(
-        pixels=FilePixels((picture.height, picture.width, colours), picture.dtype.name),
+        pixels=FilePixels(
+            (picture.height, picture.width, colours), picture.dtype.name, path.stat().st_mtime_ns
+        ),
         alpha=None,
         screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
         title=path.name,

@@ -27,6 +27,7 @@ class FilePixels:
 
     shape: tuple[int, ...]
     dtype: str
+    stamp: int = 0  # another one where the file has changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ class Workspace(QObject):
         """Sample type of the results: that of the picture where "same" is chosen."""
         if self._picture is None or (self.is_filtering and self._settings.result_type == "float32"):
             return "float32"
-        return self._picture.pixels.dtype
+        return self._picture.dtype
 
     @property
     def can_leave_range(self) -> bool:

@@ -31,7 +31,8 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.large import measured_part, resolved_for_tiles
+from engine.tasks.filtering.large import resolved_for_tiles
+from engine.tasks.filtering.measured_part import measured_part
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.host import shared
 from engine.host.tiles import FilePixels
-from engine.tasks.filtering.large import blank
+from engine.tasks.filtering.measured_part import blank
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
