@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import EngineError, ImageReadError
-from engine.host.tiles import TILE, Place
+from engine.errors import ImageReadError
+from engine.host.tiles import TILE, WHOLE, Place
 from engine.image.large.source import LargePicture
 
 # What is read at once for a tile; more than that is sampled first.
-READ_BYTES = 8 << 20
+READ_BYTES = 4 << 20
 # Tiles that are kept, bytes.
-_CACHE_BYTES = 32 << 20
-# Chunks of the file that are decoded for the samples of a request.
+_CACHE_BYTES = 24 << 20
+# Chunks of the file that are decoded for the first samples of a view, and the most along a side of a tile.
 _SAMPLED_CHUNKS = 200
+_MOST_CELLS = 32
 # Sides of what is read of a chunk, pixels.
 _SAMPLE_SIDE = 32
 
@@ -84,7 +85,7 @@ class HalvedTiles:
         self.fault: ImageReadError | None = None
         self._kept: OrderedDict[Key, Samples | None] = OrderedDict()
         self._kept_bytes = 0
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.RLock()
 
     def _source_of(self, level: int) -> tuple[int, int]:
         """Return the level of the file that a level is made from, and how often it is halved."""
@@ -118,15 +119,20 @@ class HalvedTiles:
         rows, columns = self.extent(level, place)
         if self._read_bytes[level] > READ_BYTES:
             return self._keep(key, self._of_children(level, place, ends_at))
-        if time.monotonic() > ends_at:
-            raise TimeIsOver
-        try:
-            tile: Samples | None = self._read(level, rows, columns)
-        except ImageReadError as error:
-            self.fault = error
-            # Of the four below only the damaged one is lost.
-            tile = self._of_children(level, place, ends_at) if self._sources[level][1] else None
-        return self._keep(key, tile)
+        # The picture and its result often want the same at the same time: one reads, both have it.
+        with self._reading:
+            with self._lock:
+                if key in self._kept:
+                    return self._kept[key]
+            if time.monotonic() > ends_at:
+                raise TimeIsOver
+            try:
+                tile: Samples | None = self._read(level, rows, columns)
+            except ImageReadError as error:
+                self.fault = error
+                # Of the four below only the damaged one is lost.
+                tile = self._of_children(level, place, ends_at) if self._sources[level][1] else None
+            return self._keep(key, tile)
 
     def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
         """Return the pixels of a rectangle of a level.
@@ -154,10 +160,15 @@ class HalvedTiles:
                 )
         return out
 
-    def sampled(self, level: int, place: Place, among: int) -> Samples | None:
-        """Return a small picture of a tile: means of chunks that lie evenly in it; `among` so many tiles."""
+    def sampled(self, level: int, place: Place, detail: int, among: int) -> Samples | None:
+        """Return a small picture of a tile: means of chunks that lie evenly in it.
+
+        For the first detail, of tiles `among` so many; a further one has four times as many along each side.
+        """
         rows, columns = self.extent(level, place)
-        cells = max(1, min(8, int((_SAMPLED_CHUNKS / max(among, 1)) ** 0.5)))
+        cells = _MOST_CELLS >> 2 * (WHOLE - 1 - detail)
+        if not detail:
+            cells = max(1, min(_MOST_CELLS >> 2, int((_SAMPLED_CHUNKS / max(among, 1)) ** 0.5)))
         source, halvings = self._sources[level]
         out: list[list[Samples]] = []
         try:

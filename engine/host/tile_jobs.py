@@ -21,6 +21,7 @@ from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import (
+    WHOLE,
     CloseTiled,
     FilePixels,
     PictureTiles,
@@ -38,7 +39,7 @@ SLICE_S = 0.15
 # The picture that is shown, and the one that is about to be.
 _MOST_OPEN = 2
 # What a decoder may keep of chunks, bytes.
-_CHUNK_CACHE_BYTES = 24 << 20
+_CHUNK_CACHE_BYTES = 16 << 20
 
 # Arrays that take no more than this, with their levels for the screen, become pictures in memory.
 _IN_MEMORY_BYTES = 256 << 20
@@ -107,9 +108,9 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
 def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
     picture = tiles.picture
     colours = picture.channels - picture.has_alpha
-    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels") + (
-        " with alpha" if picture.has_alpha else ""
-    )
+    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels")
+    words += " with alpha" if picture.has_alpha else ""
+    size = f"{picture.width:,} × {picture.height:,}"
     depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
     return PictureHandle(
         pixels=FilePixels(
@@ -118,7 +119,7 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
         alpha=None,
         screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
         title=path.name,
-        description=f"{path.name}  {picture.width:,} × {picture.height:,}  {words}  {depth}, {picture.format}",
+        description=f"{path.name}  {size}  {words}  {depth}, {picture.format}",
         path=key,
         notes=picture.notes,
         icc_profile=picture.icc_profile,
@@ -128,51 +129,50 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
 def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a picture that are ready in time."""
     tiles, level = opened(request.screen.key), request.level
-    is_sampled = level >= tiles.sampled_from and not request.is_whole
+    detail = request.detail if level >= tiles.sampled_from else WHOLE
 
-    def tile(place: Place, ends_at: float) -> tuple[Samples | None, bool]:
-        if is_sampled:
-            return tiles.sampled(level, place, len(request.tiles)), False
-        return tiles.whole(level, place, ends_at), True
+    def tile(place: Place, ends_at: float) -> Samples | None:
+        if detail < WHOLE:
+            return tiles.sampled(level, place, detail, len(request.tiles))
+        return tiles.whole(level, place, ends_at)
 
-    return answered(request.screen, level, request.tiles, tile, fault=lambda: tiles.fault)
+    return answered(request.screen, level, request.tiles, tile, detail=detail, fault=lambda: tiles.fault)
 
 
 def answered(
     screen: TiledScreen,
     level: int,
     places: tuple[Place, ...],
-    made: Callable[[Place, float], tuple[Samples | None, bool]],
+    made: Callable[[Place, float], Samples | None],
     *,
+    detail: int = WHOLE,
     white: float | None = None,
     range_mode: str = "clip",
     ends: tuple[float, float] | None = None,
     fault: Callable[[], ImageReadError | None],
 ) -> Tiles:
-    """Return the tiles that `made` returns in time, each with whether it is final, ready for the screen.
+    """Return the tiles that `made` returns in time, ready for the screen.
 
     The last channel of samples is their opacity where the screen is not opaque.
     """
     ends_at, ready = time.monotonic() + SLICE_S, []
     for place in places:
         try:
-            ready.append((place, *made(place, ends_at)))
+            ready.append((place, made(place, ends_at)))
         except TimeIsOver:
             break
         if time.monotonic() > ends_at:
             break
-    shown = [(place, samples, is_final) for place, samples, is_final in ready if samples is not None]
-    arrays = shared.create(*(((*samples.shape[:2], 4), "uint8") for _, samples, _ in shown)) if shown else ()
-    for (_, samples, _), array in zip(shown, arrays, strict=True):
+    shown = [(place, samples) for place, samples in ready if samples is not None]
+    arrays = shared.create(*(((*samples.shape[:2], 4), "uint8") for _, samples in shown)) if shown else ()
+    for (_, samples), array in zip(shown, arrays, strict=True):
         alpha = None
         if not screen.opaque:
             samples, alpha = np.ascontiguousarray(samples[..., :-1]), samples[..., -1]
         scale = full_scale(samples.dtype) if white is None else white
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
-    pixels = {place: array for (place, _, _), array in zip(shown, arrays, strict=True)}
-    return Tiles(
-        level, tuple(Tile(place, pixels.get(place), is_final) for place, _, is_final in ready), fault()
-    )
+    pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
+    return Tiles(level, tuple(Tile(place, pixels.get(place), detail) for place, _ in ready), fault())
 
 
 def picture_values(request: PictureValues, report: Checkpoint) -> Values:

@@ -114,7 +114,7 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
         for number, column in enumerate(range(first[1], last[1] + 1)):
             ready[first[0], column] = np.ascontiguousarray(values[:, number * TILE : (number + 1) * TILE])
 
-    def tile(place: Place, ends_at: float) -> tuple[NDArray[Any] | None, bool]:
+    def tile(place: Place, ends_at: float) -> NDArray[Any] | None:
         if place not in ready:
             row, column = place
             first = last = column
@@ -138,7 +138,7 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
                     filtered(place, place, ends_at)
                 except ImageReadError:
                     ready[place] = None
-        return ready[place], True
+        return ready[place]
 
     return answered(
         request.screen,

@@ -1,4 +1,4 @@
-"""The way to filter a picture that stays in its file: device, variant and block, chosen without reading it."""
+"""How a picture that stays in its file is filtered: device, variant and block, chosen without reading it."""
 
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.measured_part import blank

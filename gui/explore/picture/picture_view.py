@@ -21,11 +21,10 @@ from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
 from gui.widgets.panel_parts import column
 
-
 FILE_SOURCE = "picture file"
 _TWO_SIZES = (
-    "Preview at 1/{reduced:,}: the mask covers {reduced:,} times more than in full size. "
-    "A saved file is filtered in full size."
+    "Preview at 1/{reduced:,}: the mask covers {reduced:,} times more than in full size; "
+    "a saved file is filtered in full size."
 )
 
 
@@ -98,11 +97,15 @@ class PictureView(QWidget):
         values, screen = filtered.values, filtered.screen
         if isinstance(screen, TiledScreen):
             self._show_tiled(screen)
-        elif isinstance(self._values, PixelValues) and values is not None and screen is not None:
-            if values.shape[:2] == self._values.shape[:2]:
-                self._values.set_result(values)
-                self.canvas.set_result(PictureLevels(screen))
-                self._hover(self._hovered)
+        elif (
+            isinstance(self._values, PixelValues)
+            and values is not None
+            and screen is not None
+            and values.shape[:2] == self._values.shape[:2]
+        ):
+            self._values.set_result(values)
+            self.canvas.set_result(PictureLevels(screen))
+            self._hover(self._hovered)
 
     def _show_tiled(self, screen: TiledScreen) -> None:
         job = self._workspace.job()

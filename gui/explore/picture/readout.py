@@ -48,6 +48,8 @@ class Readout(QLabel):
     def set_hint(self, hint: str) -> None:
         """Say something else from now on while the cursor is elsewhere; empty for the usual hint."""
         self._hint = hint or _HINT
+        # A narrow pane cuts the line.
+        self.setToolTip(hint)
 
     def name_result(self, name: str) -> None:
         """Call the result something else from the next pixel on."""

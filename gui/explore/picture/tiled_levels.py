@@ -1,4 +1,4 @@
-"""A picture whose tiles are asked for as they are seen; a coarser tile stands in until a finer one is there."""
+"""A picture whose tiles are asked for as they are seen; a coarser tile stands in until a finer one comes."""
 
 import math
 from collections import OrderedDict
@@ -11,14 +11,14 @@ from engine.errors import EngineError
 from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
-from engine.host.tiles import PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
+from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import checkerboard, finest_for
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
-CACHE_BYTES = 48 << 20
+CACHE_BYTES = 16 << 20
 """Tiles that are kept, bytes; those that are seen stay in any case."""
 # Of a view that moved on, no more than these are still made.
 _MOST_ASKED = 8
@@ -29,10 +29,15 @@ Key = tuple[int, Place]
 
 
 class _Kept(NamedTuple):
-    """The image of a tile, None where the file is damaged there; a sample is not final."""
+    """The image of a tile, None where the file is damaged there, and its detail."""
 
     image: QImage | None
-    is_final: bool
+    detail: int
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is no sample."""
+        return self.detail >= WHOLE
 
 
 class TiledLevels(QObject):
@@ -85,7 +90,7 @@ class TiledLevels(QObject):
         if is_slow and any(tile is None or not tile.is_final for tile in kept):
             done = sum(tile is not None and tile.is_final for tile in kept)
             what = "reading the file" if self._job is not None else "a sample, reading the file"
-            return f"{what}: {100 * done // max(len(kept), 1)} %"
+            return f"{what}: {100 * done // len(kept)} %" if done else what
         return f"preview at 1/{2**self._level}" if self._job is not None and self._level else ""
 
     @property
@@ -230,7 +235,8 @@ class TiledLevels(QObject):
         level: int,
         key: Key,
     ) -> None:
-        image, is_final = self._kept[key]
+        kept = self._kept[key]
+        image = kept.image
         if image is None:
             _paint_damage(painter, at)
             return
@@ -245,24 +251,32 @@ class TiledLevels(QObject):
             (right - left) / steps * across,
             (bottom - top) / steps * down,
         )
-        is_sharp = transform.zoom >= 1.0 and steps == 1 and is_final
+        is_sharp = transform.zoom >= 1.0 and steps == 1 and kept.is_final
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, not is_sharp)
         painter.drawImage(at, image, source)
 
-    def _wanted(self) -> tuple[int, tuple[Place, ...], bool] | None:
-        """Return what to ask for next: the level, its tiles, and whether as a whole."""
-        last, level = len(self._screen.levels) - 1, self._level
-        has_samples = self._job is None
+    def _wanted(self) -> tuple[int, tuple[Place, ...], int] | None:
+        """Return what to ask for next: the level, its tiles, and their detail."""
+        last, level, first = len(self._screen.levels) - 1, self._level, self._screen.sampled_from
+        # Results are not made of samples.
+        lowest = 0 if self._job is None else WHOLE
         # One tile of the whole picture stands in for all.
-        if (last, (0, 0)) not in self._kept and (has_samples or last < self._screen.sampled_from):
-            return last, ((0, 0),), False
-        missing = [place for place in self._seen if (level, place) not in self._kept]
-        if missing and has_samples and level >= self._screen.sampled_from:
-            # In the order of the file.
-            return level, tuple(sorted(missing)), False
-        if not missing:
-            missing = [place for place in self._seen if not self._kept[level, place].is_final]
-        return (level, tuple(missing[:_MOST_ASKED]), True) if missing else None
+        if (last, (0, 0)) not in self._kept and (not lowest or last < first):
+            return last, ((0, 0),), lowest
+        details = {place: self._detail(level, place) for place in self._seen}
+        least = min(details.values())
+        if least >= WHOLE:
+            return None
+        wanted = [place for place, detail in details.items() if detail == least]
+        # Of the first two sampled levels all is read almost as quickly as a finer sample.
+        if lowest or level < first or least + 1 >= WHOLE or (least >= 0 and level < first + 2):
+            return level, tuple(wanted[:_MOST_ASKED]), WHOLE
+        # Samples are quick, and quicker in the order of the file.
+        return level, tuple(sorted(wanted)), least + 1
+
+    def _detail(self, level: int, place: Place) -> int:
+        kept = self._kept.get((level, place))
+        return -1 if kept is None else kept.detail
 
     def _ask_next(self) -> None:
         wanted = self._wanted() if self._ask is None and not self._is_stopped and self._seen else None
@@ -309,12 +323,12 @@ class TiledLevels(QObject):
 
 def _image_of(tile: Tile, *, opaque: bool) -> _Kept:
     if tile.pixels is None:
-        return _Kept(None, tile.is_final)
+        return _Kept(None, tile.detail)
     pixels = attach(tile.pixels)
     kind = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
     rows, columns = pixels.shape[:2]
     image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], kind)
-    return _Kept(image.copy(), tile.is_final)
+    return _Kept(image.copy(), tile.detail)
 
 
 def _bytes_of(kept: _Kept) -> int:
