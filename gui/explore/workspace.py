@@ -111,6 +111,8 @@ class Workspace(QObject):
         self._mask_title = title_of(mask)
         self._settings = Settings()
         self._operation = ""
+        self.looked_at: tuple[int, int] | None = None
+        """Row and column in the middle of the view: of a large picture a run measures a part around it."""
         # Those of the operations that were chosen before, by their keys.
         self._kept: dict[str, Settings] = {}
 
@@ -162,6 +164,7 @@ class Workspace(QObject):
 
     def set_picture(self, picture: PictureHandle) -> None:
         if picture != self._picture:
+            self.looked_at = None
             self._picture = picture
             self.picture_changed.emit(picture)
             self.job_changed.emit()

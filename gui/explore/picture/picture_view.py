@@ -23,8 +23,7 @@ from gui.widgets.panel_parts import column
 
 FILE_SOURCE = "picture file"
 _TWO_SIZES = (
-    "Preview at 1/{reduced:,}: the mask covers {reduced:,} times more than in full size; "
-    "a saved file is filtered in full size."
+    "Preview at 1/{reduced:,}: the mask covers {reduced:,} times more. Saved files are filtered in full size."
 )
 
 
@@ -117,7 +116,6 @@ class PictureView(QWidget):
 
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)
-        levels.updated.connect(self._say_size)
         levels.faulted.connect(self._tell)
         return levels
 
@@ -147,12 +145,12 @@ class PictureView(QWidget):
 
     def _say_size(self) -> None:
         """Say in the line below at which size a result is previewed, while nothing is pointed at."""
-        result = self._result
-        hint = ""
-        if result is not None and result.level:
-            hint = _TWO_SIZES.format(reduced=2**result.level)
-        note = result.note if result is not None else ""
-        self.readout.set_hint(" ".join(filter(None, (hint, note))))
+        result, hint = self._result, ""
+        if result is not None:
+            level = result.level_for(self.canvas.view.transform.zoom)
+            sentences = _TWO_SIZES.format(reduced=2**level) if level else "", result.note
+            hint = " ".join(filter(None, sentences))
+        self.readout.set_hint(hint)
         if self._hovered is None:
             self._hover(None)
 
@@ -172,7 +170,9 @@ class PictureView(QWidget):
 
     def _describe(self) -> None:
         self._say_size()
-        zoom = self.canvas.view.transform.zoom
+        view = self.canvas.view
+        zoom = view.transform.zoom
+        self._workspace.looked_at = view.middle if self._picture is not None else None
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
         self.canvas.setAccessibleDescription(

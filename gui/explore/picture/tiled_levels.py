@@ -73,11 +73,6 @@ class TiledLevels(QObject):
         self._timer.timeout.connect(self._ask_next)
 
     @property
-    def level(self) -> int:
-        """The level that was painted last."""
-        return self._level
-
-    @property
     def note(self) -> str:
         """A sentence on how the pixels come about; empty for nothing."""
         return self._screen.note
@@ -178,7 +173,7 @@ class TiledLevels(QObject):
             if found is not None:
                 self._paint_tile(painter, transform, at, area, level, found)
             else:
-                painter.fillRect(at, QColor(current_theme().raised))
+                painter.fillRect(at, _placeholder())
 
     def _best_for(self, level: int, place: Place) -> Key | None:
         """Return the key of what shows a tile in most detail: it, its sample, or a coarser tile."""
@@ -319,6 +314,13 @@ class TiledLevels(QObject):
                 return
             if key not in seen:
                 self._kept_bytes -= _bytes_of(self._kept.pop(key))
+
+
+def _placeholder() -> QColor:
+    """Return the colour of what is not known yet: between the pane's and that of the labels on it."""
+    theme = current_theme()
+    base, raised = QColor(theme.base), QColor(theme.raised)
+    return QColor(*((one + other) // 2 for one, other in zip(base.getRgb(), raised.getRgb(), strict=True)))
 
 
 def _image_of(tile: Tile, *, opaque: bool) -> _Kept:

@@ -102,6 +102,12 @@ class ViewState(QObject):
         self.is_fitted = True
         """Whether the picture follows the size of the pane."""
 
+    @property
+    def middle(self) -> tuple[int, int]:
+        """Row and column of the picture in the middle of the pane."""
+        column, row = self.transform.to_picture(self._pane.width / 2.0, self._pane.height / 2.0)
+        return int(row), int(column)
+
     def set_picture_size(self, picture: Size) -> None:
         """Set the size of a new picture: one of the same size stays where it is, another one is fitted."""
         if picture != self._picture:
