@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place
+from engine.image.large.segments import SegmentedPicture
 from engine.image.large.source import LargePicture
 
 # What is read at once for a tile; more than that is sampled first.
 READ_BYTES = 4 << 20
 # Tiles that are kept, bytes.
 _CACHE_BYTES = 24 << 20
+# Strips with more columns than this are decoded for whole rows of tiles, which take so many bytes at most.
+_WIDE = 2048
+_ROW_BYTES = 8 << 20
 # Chunks of the file that are decoded for the first samples of a view, and the most along a side of a tile.
 _SAMPLED_CHUNKS = 200
 _MOST_CELLS = 32
@@ -82,6 +86,16 @@ class HalvedTiles:
             (level for level, count in enumerate(read_bytes) if count > READ_BYTES), len(self.levels)
         )
         self._read_bytes = read_bytes
+        self._pixel_bytes = pixel
+        # Strips of a wide picture: to read a few columns all are decoded, so rows of tiles are made at once.
+        self.has_strips = isinstance(picture, SegmentedPicture) and picture.chunk[1] > _WIDE
+        if self.has_strips:
+            self.sampled_from = next(
+                (n for n, (_, width) in enumerate(self.levels) if TILE * width * pixel <= _ROW_BYTES),
+                len(self.levels),
+            )
+        self._rows: OrderedDict[tuple[int, int], Samples] = OrderedDict()
+        self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None
         self._kept: OrderedDict[Key, Samples | None] = OrderedDict()
         self._kept_bytes = 0
@@ -116,7 +130,10 @@ class HalvedTiles:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        rows, columns = self.extent(level, place)
+        if self.has_strips and level >= self.sampled_from:
+            with self._reading:
+                row = self._row_of_strips(level, place[0], ends_at)
+            return self._keep(key, np.ascontiguousarray(row[:, self.extent(level, place)[1]]))
         if self._read_bytes[level] > READ_BYTES:
             return self._keep(key, self._of_children(level, place, ends_at))
         # The picture and its result often want the same at the same time: one reads, both have it.
@@ -127,7 +144,7 @@ class HalvedTiles:
             if time.monotonic() > ends_at:
                 raise TimeIsOver
             try:
-                tile: Samples | None = self._read(level, rows, columns)
+                tile: Samples | None = self._read_beside(level, place)
             except ImageReadError as error:
                 self.fault = error
                 # Of the four below only the damaged one is lost.
@@ -212,6 +229,57 @@ class HalvedTiles:
                     at = slice(down * TILE, down * TILE + len(child))
                     out[at, across * TILE : across * TILE + child.shape[1]] = child
         return None if is_lost else halved(out)
+
+    def _read_beside(self, level: int, place: Place) -> Samples:
+        """Return a tile; of strips its neighbours are kept too, which cost no more."""
+        rows, columns = self.extent(level, place)
+        together = max(1, READ_BYTES // self._read_bytes[level]) if self.has_strips else 1
+        if together == 1:
+            return self._read(level, rows, columns)
+        first = place[1] // together * together
+        last = min((first + together) * TILE, self.levels[level][1])
+        pixels = self._read(level, rows, slice(first * TILE, last))
+        for number in range(-(-pixels.shape[1] // TILE)):
+            part = np.ascontiguousarray(pixels[:, number * TILE : (number + 1) * TILE])
+            self._keep((level, (place[0], first + number)), part)
+        return np.ascontiguousarray(pixels[:, columns.start - first * TILE : columns.stop - first * TILE])
+
+    def _row_of_strips(self, level: int, down: int, ends_at: float) -> Samples:
+        """Return a whole row of tiles, each strip of which is decoded once; damaged strips are black."""
+        key = level, down
+        if key in self._rows:
+            self._rows.move_to_end(key)
+            return self._rows[key]
+        if level > self.sampled_from:
+            last = -(-self.levels[level - 1][0] // TILE)
+            above = range(2 * down, min(2 * down + 2, last))
+            row = halved(np.concatenate([self._row_of_strips(level - 1, one, ends_at) for one in above]))
+        else:
+            row = self._row_from_file(level, down, ends_at)
+        self._rows[key] = row
+        while len(self._rows) > 1 and sum(kept.nbytes for kept in self._rows.values()) > 3 * _ROW_BYTES:
+            self._rows.popitem(last=False)
+        return row
+
+    def _row_from_file(self, level: int, down: int, ends_at: float) -> Samples:
+        height, width = self.levels[level]
+        top, bottom = down * TILE, min((down + 1) * TILE, height)
+        row, done = np.zeros((bottom - top, width, self.picture.channels), self.picture.dtype), 0
+        if self._begun is not None and self._begun[0] == (level, down):
+            _, row, done = self._begun
+        step = max(1, READ_BYTES // (width * self._pixel_bytes << 2 * self._sources[level][1]))
+        while done < len(row):
+            if time.monotonic() > ends_at:
+                self._begun = (level, down), row, done
+                raise TimeIsOver
+            end = min(done + step, len(row))
+            try:
+                row[done:end] = self._read(level, slice(top + done, top + end), slice(0, width))
+            except ImageReadError as error:
+                self.fault = error
+            done = end
+        self._begun = None
+        return row
 
     def _read(self, level: int, rows: slice, columns: slice) -> Samples:
         source, halvings = self._sources[level]

@@ -130,6 +130,9 @@ def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a picture that are ready in time."""
     tiles, level = opened(request.screen.key), request.level
     detail = request.detail if level >= tiles.sampled_from else WHOLE
+    if tiles.has_strips and detail:
+        # Finer samples would decode the same strips again and again.
+        detail = WHOLE
 
     def tile(place: Place, ends_at: float) -> Samples | None:
         if detail < WHOLE:

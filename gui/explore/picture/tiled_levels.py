@@ -319,8 +319,12 @@ class TiledLevels(QObject):
 def _placeholder() -> QColor:
     """Return the colour of what is not known yet: between the pane's and that of the labels on it."""
     theme = current_theme()
-    base, raised = QColor(theme.base), QColor(theme.raised)
-    return QColor(*((one + other) // 2 for one, other in zip(base.getRgb(), raised.getRgb(), strict=True)))
+    colours = QColor(theme.base), QColor(theme.raised)
+    red, green, blue = (
+        sum(part) // 2
+        for part in zip(*((one.red(), one.green(), one.blue()) for one in colours), strict=True)
+    )
+    return QColor(red, green, blue)
 
 
 def _image_of(tile: Tile, *, opaque: bool) -> _Kept:
