@@ -309,6 +309,7 @@ class TiledLevels(QObject):
 
     def _drop_oldest(self) -> None:
         seen = {(self._level, place) for place in self._seen}
+        seen.add((len(self._screen.levels) - 1, (0, 0)))
         for key in list(self._kept):
             if self._kept_bytes <= CACHE_BYTES:
                 return
