@@ -1,4 +1,4 @@
-"""What is done with the bands of a large picture: a mask, or an operation that needs no more than a window."""
+"""What is done with the bands of a large picture: a mask, or an operation that needs only a window."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Bands(ABC):
 def bands_for(
     how: AnyFilter, shape: tuple[int, int, int], given: np.dtype[Any], saved: np.dtype[Any]
 ) -> Bands:
-    """Return what computes a picture of a shape and type that is saved in a type; refuse what needs all of it."""
+    """Return what computes a picture of a shape and type, saved in a type; refuse what needs all."""
     if isinstance(how, OperationFilter):
         return _OperationBands(how, shape, given)
     assert isinstance(how, MaskFilter)

@@ -395,9 +395,7 @@ class _Run:
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""
         found = write_error(self.output, error)
-        remedy = (
-            f"{found.remedy} {self.part.folder.name} has what is done: the same command goes on from there."
-        )
+        kept = f"{self.part.folder.name} has what is done: the same command goes on from there."
         return FileWriteError(found.what, found.why, f"{found.remedy} {kept}")
 
     def done(self, elapsed_s: float) -> Done:

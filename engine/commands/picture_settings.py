@@ -148,8 +148,8 @@ class PictureSettings:
         size_in_bytes("--max-bytes"),
     )
     memory: int | None = option(
-        """--memory SIZE  the most that the process takes, such as 2G: a TIFF is then filtered in bands of rows,
-        as larger ones, OME-Zarr and .npy are anyway (docs/large.md)""",
+        """--memory SIZE  the most that the process takes, such as 2G: a TIFF is then filtered in bands of
+        rows, as larger ones, OME-Zarr and .npy are anyway (docs/large.md)""",
         None,
         size_in_bytes("--memory"),
     )

@@ -167,7 +167,7 @@ class LargeStream:
         """Yield the images of all bands, with their halos."""
         before: _Step | None = None
         pending: Future[_Step] = reader.submit(self._read, bands[0], None)
-        for number, band in enumerate(bands):
+        for number in range(len(bands)):
             step = pending.result()
             if before is not None:
                 self._leave(before)

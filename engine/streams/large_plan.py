@@ -22,7 +22,7 @@ _READ_BYTES = 64 << 20
 _BAND_BYTES = 32 << 20
 # Chunks on a GPU: the ring of the stream has so many, twice as many are under way.
 GPU_RING, GPU_CHUNK_BYTES = 3, 16 << 20
-# What libraries take that the process has not loaded yet, and what its allocator keeps: measured 60 to 110 MB.
+# What libraries take that the process has not loaded yet, and what its allocator keeps.
 _LATER_BYTES = 160 << 20
 _LATER_BYTES_ON_GPU = 900 << 20
 # Where a system does not say what a process takes.
@@ -33,8 +33,8 @@ _USUAL_BYTES = 300 << 20
 class LargePlan:
     """Rows and buffers of a run.
 
-    `step_rows` are read at a time, `band_rows` filtered at a time; `buffers` of the former and `values` of the
-    latter exist at once; `needed_bytes` is the most that the process takes with all of them.
+    `step_rows` are read at a time, `band_rows` filtered at a time; `buffers` of the former and `values` of
+    the latter exist at once; `needed_bytes` is the most that the process takes with all of them.
     """
 
     step_rows: int

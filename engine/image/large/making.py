@@ -1,4 +1,4 @@
-"""Making the file for a result: of the kind of its name, stored as its source where that is of the same kind."""
+"""Making the file for a result: of the kind that its name says, stored as a source of the same kind."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The smaller levels of a result: rows of half the size are kept uncompressed, and written after the full size.
+"""The smaller levels of a result: rows of half the size wait uncompressed until the full size is written.
 
 A level is read from its rows, written as strips, tiles or chunks, and halved for the next one, so that no
 more than a row of tiles is in memory.
@@ -49,7 +49,7 @@ class ScratchLevel:
 def write_levels(
     result: LargeResult, first: ScratchLevel, begun_level: int, begun: Callable[[int], None]
 ) -> None:
-    """Write all levels but the full size; `begun` is called before each, and makes it the one to go on with."""
+    """Write all levels but the full size; `begun` is called before each, the one to go on with later."""
     scratch = first
     for level in range(1, len(result.levels)):
         height, _ = result.levels[level]
