@@ -21,9 +21,10 @@ from engine.commands.picture_opening import result_dtype
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
+from engine.files.output_checks import check_place
 from engine.image.budget import bytes_text
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
-from engine.image.large.kinds import kind_of_result
+from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
 from engine.image.large.part_folder import PartFolder
@@ -180,6 +181,7 @@ class _Run:
                 "a picture that is read in parts is saved in parts, as TIFF, OME-Zarr or .npy",
                 "End the name in .tif, .zarr or .npy.",
             )
+        _check_place(self.output, kind)
         self.dtype = result_dtype(asked, picture.dtype)
         self.colours = picture.channels
         self._is_operation = isinstance(how, OperationFilter)
@@ -432,6 +434,20 @@ class _Run:
             pixels * picture.channels * picture.dtype.itemsize,
             self.resumed_row,
         )
+
+
+def _check_place(output: str, kind: str) -> None:
+    """Refuse a path where no result can be written, or where it would replace what is no picture."""
+    place = Path(output)
+    if kind != "zarr":
+        check_place(output)
+        return
+    if place.is_dir() and not is_zarr(place) and any(place.iterdir()):
+        why, remedy = "it is a folder that is no Zarr store", "Choose another name."
+        raise FileWriteError(f"{output} cannot be written", why, remedy)
+    if place.exists() and not place.is_dir():
+        raise FileWriteError(f"{output} cannot be written", "it is a file", "Choose another name.")
+    check_place(os.path.join(place.parent, f".{place.name}"))
 
 
 def _identity(path: Path) -> dict[str, Any]:

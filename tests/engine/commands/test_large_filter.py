@@ -223,7 +223,9 @@ def test_that_physical_sizes_of_an_ome_tiff_are_kept(tmp_path):
 def test_that_channels_on_pages_stay_on_pages(tmp_path):
     planes = np.moveaxis(picture("uint16"), 2, 0)
     tifffile.imwrite(tmp_path / "in.ome.tif", planes, metadata={"axes": "CYX"}, photometric="minisblack")
-    filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "identity", "--result-type", "same")
+    filtered(
+        str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "identity", "--result-type", "same"
+    )
     assert np.array_equal(tifffile.imread(tmp_path / "out.ome.tif"), planes)
 
 
@@ -350,7 +352,9 @@ def test_that_another_source_begins_anew(tmp_path):
 
 def test_that_the_answer_says_how_much_was_verified(tmp_path, command):
     source = written("npy", picture(), tmp_path)
-    answer = command("filter", source, str(tmp_path / "out.npy"), "--mask", "box:3", "--json", "--device", "cpu")
+    answer = command(
+        "filter", source, str(tmp_path / "out.npy"), "--mask", "box:3", "--json", "--device", "cpu"
+    )
     proof = answer.document["verification"]
     assert proof["passed"]
     assert 0 < proof["checked_pixels"] <= proof["total_pixels"] == HEIGHT * WIDTH
@@ -358,7 +362,9 @@ def test_that_the_answer_says_how_much_was_verified(tmp_path, command):
 
 def test_that_a_tiff_within_the_limit_is_filtered_as_a_whole(tmp_path, command):
     source = written("tif", picture(), tmp_path)
-    answer = command("filter", source, str(tmp_path / "out.tif"), "--mask", "box:3", "--json", "--device", "cpu")
+    answer = command(
+        "filter", source, str(tmp_path / "out.tif"), "--mask", "box:3", "--json", "--device", "cpu"
+    )
     assert "bands" not in json.loads(answer.out)
 
 
