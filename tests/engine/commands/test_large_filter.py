@@ -1,4 +1,4 @@
-"""`filter` of pictures that are larger than memory: the same bits as of the whole, whatever the kind of file."""
+"""`filter` and `batch` of pictures that are larger than memory: the bits of the whole, whatever the file."""
 
 import json
 import os
@@ -208,7 +208,7 @@ def test_that_a_level_is_the_mean_of_the_one_before(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture())
     filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "box:3")
     with open_large(tmp_path / "out.ome.tif") as found:
-        first, second = (found.read(n, *map(lambda side: slice(0, side), found.levels[n])) for n in (0, 1))
+        first, second = (found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels[:2]))
     mean = first[:130, :82].reshape(65, 2, 41, 2, 3).astype(int).sum((1, 3)) + 2
     assert np.array_equal(second[:65, :41], mean // 4)
 
@@ -378,3 +378,78 @@ def test_that_another_suffix_is_refused_with_those_that_can_be_written(tmp_path,
     source = written("npy", picture(), tmp_path)
     answer = command("filter", source, str(tmp_path / "out.png"), "--mask", "box:3")
     assert (answer.status, "End the name in .tif, .zarr or .npy." in answer.err) == (2, True)
+
+
+def test_that_a_batch_takes_such_files_beside_others(tmp_path, command):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    written("npy", picture(), folder)
+    written("zarr 2", picture(), folder)
+    tifffile.imwrite(folder / "small.tif", picture())
+    answer = command(
+        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
+    )
+    assert (answer.status, sorted(os.listdir(tmp_path / "out"))) == (0, ["in.npy", "in.zarr", "small.tif"])
+
+
+def test_that_a_large_picture_that_fails_does_not_stop_a_batch(tmp_path, command):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    np.save(folder / "bad.npy", np.zeros((4, 4), np.int64))
+    written("npy", picture(), folder)
+    answer = command(
+        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
+    )
+    assert (answer.status, os.listdir(tmp_path / "out")) == (2, ["in.npy"])
+
+
+def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    (tmp_path / "out.zarr").mkdir()
+    (tmp_path / "out.zarr" / "letter.txt").write_text("dear")
+    with pytest.raises(FileWriteError, match="no Zarr store"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+
+
+def test_that_a_folder_named_as_the_part_is_never_removed(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    (tmp_path / "out.npy.part").mkdir()
+    (tmp_path / "out.npy.part" / "letter.txt").write_text("dear")
+    with pytest.raises(FileWriteError, match="no folder that an earlier run has left"):
+        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
+
+
+def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    script = KILLED.replace("os.getpid(), signal.SIGKILL", "os.getpid(), signal.SIGINT), signal.pause(")
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "2",
+        "filter",
+        source,
+        str(tmp_path / "out.tif"),
+        "--mask",
+        "box:3",
+    ]
+    command += ["--memory", "4G", "--device", "cpu"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 130
+    assert "the same command goes on from there; " in ended.stderr
+
+
+@pytest.mark.slow
+def test_that_a_bound_of_memory_holds_for_a_process(tmp_path):
+    source = tmp_path / "in.npy"
+    stored = np.lib.format.open_memmap(source, "w+", np.uint8, (30_000, 20_000))  # 600 MB
+    stored[::64] = 100
+    del stored
+    script = (
+        "import resource, sys; from engine.commands.command_line import main; status = main(sys.argv[1:]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(status)"
+    )
+    arguments = ["filter", str(source), str(tmp_path / "out.npy"), "--mask", "box:3", "--memory", "500M"]
+    command = [sys.executable, "-c", script, *arguments, "--device", "cpu"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    assert int(ended.stdout.split()[-1]) * 1024 < 500 << 20
