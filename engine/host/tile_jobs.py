@@ -78,7 +78,7 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
 
     Arrays that are small are read into memory, as other pictures are.
     """
-    kind = import_module("engine.image.large.opening").kind_of(path)
+    kind = import_module("engine.image.large.kinds").kind_of(path)
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
     key = str(path.resolve())

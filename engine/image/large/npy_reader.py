@@ -8,8 +8,7 @@ import numpy as np
 from engine.image.faults import Refused
 from engine.image.large.plain_rows import PlainRows
 from engine.image.large.sample_types import picture_shape, sample_type
-
-MAGIC = b"\x93NUMPY"
+from engine.image.large.storage import Storage
 
 
 def open_npy(path: Path) -> PlainRows:
@@ -21,7 +20,8 @@ def open_npy(path: Path) -> PlainRows:
     size = path.stat().st_size
     if end > size:
         raise Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
-    return PlainRows(path, "NumPy array", (height, width, channels), dtype, stored, (begin,), notes)
+    storage = Storage("npy", (1, width), is_tiled=False)
+    return PlainRows(path, "NumPy array", (height, width, channels), dtype, stored, (begin,), storage, notes)
 
 
 def _header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any], int]:

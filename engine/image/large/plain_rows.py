@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from engine.image.large.bytes_at import BytesAt
 from engine.image.large.sample_types import converted
 from engine.image.large.source import LargePicture
+from engine.image.large.storage import Storage
 
 # Bytes of rows that are read at a time, where they are converted or cut.
 _PIECE_BYTES = 4 << 20
@@ -29,10 +30,12 @@ class PlainRows(LargePicture):
         dtype: np.dtype[Any],
         stored: np.dtype[Any],
         planes: tuple[int, ...],
+        storage: Storage,
         notes: tuple[str, ...] = (),
     ) -> None:
         height, width, self.channels = shape
         self.path, self.format, self.dtype, self.notes = path, title, dtype, notes
+        self.storage = storage
         self.levels = ((height, width),)
         self._stored, self._planes = stored, planes
         self._samples = self.channels // len(planes)

@@ -27,7 +27,7 @@ class SegmentedPicture(LargePicture):
     """The part that all formats of segments have in common."""
 
     def __init__(self, threads: int | None, cache_bytes: int) -> None:
-        self._pool = ThreadPoolExecutor(threads or _cores(), thread_name_prefix="decode")
+        self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
         self._cache_bytes, self._cached_bytes = cache_bytes, 0
         self._cache: OrderedDict[Key, NDArray[Any]] = OrderedDict()
         self._lock = threading.Lock()
@@ -104,6 +104,6 @@ class SegmentedPicture(LargePicture):
             self._cached_bytes = 0
 
 
-def _cores() -> int:
+def core_count() -> int:
     """Return how many threads decode: what this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.large.storage import Storage
 from engine.image.open import errors_in_words
 
 MOST_CHANNELS = 4
@@ -38,6 +39,8 @@ class LargePicture(ABC):
         Whether the last channel is the opacity.
     icc_profile : bytes or None
         The colour profile.
+    storage : Storage
+        How it is stored, for a result of the same kind.
     notes : tuple of str
         Sentences for the person: what was special about the file.
     """
@@ -48,6 +51,7 @@ class LargePicture(ABC):
     channels: int
     dtype: np.dtype[Any]
     chunk: tuple[int, int]
+    storage: Storage
     has_alpha: bool = False
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()

@@ -14,15 +14,10 @@ from engine.image.faults import Refused
 from engine.image.large.sample_types import converted, sample_type
 from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS
+from engine.image.large.storage import Storage
 
-_METADATA = ("zarr.json", ".zarray", ".zgroup")
 INSTALL = "Install it: pip install 'haloscope[zarr]'."
 _AXES = {"t": "times", "z": "depths"}
-
-
-def is_zarr(path: Path) -> bool:
-    """Return whether a folder is a Zarr array or group."""
-    return any((path / name).is_file() for name in _METADATA)
 
 
 def zarr_package() -> Any:
@@ -48,6 +43,7 @@ class ZarrPicture(SegmentedPicture):
         self.chunk = first.chunk
         version = first.array.metadata.zarr_format
         self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {version}"
+        self.storage = _storage(arrays)
         self._found = dict.fromkeys((*first.notes, *notes))
         self._missing: set[tuple[int, int, int]] = set()
 
@@ -85,13 +81,13 @@ class ZarrPicture(SegmentedPicture):
 class _Level:
     """An array of a store, seen as rows, columns and channels: the first of all times and depths."""
 
-    def __init__(self, array: Any, axes: str, folder: Path, *, is_ome: bool) -> None:
-        self.array, self.is_ome = array, is_ome
+    def __init__(self, array: Any, axes: str, folder: Path, attributes: dict[str, Any] | None = None) -> None:
+        self.array, self.attributes, self.is_ome = array, attributes or {}, attributes is not None
         if array.ndim != len(axes):
             raise Refused(f"an array of it has {array.ndim} axes, its metadata names {len(axes)}")
         if 0 in array.shape:
             raise Refused(f"an array of shape {tuple(array.shape)} has no pixel", "Save one that has.")
-        self._axes = axes
+        self.axes = axes
         self._y, self._x, self._c = axes.index("y"), axes.index("x"), axes.find("c")
         self.shape = int(array.shape[self._y]), int(array.shape[self._x])
         self.chunk = int(array.chunks[self._y]), int(array.chunks[self._x])
@@ -109,7 +105,7 @@ class _Level:
             self.notes.append(f"It has {' and '.join(others)}; the first was opened.")
         self._folder = folder
         # What the store keeps in a file: a chunk, or a shard of several.
-        self._stored = tuple(map(int, array.shards or array.chunks))
+        self.stored = tuple(map(int, array.shards or array.chunks))
 
     def read(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the stored values of a rectangle, (rows, columns, channels)."""
@@ -118,7 +114,7 @@ class _Level:
         if self._c >= 0:
             where[self._c] = slice(0, self.channels)
         values = np.asarray(self.array[tuple(where)])
-        left = [axis for axis in self._axes if axis in "yxc"]
+        left = [axis for axis in self.axes if axis in "yxc"]
         values = np.transpose(values, [left.index(axis) for axis in "yxc" if axis in left])
         return values if self._c >= 0 else values[..., np.newaxis]
 
@@ -134,10 +130,34 @@ class _Level:
         metadata = self.array.metadata
         wanted = [range(1)] * self.array.ndim
         for axis, number in ((self._y, row * self.chunk[0]), (self._x, column * self.chunk[1])):
-            wanted[axis] = range(number // self._stored[axis], number // self._stored[axis] + 1)
+            wanted[axis] = range(number // self.stored[axis], number // self.stored[axis] + 1)
         if self._c >= 0:
-            wanted[self._c] = range(math.ceil(self.channels / self._stored[self._c]))
+            wanted[self._c] = range(math.ceil(self.channels / self.stored[self._c]))
         return [metadata.encode_chunk_key(place) for place in itertools.product(*wanted)]
+
+
+def _storage(levels: list[_Level]) -> Storage:
+    """Return how a store is laid out, for a result like it: of its first time and depth."""
+    first = levels[0]
+    array, metadata = first.array, first.array.metadata
+    details: dict[str, Any] = {
+        "zarr_format": metadata.zarr_format,
+        "axes": first.axes,
+        "is_array": not first.is_ome,
+        "chunks": tuple(map(int, array.chunks)),
+        "compressors": array.compressors,
+        "attributes": first.attributes,
+    }
+    if metadata.zarr_format == 2:
+        details["chunk_key_encoding"] = {"name": "v2", "separator": metadata.dimension_separator}
+    if array.shards:
+        details["shards"] = first.stored
+    details["rows_at_once"] = first.stored[first.axes.index("y")]
+    compression = "zstd" if array.compressors else "none"
+    smallest = levels[-1].shape if len(levels) > 1 else None
+    return Storage(
+        "zarr", first.chunk, compression=compression, smallest=smallest, is_ome=first.is_ome, details=details
+    )
 
 
 def open_zarr(
@@ -180,12 +200,13 @@ def _array_levels(array: Any, path: Path) -> list[_Level]:
             f"{MOST_CHANNELS}",
             "Name its axes (dimension_names), or save it as an OME-Zarr.",
         )
-    return [_Level(array, axes, path, is_ome=False)]
+    return [_Level(array, axes, path)]
 
 
 def _ome_levels(group: Any, path: Path) -> list[_Level]:
     attributes = dict(group.attrs)
-    multiscales = attributes.get("ome", attributes).get("multiscales")
+    named = attributes.get("ome", attributes)
+    multiscales = named.get("multiscales")
     if not multiscales:
         arrays = sorted(name for name, _ in group.arrays())
         found = f"; its arrays: {', '.join(arrays[:8])}" if arrays else ""
@@ -208,7 +229,7 @@ def _ome_levels(group: Any, path: Path) -> list[_Level]:
             raise Refused(f"its level {name!r} is missing", "Get the store again, as a whole.") from error
         if not hasattr(array, "shape"):
             raise Refused(f"its level {name!r} is a group and no array", "Get the store again, as a whole.")
-        level = _Level(array, axes, path / name, is_ome=True)
+        level = _Level(array, axes, path / name, named)
         if levels and (level.channels != levels[0].channels or array.dtype != levels[0].array.dtype):
             break
         if not levels or (level.shape < levels[-1].shape):

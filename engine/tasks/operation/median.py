@@ -35,6 +35,7 @@ MEDIAN = Operation(
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
     result=ResultKind.PICTURE,
+    reach=lambda parameters: int(parameters["size"]) // 2,
     parameters=(
         Parameter(
             name="size",
