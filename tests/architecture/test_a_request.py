@@ -179,7 +179,8 @@ def requests():
     names = [
         module.name
         for module in pkgutil.walk_packages(engine.__path__, "engine.")
-        if module.name.endswith(".messages") or module.name in ("engine.host.protocol", "engine.host.call")
+        if module.name.endswith(".messages")
+        or module.name in ("engine.host.protocol", "engine.host.call", "engine.host.tiles")
     ]
     classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
     asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}
