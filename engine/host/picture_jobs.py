@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ImageReadError
+from engine.errors import EngineError, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
@@ -26,6 +26,9 @@ from engine.results.progress import Checkpoint, Progress
 # and a slow decoder on a slow core (WebP without loss takes 15 ns).
 _READING_S, _DECODING_S = 50e-9, 20e-9
 
+# A TIFF that takes more than this, with its levels for the screen, is opened in parts: at once, while
+# decoding it takes ten seconds.
+_IN_PARTS_FROM_BYTES = 2 << 30
 # The limit of the window is fixed.
 _MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
@@ -78,18 +81,34 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     """Open a file or a sample into shared memory; one that is too large for that is asked for by tile."""
     try:
-        return _open_into_memory(request, report)
+        return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
+    except _BetterInParts as error:
+        try:
+            return _open_in_parts(request, error, is_too_large=True)
+        except ImageReadError:
+            return _open_into_memory(request, report)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
-        if request.sample:
-            raise
         is_too_large = error.remedy == _MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
-        # Few pictures are; what reads them is loaded with the first one.
-        return import_module("engine.host.tile_jobs").open_in_parts(  # type: ignore[no-any-return]
-            Path(request.path), error, is_too_large=is_too_large
-        )
+        return _open_in_parts(request, error, is_too_large=is_too_large)
 
 
-def _open_into_memory(request: OpenPicture, report: Checkpoint) -> PictureHandle:
+class _BetterInParts(ImageReadError):
+    """A picture fits into memory, and is seen sooner when it is opened in parts."""
+
+
+def _open_in_parts(request: OpenPicture, error: EngineError, *, is_too_large: bool) -> PictureHandle:
+    if request.sample:
+        raise error
+    # Few pictures are; what reads them is loaded with the first one.
+    opened: PictureHandle = import_module("engine.host.tile_jobs").open_in_parts(
+        Path(request.path), error, is_too_large=is_too_large
+    )
+    return opened
+
+
+def _open_into_memory(
+    request: OpenPicture, report: Checkpoint, in_parts_from_bytes: float = math.inf
+) -> PictureHandle:
     path = sample_path(request.sample) if request.sample else Path(request.path)
     stage = f"opening {request.sample or path.name}"
     report(Progress(stage, 0.0, _reading_s(path)))
@@ -106,7 +125,10 @@ def _open_into_memory(request: OpenPicture, report: Checkpoint) -> PictureHandle
             # Called when the size is known, before any pixel is decoded.
             expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
             report(Progress(stage, 0.2, expected_s))
-            return _opening_bytes(form)
+            needed_bytes = _opening_bytes(form)
+            if needed_bytes > in_parts_from_bytes and path.suffix.lower() in (".tif", ".tiff"):
+                raise _BetterInParts(f"{path.name} is large")
+            return needed_bytes
 
         picture = open_image(
             path,
