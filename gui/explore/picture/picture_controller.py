@@ -124,19 +124,9 @@ class PictureController(QObject):
         self._saving = None
         self._show_failure(SAVE_SOURCE, error)
         if isinstance(error, Cancelled) and isinstance(request, SaveFiltered):
-            name, remedy = (
-                Path(request.path).name,
-                "Save to the same name again to go on, with the same settings.",
-            )
-            self._messages.show(
-                Message(
-                    SAVE_SOURCE,
-                    Severity.INFO,
-                    f"{name} was stopped",
-                    "what is done is kept beside it",
-                    remedy,
-                )
-            )
+            what, why = f"{Path(request.path).name} was stopped", "what is done is kept beside it"
+            remedy = "To go on, save to the same name with the same settings."
+            self._messages.show(Message(SAVE_SOURCE, Severity.INFO, what, why, remedy))
 
     def _progressed(self, step: Progress) -> None:
         if not self._is_stopping:

@@ -112,6 +112,7 @@ class PictureView(QWidget):
             self._values.set_job(job)
             self._result = self._watched(TiledLevels(screen, self._link, job, self._result))
             self.canvas.set_result(self._result)
+            self._say_size()
             self._hover(self._hovered)
 
     def _watched(self, levels: TiledLevels) -> TiledLevels:

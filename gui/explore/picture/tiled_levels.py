@@ -80,12 +80,8 @@ class TiledLevels(QObject):
     @property
     def remark(self) -> str:
         """What the person should know of what is seen, in a few words; empty for pixels of full size."""
-        kept = [self._kept.get((self._level, place)) for place in self._seen]
-        is_slow = self._level >= self._screen.sampled_from
-        if is_slow and any(tile is None or not tile.is_final for tile in kept):
-            done = sum(tile is not None and tile.is_final for tile in kept)
-            what = "reading the file" if self._job is not None else "a sample, reading the file"
-            return f"{what}: {100 * done // len(kept)} %" if done else what
+        if self._level >= self._screen.sampled_from and not self.is_complete:
+            return "sample" if self._job is None else "reading the file"
         return f"preview at 1/{2**self._level}" if self._job is not None and self._level else ""
 
     @property
@@ -127,6 +123,7 @@ class TiledLevels(QObject):
         target = QRectF(
             transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
         ).intersected(seen)
+        self._level = self.level_for(transform.zoom)
         if target.isEmpty():
             self._seen = ()
             return
@@ -143,7 +140,6 @@ class TiledLevels(QObject):
 
     def _look_at(self, transform: ViewTransform, target: QRectF) -> tuple[Place, ...]:
         """Note and return the tiles that are seen, the middle one first."""
-        self._level = self.level_for(transform.zoom)
         down, across = self._screen.places(self._level)
         side = self._screen.tile * 2**self._level
         left, top = transform.to_picture(target.left(), target.top())
