@@ -97,6 +97,7 @@ class HalvedTiles:
         self._rows: OrderedDict[tuple[int, int], Samples] = OrderedDict()
         self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None
+        self._first_notes = picture.notes
         self._kept: OrderedDict[Key, Samples | None] = OrderedDict()
         self._kept_bytes = 0
         self._lock, self._reading = threading.Lock(), threading.RLock()
@@ -110,6 +111,11 @@ class HalvedTiles:
                 if abs(has_rows - rows) <= 1 and abs(has_columns - columns) <= 1:
                     return index, halvings
         raise AssertionError("the full size is a level of the file")
+
+    @property
+    def note(self) -> str:
+        """What was found special about the file since it was opened; empty for nothing."""
+        return next((note for note in self.picture.notes if note not in self._first_notes), "")
 
     def extent(self, level: int, place: Place) -> tuple[slice, slice]:
         """Return the rows and columns of a level that a tile covers."""

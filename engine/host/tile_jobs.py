@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import EngineError, ImageReadError
+from engine.errors import EngineError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
@@ -139,7 +139,7 @@ def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
             return tiles.sampled(level, place, detail, len(request.tiles))
         return tiles.whole(level, place, ends_at)
 
-    return answered(request.screen, level, request.tiles, tile, detail=detail, fault=lambda: tiles.fault)
+    return answered(request.screen, level, request.tiles, tile, tiles, detail=detail)
 
 
 def answered(
@@ -147,12 +147,12 @@ def answered(
     level: int,
     places: tuple[Place, ...],
     made: Callable[[Place, float], Samples | None],
+    tiles: HalvedTiles,
     *,
     detail: int = WHOLE,
     white: float | None = None,
     range_mode: str = "clip",
     ends: tuple[float, float] | None = None,
-    fault: Callable[[], ImageReadError | None],
 ) -> Tiles:
     """Return the tiles that `made` returns in time, ready for the screen.
 
@@ -175,7 +175,8 @@ def answered(
         scale = full_scale(samples.dtype) if white is None else white
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
     pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
-    return Tiles(level, tuple(Tile(place, pixels.get(place), detail) for place, _ in ready), fault())
+    found = tuple(Tile(place, pixels.get(place), detail) for place, _ in ready)
+    return Tiles(level, found, tiles.fault, tiles.note)
 
 
 def picture_values(request: PictureValues, report: Checkpoint) -> Values:

@@ -77,12 +77,13 @@ class Tile:
 class Tiles:
     """The tiles that were ready when the time of a request was over; the others are asked for again.
 
-    `fault` says what is wrong with the file, where something is.
+    `fault` says what is wrong with the file, where something is, and `note` what was found special about it.
     """
 
     level: int
     tiles: tuple[Tile, ...]
     fault: EngineError | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,10 +145,10 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
         level,
         request.tiles,
         tile,
+        tiles,
         white=full_scale(np.dtype(job.picture.dtype)),
         range_mode=job.range_mode,
         ends=result.ends(tiles),
-        fault=lambda: tiles.fault,
     )
 
 

@@ -118,6 +118,7 @@ class PictureView(QWidget):
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)
         levels.faulted.connect(self._tell)
+        levels.noted.connect(self._tell_note)
         return levels
 
     def _let_go(self) -> None:
@@ -128,7 +129,7 @@ class PictureView(QWidget):
         if self._picture is not None and isinstance(self._picture.screen, TiledScreen):
             self._messages.clear(FILE_SOURCE)
             self._link.ask(Ask(CloseTiled(self._picture.screen), lambda _: None, lambda _: None))
-        self._original = self._result = None
+        self._original = self._result = self._told = None
 
     def _ask_again(self) -> None:
         if self._original is not None:
@@ -139,6 +140,12 @@ class PictureView(QWidget):
         if self._told != message:
             self._told = message
             self._messages.show(message)
+
+    def _tell_note(self, note: str) -> None:
+        # Its numbers grow while the file is read: once is enough.
+        if self._picture is not None and self._told is None:
+            self._told = Message(FILE_SOURCE, Severity.INFO, self._picture.title, note)
+            self._messages.show(self._told)
 
     def _read_again(self) -> None:
         self.canvas.update()

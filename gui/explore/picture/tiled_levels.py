@@ -50,6 +50,8 @@ class TiledLevels(QObject):
     updated = Signal()
     # An EngineError: a part of the file cannot be read, or the tiles cannot be made.
     faulted = Signal(object)
+    # A sentence on what was found special about the file.
+    noted = Signal(str)
 
     def __init__(
         self,
@@ -288,6 +290,8 @@ class TiledLevels(QObject):
         self._drop_oldest()
         if reply.fault is not None:
             self.faulted.emit(reply.fault)
+        if reply.note:
+            self.noted.emit(reply.note)
         if reply.tiles:
             self.updated.emit()
         self._timer.start()
