@@ -273,11 +273,13 @@ def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
 
 KILLED = """
 import os, signal, sys
+from engine import interrupts
 from engine.commands import large_filter
 from engine.commands.command_line import main
 from engine.image.large.part_folder import PartFolder
 from engine.streams import large_plan
 large_plan._READ_BYTES, large_plan._BAND_BYTES, large_filter.JOURNAL_S = 4096, 2048, 0.0
+interrupts.listen()
 note, notes = PartFolder.note, []
 def noted(*given):
     note(*given)
