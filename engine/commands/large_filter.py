@@ -237,7 +237,7 @@ class _Run:
             self.problem.result_dtype, str(self.dtype), asked.range, asked.alpha, list(asked.set),
             asked.flip, asked.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
-        digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps(settings, allow_nan=False).encode()).hexdigest()
         return {"settings": digest, "source": _identity(self.picture.path)}
 
     def _check_disk(self, storage: Storage) -> None:
