@@ -133,6 +133,7 @@ def filter_large(
     with ExitStack() as stack:
         picture = stack.enter_context(open_large(source, cache_bytes=0))
         run = _Run(how, picture, output, memory, report, on_state)
+        stack.callback(run.close)
         run.prepare()
         try:
             run.first_pass()
@@ -146,8 +147,6 @@ def filter_large(
             raise
         except OSError as error:
             raise run.write_error(error) from error
-        finally:
-            run.close()
         return run.done(time.perf_counter() - begin_s)
 
 
@@ -163,6 +162,7 @@ class _Run:
     ) -> None:
         self.how, self.picture, self.output, self.memory = how, picture, output, memory
         self.report, self.on_state = report, on_state
+        self.part = PartFolder(output)
         self.notes: list[str] = []
         self.result: LargeResult | None = None
         self.state = _State()
@@ -191,7 +191,7 @@ class _Run:
         self.bands = bands_for(how, shape, picture.dtype, self.dtype)
         self.problem, self.device, self.choice = self.bands.problem, self.bands.device, self.bands.choice
         storage, lost = result_storage(picture, kind)
-        self.part = PartFolder(self.output)
+        self.part.hold()
         self.task = self._task(storage)
         found = self.part.done_by(self.task)
         if found is not None:
@@ -384,7 +384,7 @@ class _Run:
         """Give the result its name."""
         assert self.result is not None
         self.result.finish()
-        self.close()
+        self.result.close()
         self.part.finish()
 
     def close(self) -> None:
@@ -393,6 +393,7 @@ class _Run:
             self._pyramid.close()
         if self.result is not None:
             self.result.close()
+        self.part.leave()
 
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""
