@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.api.request import Request, request_of
 from engine.commands.mask_filter import MaskFilter
 from engine.commands.operation_filter import OperationFilter
 from engine.commands.picture_filter import AnyFilter
@@ -14,9 +15,11 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.results.progress import Progress
 from engine.run.task import Choice
+from engine.streams.chunking import choice_for_bands
 from engine.streams.large import Part, Received, run_filter
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING
 from engine.verify.verification import Verification
 
@@ -63,7 +66,7 @@ class _MaskBands(Bands):
     def __init__(
         self, how: MaskFilter, shape: tuple[int, int, int], given: np.dtype[Any], saved: np.dtype[Any]
     ) -> None:
-        self._how, self._whole = how, how.call_of_shape(shape, given, saved)
+        self._how, self._whole = how, _request(how, shape, given, saved)
         self.problem, self.device, self.choice = self._whole.problem, self._whole.device, self._whole.choice
         variant, mask = self.choice.variant, self._whole.asked.mask
         FILTERING.refuse(variant, self.problem, mask, self.choice.block, self.device)
@@ -72,7 +75,7 @@ class _MaskBands(Bands):
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Send the images through a stream of the device."""
         how, whole, on_gpu = self._how, self._whole, self.device.kind == "cuda"
-        run_filter(lambda image: how.band_call(whole, image), on_gpu, _no_checkpoint)(
+        run_filter(lambda image: _band_request(how, whole, image), on_gpu, _no_checkpoint)(
             images, outputs, receive
         )
 
@@ -84,6 +87,33 @@ class _MaskBands(Bands):
             seed=part.top, affordable=affordable, skip=part.skip,
             added_error=variant.added_error(part.problem, mask), steps=variant.added_steps(mask),
         )  # fmt: skip
+
+
+def _request(
+    how: MaskFilter, shape: tuple[int, int, int], given: np.dtype[Any], saved: np.dtype[Any]
+) -> ResolvedFilter:
+    """Return what filters a picture in bands, of which only the shape and the types are known.
+
+    Its variant is one for bands: `auto` chooses among these, another one is refused.
+    """
+    # The shape alone: it takes no memory.
+    samples = np.broadcast_to(np.zeros((), given), shape)
+
+    def on_device(device: str) -> ResolvedFilter:
+        asked = how.arguments() | {"device": device, "variant": how.settings.variant}
+        found = ResolvedFilter(request_of(mask=how.mask, anchor=None, **asked), samples)
+        found.choice = choice_for_bands(found, found.problem)
+        return found
+
+    return how.as_saved(how.cheapest(on_device), given == saved)
+
+
+def _band_request(how: MaskFilter, whole: ResolvedFilter, image: np.ndarray) -> Request:
+    """Return the request to filter a band as the whole is, by its variant."""
+    choice = whole.choice
+    block = choice.block if choice.variant.uses_block else None
+    asked = how.arguments() | {"device": whole.device.key, "block": block, "result": whole.asked.result_type}
+    return Request(image, how.mask, anchor=None, key=choice.variant.key, **asked)
 
 
 def _no_checkpoint(step: Progress) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -74,10 +75,10 @@ class _Proof:
     def add(self, found: Verification) -> None:
         """Add the proof of a band."""
         self.checked += found.checked_pixels
-        self.exact = self.exact and found.exact
+        self.exact = bool(self.exact and found.exact)
         self.in_steps = found.in_steps
         if found.max_error > self.error:
-            self.error, self.bound = found.max_error, found.bound
+            self.error, self.bound = float(found.max_error), float(found.bound)
 
     def whole(self, pixels: int) -> Verification:
         """Return the proof of the picture."""
@@ -96,15 +97,24 @@ class _State:
     # The level of the pyramid that is being written.
     level: int = 0
 
+    def add(self, proof: Verification | None, lost: tuple[int, int]) -> None:
+        """Add what was found of a band."""
+        if proof is not None:
+            self.proof.add(proof)
+        self.lost = [self.lost[0] + lost[0], self.lost[1] + lost[1]]
+
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
+        """Return it as plain data; errors as text, as they may be infinite."""
+        document = asdict(self)
+        document["proof"] |= {"error": repr(self.proof.error), "bound": repr(self.proof.bound)}
+        return document
 
     @classmethod
     def read(cls, done: dict[str, Any]) -> "_State":
         """Return what a journal says; raises TypeError, KeyError, ValueError."""
         state = cls(**done)
-        state.proof = _Proof(**done["proof"])
+        proof = dict(done["proof"])
+        state.proof = _Proof(**proof | {"error": float(proof["error"]), "bound": float(proof["bound"])})
         return state
 
 
@@ -133,6 +143,7 @@ def filter_large(
     with ExitStack() as stack:
         picture = stack.enter_context(open_large(source, cache_bytes=0))
         run = _Run(how, picture, output, memory, report, on_state)
+        stack.callback(run.close)
         run.prepare()
         try:
             run.first_pass()
@@ -146,8 +157,6 @@ def filter_large(
             raise
         except OSError as error:
             raise run.write_error(error) from error
-        finally:
-            run.close()
         return run.done(time.perf_counter() - begin_s)
 
 
@@ -163,6 +172,7 @@ class _Run:
     ) -> None:
         self.how, self.picture, self.output, self.memory = how, picture, output, memory
         self.report, self.on_state = report, on_state
+        self.part = PartFolder(output)
         self.notes: list[str] = []
         self.result: LargeResult | None = None
         self.state = _State()
@@ -191,7 +201,7 @@ class _Run:
         self.bands = bands_for(how, shape, picture.dtype, self.dtype)
         self.problem, self.device, self.choice = self.bands.problem, self.bands.device, self.bands.choice
         storage, lost = result_storage(picture, kind)
-        self.part = PartFolder(self.output)
+        self.part.hold()
         self.task = self._task(storage)
         found = self.part.done_by(self.task)
         if found is not None:
@@ -237,7 +247,7 @@ class _Run:
             self.problem.result_dtype, str(self.dtype), asked.range, asked.alpha, list(asked.set),
             asked.flip, asked.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
-        digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps(settings, allow_nan=False).encode()).hexdigest()
         return {"settings": digest, "source": _identity(self.picture.path)}
 
     def _check_disk(self, storage: Storage) -> None:
@@ -277,7 +287,8 @@ class _Run:
             self._report(part, "looking for the range", 0.0, 0.5)
 
         self._stream(take, 0)
-        self.state.ends = [float(end) for end in ends]
+        # Without a finite value all is 0.
+        self.state.ends = [float(end) for end in ends] if ends[0] <= ends[1] else [0.0, 0.0]
         self.notes.append("It was filtered twice: --range rescale needs the range of all results first.")
 
     def filter(self) -> None:
@@ -288,7 +299,8 @@ class _Run:
             return
         shape = picture.height, picture.width, picture.channels
         units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
-        proof_rows = state.rows
+        # Of bands whose rows are not written yet: their last row, proof and lost values.
+        found: deque[tuple[int, Verification | None, tuple[int, int]]] = deque()
         self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
@@ -298,15 +310,17 @@ class _Run:
             if self._pyramid is not None:
                 self._pyramid.add(top, rows)
             state.rows = top + len(rows)
+            while found and found[0][0] <= state.rows:
+                state.add(*found.popleft()[1:])
             is_even = state.rows % 2 == 0 or state.rows == picture.height
             if is_even and time.monotonic() - self._noted_s >= (JOURNAL_S if state.file else 0.0):
                 self.note()
 
         def take(part: Part) -> None:
-            nonlocal proof_rows
-            if self.how.settings.verify:
-                state.proof.add(self._verified(part))
-            units.add(self._finished(part), write)
+            proof = self._verified(part) if self.how.settings.verify else None
+            saved, lost = self._finished(part)
+            found.append((part.top + len(part.values), proof, lost))
+            units.add(saved, write)
             self._report(part, "filtered", share, 1.0)
 
         self._stream(take, state.rows)
@@ -323,8 +337,9 @@ class _Run:
             raise VerificationFailed(what, found.reason, "Choose another variant.")
         return found
 
-    def _finished(self, part: Part) -> NDArray[Any]:
-        """Return the samples to save."""
+    def _finished(self, part: Part) -> tuple[NDArray[Any], tuple[int, int]]:
+        """Return the samples to save, and how many NaN and infinite values they do not hold."""
+        lost = 0, 0
         asked, picture, values = self.how.settings, self.picture, part.values
         has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
         colours = values[..., :-1] if has_filtered_alpha else values
@@ -335,14 +350,12 @@ class _Run:
         elif colours.dtype != np.float32 or self.dtype == np.float32:
             saved = change_depth(colours, self.dtype)
         else:
-            nan_count, infinite_count = count_lost(colours, self.dtype)
-            self.state.lost[0] += nan_count
-            self.state.lost[1] += infinite_count
+            lost = count_lost(colours, self.dtype)
             ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
             scale = scale_to(picture.dtype, self.dtype)
             saved = to_depth(colours, self.dtype, range_mode=asked.range, scale=scale, ends=ends)
         if not picture.has_alpha:
-            return saved
+            return saved, lost
         if has_filtered_alpha:
             alpha = values[..., -1]
             if alpha.dtype == np.float32:
@@ -351,7 +364,7 @@ class _Run:
                 alpha = change_alpha_depth(alpha, self.dtype)
         else:
             alpha = change_alpha_depth(part.rows[..., -1], self.dtype)
-        return np.dstack([saved, alpha])
+        return np.dstack([saved, alpha]), lost
 
     def _report(self, part: Part, words: str, begin: float, end: float) -> None:
         done = (part.top + len(part.values)) / self.picture.height
@@ -384,7 +397,7 @@ class _Run:
         """Give the result its name."""
         assert self.result is not None
         self.result.finish()
-        self.close()
+        self.result.close()
         self.part.finish()
 
     def close(self) -> None:
@@ -393,6 +406,7 @@ class _Run:
             self._pyramid.close()
         if self.result is not None:
             self.result.close()
+        self.part.leave()
 
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""

@@ -1,6 +1,7 @@
 """Which pictures `filter` and `batch` take in bands."""
 
 import os
+from importlib import import_module
 
 from engine.commands.picture_opening import work_bytes
 from engine.commands.picture_settings import PictureSettings
@@ -8,7 +9,6 @@ from engine.errors import EngineError
 from engine.image.form import Form
 from engine.image.formats import FORMATS
 from engine.image.large.kinds import kind_of, kind_of_result
-from engine.image.large.opening import open_large
 
 # How many bytes of work one byte of a TIFF may make: the tags of a smaller file are not read twice.
 _MOST_COMPRESSED = 64
@@ -36,6 +36,8 @@ def is_in_parts(source: str, target: str, asked: PictureSettings) -> bool:
 
 def form_in_parts(source: str) -> Form:
     """Return the form of a picture that is filtered in bands; raises ImageReadError."""
+    # With it come all readers.
+    open_large = import_module("engine.image.large.opening").open_large
     with open_large(source, threads=1) as picture:
         colours = picture.channels - picture.has_alpha
         return Form(picture.height, picture.width, colours, picture.has_alpha, picture.dtype)

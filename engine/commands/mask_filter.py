@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.api.request import Request, request_of
+from engine.api.request import Request
 from engine.commands.output import mask_document, printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
@@ -18,8 +18,6 @@ from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.mask.mask import Mask, names_size
-from engine.streams.chunking import choice_for_bands
-from engine.streams.large_plan import whole_shape
 from engine.tasks.filtering.auto.planner import why_not_gpu
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem
@@ -74,37 +72,13 @@ class MaskFilter(PictureFilter[Request]):
         pixels = picture.pixels
         if asked.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
-        request = self._cheapest(lambda device: self._request(pixels, device))
+        request = self.cheapest(lambda device: self._request(pixels, device))
         if in_bands and not request.choice.variant.band_invariant:
             # Another variant may take its bands, and round otherwise.
             return request
-        return self._as_saved(request, dtype == picture.dtype)
+        return self.as_saved(request, dtype == picture.dtype)
 
-    def call_of_shape(
-        self, shape: tuple[int, int, int], given: np.dtype[Any], dtype: np.dtype[Any]
-    ) -> ResolvedFilter:
-        """Return what filters a picture in bands, of which only the shape and the types are known.
-
-        Its variant is one for bands: `auto` chooses among these, another one is refused.
-        """
-        samples, asked = whole_shape(shape, given), self._arguments() | {"anchor": None}
-
-        def resolved(device: str) -> ResolvedFilter:
-            of = asked | {"mask": self.mask, "variant": self.settings.variant, "device": device}
-            found = ResolvedFilter(request_of(**of), samples)
-            found.choice = choice_for_bands(found, found.problem)
-            return found
-
-        return self._as_saved(self._cheapest(resolved), given == dtype)
-
-    def band_call(self, whole: ResolvedFilter, image: np.ndarray) -> Request:
-        """Return the request to filter a band of a picture as the whole, with its variant."""
-        choice, asked = whole.choice, self._arguments()
-        block = choice.block if choice.variant.uses_block else None
-        asked |= {"device": whole.device.key, "block": block, "result": whole.asked.result_type}
-        return Request(image, self.mask, anchor=None, key=choice.variant.key, **asked)
-
-    def _as_saved(self, request: R, is_same_type: bool) -> R:
+    def as_saved(self, request: R, is_same_type: bool) -> R:
         """Return a request whose kernel writes the samples of the file, where that is the same."""
         asked = self.settings
         is_same = asked.range == "clip" or (asked.range == "absolute" and _is_never_negative(request))
@@ -112,7 +86,8 @@ class MaskFilter(PictureFilter[Request]):
             return request.quantised() or request
         return request
 
-    def _cheapest(self, on_device: Callable[[str], R]) -> R:
+    def cheapest(self, on_device: Callable[[str], R]) -> R:
+        """Return the request on the device that is asked for; of `auto` the one that is done sooner."""
         asked = self.settings
         if asked.device != AUTO or asked.variant != AUTO or not has_driver():
             return on_device(asked.device)
@@ -126,10 +101,10 @@ class MaskFilter(PictureFilter[Request]):
         return on_cpu
 
     def _request(self, pixels: np.ndarray, device: str) -> Request:
-        asked = self._arguments() | {"device": device}
+        asked = self.arguments() | {"device": device}
         return Request(pixels, self.mask, anchor=None, key=self.settings.variant, **asked)
 
-    def _arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments that `Request` and `filter_stream` have in common.
 
         Results are float32 unless the picture's type was asked for.
@@ -188,7 +163,7 @@ class MaskFilter(PictureFilter[Request]):
 
     def stream(self, call: Request) -> dict[str, Any] | None:
         """Return the arguments of the stream that may take a picture; None where none may."""
-        asked, chosen = self._arguments() | {"mask": self.mask}, call.choice.variant
+        asked, chosen = self.arguments() | {"mask": self.mask}, call.choice.variant
         if not chosen.band_invariant and self.settings.variant != AUTO:
             return None
         if call.problem.is_quantised:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -121,8 +120,3 @@ def _resident_bytes() -> int:
 def free_disk_words(needed: int, free: int, folder: os.PathLike[str]) -> str:
     """Return how much a disk has and how much is needed."""
     return f"the result takes about {bytes_text(needed)}, the disk of {folder} has {bytes_text(free)} free"
-
-
-def whole_shape(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array that takes no memory: for what is asked of a picture's shape and type alone."""
-    return np.broadcast_to(np.zeros((), dtype), tuple(shape))

@@ -8,8 +8,10 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from engine.errors import FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
@@ -27,6 +29,34 @@ class PartFolder:
         self.folder = self.output.with_name(f"{self.output.name}.part")
         self.result = self.folder / f"result{self.output.suffix.lower()}-unfinished"
         self._journal = self.folder / "journal.json"
+        self._lock: BinaryIO | None = None
+
+    def hold(self) -> None:
+        """Keep other processes from the folder, if it is there; refuse one that another process has."""
+        if not self.folder.is_dir() or not self._is_ours():
+            return
+        with write_errors(str(self.folder)):
+            self._lock = (self.folder / "lock").open("ab")
+        if find_spec("fcntl") is None:  # Windows: there an open file cannot be removed
+            return
+        fcntl = import_module("fcntl")
+        try:
+            fcntl.flock(self._lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.leave()
+            raise FileWriteError(
+                f"{self.output} cannot be written",
+                f"another process writes it now, in {self.folder.name}",
+                "Wait for it, stop it, or choose another name.",
+            ) from error
+        except OSError:
+            pass  # a disk that knows no locks
+
+    def leave(self) -> None:
+        """Let other processes have the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def done_by(self, task: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run of the same task has done; None where there is none."""
@@ -55,12 +85,15 @@ class PartFolder:
             if was_there:
                 shutil.rmtree(self.folder)
             self.folder.mkdir()
+        self.leave()
+        self.hold()
         return was_there
 
     def _is_ours(self) -> bool:
         names = set(os.listdir(self.folder)) if self.folder.is_dir() else {""}
         return all(
-            name == "journal.json" or name.startswith(("result", "level-", ".haloscope-")) for name in names
+            name in ("journal.json", "lock") or name.startswith(("result", "level-", ".haloscope-"))
+            for name in names
         )
 
     def note(self, task: dict[str, Any], done: dict[str, Any]) -> None:
@@ -80,6 +113,7 @@ class PartFolder:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
+        self.leave()
         with suppress(OSError):
             shutil.rmtree(self.folder)
 

@@ -1,5 +1,6 @@
 """`filter` and `batch` of pictures that are larger than memory: the bits of the whole, whatever the file."""
 
+import errno
 import json
 import os
 import subprocess
@@ -18,7 +19,10 @@ from engine.device.launches import DeviceKind
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
+from engine.image.large.npy_writer import NpyResult
 from engine.image.large.opening import open_large
+from engine.image.large.tiff_writer import TiffResult
+from engine.image.large.zarr_writer import ZarrResult
 from engine.image.open import open_image
 from engine.streams import large_plan
 from engine.tasks.filtering.variants import VARIANTS, variant
@@ -273,11 +277,13 @@ def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
 
 KILLED = """
 import os, signal, sys
+from engine import interrupts
 from engine.commands import large_filter
 from engine.commands.command_line import main
 from engine.image.large.part_folder import PartFolder
 from engine.streams import large_plan
 large_plan._READ_BYTES, large_plan._BAND_BYTES, large_filter.JOURNAL_S = 4096, 2048, 0.0
+interrupts.listen()
 note, notes = PartFolder.note, []
 def noted(*given):
     note(*given)
@@ -453,3 +459,49 @@ def test_that_a_bound_of_memory_holds_for_a_process(tmp_path):
     command = [sys.executable, "-c", script, *arguments, "--device", "cpu"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     assert int(ended.stdout.split()[-1]) * 1024 < 500 << 20
+
+
+def test_that_two_processes_never_write_one_result(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    part = large_filter.PartFolder(str(tmp_path / "out.npy"))
+    part.begin()
+    with pytest.raises(FileWriteError, match="another process writes it now"):
+        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
+    part.remove()
+
+
+@pytest.mark.parametrize("kind", ["tif tile=1", "npy", "zarr 2"])
+def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatch):
+    source = written(kind, picture(height=400), tmp_path)
+    output = tmp_path / f"out.{kind.split()[0]}"
+    monkeypatch.setattr(large_filter, "JOURNAL_S", 0.0)
+    monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
+    with monkeypatch.context() as full:
+        for writer in (TiffResult, NpyResult, ZarrResult):
+
+            def write(result, level, top, rows, *, real=writer.write):
+                if top > 100:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                real(result, level, top, rows)
+
+            full.setattr(writer, "write", write)
+        with pytest.raises(FileWriteError, match="the same command goes on from there"):
+            filtered(source, output, "--mask", "box:3")
+    assert filtered(source, output, "--mask", "box:3").resumed_row > 0
+
+
+def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
+    pixels = picture(height=40, width=9)
+    source = written("npy", pixels, tmp_path)
+    words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
+    settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
+    how = filter_for(settings.picture, mask_for(settings.picture))
+    large_filter.filter_large(how, source, words[1], memory=None)
+    whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
+    assert np.array_equal(as_read(words[1]), whole)
+
+
+def test_that_memory_with_a_png_is_said_to_be_unused(tmp_path, command):
+    sample = str(ROOT / "assets" / "samples" / "impulse.png")
+    arguments = ("--mask", "box:3", "--memory", "2G", "--device", "cpu")
+    assert "--memory was not used" in command("filter", sample, str(tmp_path / "out.png"), *arguments).err
