@@ -1,6 +1,6 @@
 """The window's saved result of a picture that is opened in parts: as `filter` makes it, in full size."""
 
-from engine.commands.large_filter import filter_large, proof_text
+from engine.commands.large_filter import filter_large
 from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_settings import AUTO_TYPE, PictureSettings
 from engine.files.output_checks import check_other_file
@@ -38,4 +38,4 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     # The mask is flipped and normalised already.
     how = MaskFilter(settings, job.mask)
     done = filter_large(how, job.picture.path, request.path, memory=_MEMORY_BYTES, report=tell)
-    return Saved(request.path, (f"Filtered in full size; {proof_text([done.verification])}.", *done.notes))
+    return Saved(request.path, done.notes)
