@@ -496,7 +496,8 @@ class ProgressLog:
         now_s = time.monotonic()
         if self._first is None:
             self._first, self._begin_s = fraction, now_s
-        if now_s - self._last_s < self._every_s:
+        # Rarer in long runs.
+        if now_s - self._last_s < max(self._every_s, (now_s - self._begin_s) / 20):
             return
         self._last_s = now_s
         done = fraction - self._first

@@ -38,6 +38,10 @@ class BytesAt:
 
     def read(self, offset: int, size: int) -> bytes:
         """Return so many bytes."""
+        if hasattr(os, "pread") and size <= _MOST_AT_ONCE:
+            data = os.pread(self._file.fileno(), size, offset)
+            if len(data) == size:
+                return data
         out = bytearray(size)
         self.fill(offset, memoryview(out))
         return bytes(out)

@@ -32,8 +32,8 @@ from engine.image.large.tiff_tags import (
 
 # Of deflate and zstd the fastest level: others take two to eight times as long for 1 to 10 % less.
 # Compression -> its number, and what encodes the samples of a strip or tile.
-_ENCODERS: dict[str, tuple[int, Callable[[Any], bytes]]] = {
-    "none": (1, lambda samples: samples.tobytes()),
+_ENCODERS: dict[str, tuple[int, Callable[[Any], bytes | memoryview]]] = {
+    "none": (1, lambda samples: samples.reshape(-1).view(np.uint8).data),
     "lzw": (5, lambda samples: bytes(imagecodecs.lzw_encode(samples))),
     "deflate": (8, lambda samples: bytes(imagecodecs.deflate_encode(samples, level=1))),
     "packbits": (
@@ -116,7 +116,7 @@ class TiffResult(LargeResult):
                 for left in range(0, width, across):
                     yield samples[:, left : left + across]
 
-    def _encode(self, part: NDArray[Any]) -> bytes:
+    def _encode(self, part: NDArray[Any]) -> bytes | memoryview:
         down, across = self.storage.chunk
         if self.storage.is_tiled and part.shape[:2] != (down, across):
             margins = (0, down - part.shape[0]), (0, across - part.shape[1]), (0, 0)
