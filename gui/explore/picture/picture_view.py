@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from engine.errors import EngineError
+from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.tasks.filtering.messages import FilterJob
@@ -66,6 +66,11 @@ class PictureView(QWidget):
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
         self._name_result()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that is seen is there."""
+        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
 
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.set_mode(mode)
@@ -136,7 +141,10 @@ class PictureView(QWidget):
             self._original.again()
 
     def _tell(self, error: EngineError) -> None:
-        message = Message(FILE_SOURCE, Severity.WARNING, error.what, error.why, error.remedy)
+        what = error.what
+        if isinstance(error, ImageReadError) and self._picture is not None:
+            what = f"A part of {self._picture.title} cannot be read"
+        message = Message(FILE_SOURCE, Severity.WARNING, what, error.why, error.remedy)
         if self._told != message:
             self._told = message
             self._messages.show(message)

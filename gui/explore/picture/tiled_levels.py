@@ -92,6 +92,11 @@ class TiledLevels(QObject):
         kept = [self._kept.get((self._level, place)) for place in self._seen]
         return bool(kept) and all(tile is not None and tile.is_final for tile in kept)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
+        return self._is_stopped or not self._seen or self.is_complete
+
     def if_complete(self) -> "TiledLevels | None":
         """Return what to show before another result is there, and ask for no more of it."""
         self.stop()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.errors import ImageReadError
 from engine.host import tile_jobs
 from engine.host.tiles import CloseTiled, PictureTiles, ResultTiles, TiledScreen
 from engine.host.verbs import Preview, Run
@@ -10,6 +11,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.picture.picture_controller import SAVE_SOURCE
+from gui.explore.picture.picture_view import FILE_SOURCE
 from gui.page.messages import Severity
 
 SIDES = (600, 900)
@@ -86,6 +88,25 @@ def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbo
         for place in request.tiles
     }
     assert asked <= set(view._result._seen)
+
+
+def test_that_a_screenshot_waits_for_the_tiles_that_are_seen(opened, view, qtbot):
+    view.canvas.view.zoom_to(3.0, 10, 10)
+    opened.link._client.automatic = False
+    view.canvas.view.pan(-700, -500)
+    view.canvas.repaint()
+    assert not opened.window.page_of("explore").is_settled
+    opened.link._client.automatic = True
+    while opened.link._client.asked:
+        opened.link._client.answer()
+    qtbot.waitUntil(lambda: opened.window.page_of("explore").is_settled)
+
+
+def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opened, view):
+    view._original.faulted.emit(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"))
+    message = opened.messages.of(FILE_SOURCE)
+    assert message.what == "A part of big.npy cannot be read"
+    assert message.why == "it was cut short"
 
 
 def test_that_another_picture_closes_the_file(opened, qtbot):
