@@ -505,3 +505,9 @@ def test_that_memory_with_a_png_is_said_to_be_unused(tmp_path, command):
     sample = str(ROOT / "assets" / "samples" / "impulse.png")
     arguments = ("--mask", "box:3", "--memory", "2G", "--device", "cpu")
     assert "--memory was not used" in command("filter", sample, str(tmp_path / "out.png"), *arguments).err
+
+
+def test_that_every_chunk_of_a_result_is_there_even_of_zeros(tmp_path):
+    source = written("zarr 3", np.zeros((40, 40, 1), np.uint8), tmp_path)
+    filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+    assert zarr.open(str(tmp_path / "out.zarr"))["0"].nchunks_initialized == 6
