@@ -91,10 +91,10 @@ def over_processes(side: int, mask: engine.Mask, rounds: int) -> None:
     """Measure whole chunks made, filtered and summed up in a LocalCluster, beside the same without filter."""
     from distributed import Client, LocalCluster
 
-    with LocalCluster(cores(), threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(cores(), threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         found: dict[str, Call] = {}
         for chunk in CHUNKS:
-            made = da.ones((side, side), np.float32, chunks=chunk)
+            made = da.ones((side, side), dtype=np.float32, chunks=chunk)
             found[f"ones {chunk}"] = made.sum().compute
             found[f"filtered {chunk}"] = engine.filter_dask(made, mask, device="cpu").sum().compute
         show(f"LocalCluster of {cores()} processes", medians(found, rounds), f"ones {CHUNKS[0]}")
