@@ -2,11 +2,11 @@
 
 python -m bench.dask [--side 8192] [--mask gaussian:5] [--rounds 5] [--processes]
 
-Pictures of uint8 and float32 in memory, results float32, border mirror, Dask's threads: one per core. Measured
-in turns, medians. `kept`: the chunks of the result stay apart in memory (`persist`); `joined`: they are made
-one array (`compute`), as `correlate` returns. `halos`: Dask's part alone, each chunk copied together with its
-halo of 2. Ratios are of the time of `correlate` with all cores. With
---processes also a LocalCluster of a process per core, whose chunks are made and summed up where they are.
+Pictures of uint8 and float32 in memory, results float32, border mirror, Dask's threads: one per core. All are
+measured in turns, medians. `kept`: the chunks of the result stay apart in memory (`persist`); `joined`: they
+are made one array (`compute`), as `correlate` returns. `halos`: Dask's part alone, each chunk copied together
+with its halo of 2. Ratios are to `correlate` with all cores. With --processes also a LocalCluster of a
+process per core, whose chunks are made and summed up where they are.
 """
 
 import importlib.util

@@ -8,7 +8,7 @@ computed. A task uses one core, as a worker runs one on each of its threads.
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from engine.cluster.cuts import Cut
 from engine.device.core_count import launches_on
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.run.variant import AnyVariant
 from engine.streams.bands import refuse_cut
@@ -144,12 +143,11 @@ def _like(shape: tuple[int, ...], given: np.dtype) -> np.ndarray:
 
 
 def _check(
-    asked: FilterRequest | OperationRequest, variant: AnyVariant[object, object], device: DeviceInfo
+    asked: FilterRequest | OperationRequest, variant: AnyVariant[Any, Any], device: DeviceInfo
 ) -> None:
     check_choices(asked.variant, asked.device)
-    block: Block | None = asked.block
-    if block is not None:
-        check_block(block, variant, device)
+    if asked.block is not None:
+        check_block(asked.block, variant, device)
 
 
 def _refuse_memory(shape: tuple[int, ...], needed: int) -> None:

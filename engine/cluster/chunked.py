@@ -1,4 +1,4 @@
-"""The Python calls for Dask's arrays: `engine.filter_dask` and `engine.operate_dask`. Dask is loaded by a call."""
+"""The Python calls for Dask's arrays, `engine.filter_dask` and `engine.operate_dask`, which load Dask."""
 
 import math
 from typing import Any
@@ -182,7 +182,7 @@ class _Chunks:
             raise BadValue(
                 f"{call} of {type(array).__name__}",
                 "it takes an array of Dask",
-                "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate or engine.operate.",
+                "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate.",
             )
         if any(map(math.isnan, array.shape)):
             raise BadValue(
@@ -210,12 +210,9 @@ class _Chunks:
         cuts, dtype = self._cuts, np.dtype(result_dtype)
         array = self._array.rechunk((*(along.chunks for along in cuts), *((-1,) * (len(self.shape) - 2))))
         out_chunks = array.chunks
-        if any(along.depth != (0, 0) for along in cuts):
-            depth = dict(enumerate(along.depth for along in cuts))
+        if any(along.before or along.after for along in cuts):
+            depth = {axis: along.depth for axis, along in enumerate(cuts)}
             boundary = {axis: "periodic" if along.wraps else "none" for axis, along in enumerate(cuts)}
-            for axis, along in enumerate(cuts):
-                if along.wraps:
-                    depth[axis] = along.before
             array = self._arrays.overlap.overlap(array, depth, boundary, allow_rechunk=False)
         largest = tuple(map(max, array.chunks))
         settle_once = self._dask.delayed(settle, pure=True)

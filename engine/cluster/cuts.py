@@ -28,9 +28,9 @@ class Cut:
     wraps: bool = False
 
     @property
-    def depth(self) -> Reach:
+    def depth(self) -> Reach | int:
         """The halo as `dask.array.overlap` takes it."""
-        return self.before, self.after
+        return self.before if self.wraps else (self.before, self.after)
 
     def skip(self, number: int) -> int:
         """Return the length of the halo before a chunk."""
