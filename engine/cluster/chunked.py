@@ -1,6 +1,7 @@
 """The Python calls for Dask's arrays, `engine.filter_dask` and `engine.operate_dask`, which load Dask."""
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.cluster.chunk_tasks import (
     refuse_in_chunks,
     settle,
 )
-from engine.cluster.cuts import Reach, cut
+from engine.cluster.cuts import Cut, cut
 from engine.cluster.extra import loaded
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
@@ -82,18 +83,19 @@ def filter_dask(
     """
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
     _refuse_simulator(asked.device)
-    chunks = _Chunks("engine.filter_dask", array)
-    like = np.broadcast_to(np.zeros((), chunks.samples), (*chunks.shape, 1)[:3])
-    given = np.broadcast_to(np.zeros((), array.dtype), chunks.shape)
+    samples = _sample_type("engine.filter_dask", array)
+    like = np.broadcast_to(np.zeros((), samples), (*array.shape, 1)[:3])
+    given = np.broadcast_to(np.zeros((), array.dtype), array.shape)
     result_dtype = result_dtype_for(result, given, like)
     describe_problem(like, asked.mask, asked.border, asked.cval, result_dtype)
-    (rows, columns), (row, column) = asked.mask.shape, asked.mask.anchor
-    chunks.cut((row, rows - 1 - row), (column, columns - 1 - column), asked.border)
+    (height, width), (above, left) = asked.mask.shape, asked.mask.anchor
+    rows = cut(array.chunks[0], (above, height - 1 - above), asked.border)
+    columns = cut(array.chunks[1], (left, width - 1 - left), asked.border)
     if variant != AUTO:
         chosen = variant_named(variant)
-        if chunks.are_several:
+        if len(rows.chunks) * len(columns.chunks) > 1:
             refuse_in_chunks(chosen)
-    return chunks.map(FilterWork(asked), result_dtype)
+    return _mapped(array, rows, columns, FilterWork(asked), result_dtype)
 
 
 def operate_dask(
@@ -157,11 +159,11 @@ def operate_dask(
     _refuse_simulator(asked.device)
     if variant != AUTO:
         operation_variant(variant, operation)
-    chunks = _Chunks("engine.operate_dask", array)
-    problem = done.problem(np.zeros((1, 1, chunks.channels), chunks.samples), settings)
+    pixel = np.zeros((1, 1, *array.shape[2:], 1)[:3], _sample_type("engine.operate_dask", array))
+    problem = done.problem(pixel, settings)
     reach = done.window(settings)
-    chunks.cut((reach, reach), (reach, reach), Border.REPLICATE)
-    return chunks.map(OperationWork(asked), problem.result_dtype)
+    rows, columns = (cut(along, (reach, reach), Border.REPLICATE) for along in array.chunks[:2])
+    return _mapped(array, rows, columns, OperationWork(asked), problem.result_dtype)
 
 
 def _refuse_simulator(device: str) -> None:
@@ -173,50 +175,36 @@ def _refuse_simulator(device: str) -> None:
         )
 
 
-class _Chunks:
-    """A Dask array of a picture; its chunks, once cut, get their halos."""
-
-    def __init__(self, call: str, array: Any) -> None:
-        self._dask, self._arrays = loaded("dask", call), loaded("dask.array", call)
-        if not isinstance(array, self._arrays.Array):
-            raise BadValue(
-                f"{call} of {type(array).__name__}",
-                "it takes an array of Dask",
-                "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate.",
-            )
-        if any(map(math.isnan, array.shape)):
-            raise BadValue(
-                "An array with chunks of unknown size",
-                "the halos depend on where each chunk lies",
-                "Call array.compute_chunk_sizes() first.",
-            )
-        self._array = array
-        self.shape: tuple[int, ...] = array.shape
-        self.samples = sample_type(array.shape, array.dtype)
-        self.channels = array.shape[2] if array.ndim == 3 else 1
-
-    def cut(self, rows: Reach, columns: Reach, border: Border) -> None:
-        """Cut the axes for results that read so far."""
-        chunks = self._array.chunks
-        self._cuts = cut(chunks[0], rows, border), cut(chunks[1], columns, border)
-
-    @property
-    def are_several(self) -> bool:
-        """Whether the array is more than one chunk."""
-        return any(len(along.chunks) > 1 for along in self._cuts)
-
-    def map(self, work: ChunkWork, result_dtype: str) -> Any:
-        """Return the array of what a work makes of each chunk."""
-        cuts, dtype = self._cuts, np.dtype(result_dtype)
-        array = self._array.rechunk((*(along.chunks for along in cuts), *((-1,) * (len(self.shape) - 2))))
-        out_chunks = array.chunks
-        if any(along.before or along.after for along in cuts):
-            depth = {axis: along.depth for axis, along in enumerate(cuts)}
-            boundary = {axis: "periodic" if along.wraps else "none" for axis, along in enumerate(cuts)}
-            array = self._arrays.overlap.overlap(array, depth, boundary, allow_rechunk=False)
-        largest = tuple(map(max, array.chunks))
-        settle_once = self._dask.delayed(settle, pure=True)
-        settled = settle_once(work, *cuts, largest, self._array.dtype, dtype)
-        return self._arrays.map_blocks(
-            compute_chunk, array, settled, dtype=dtype, chunks=out_chunks, meta=array._meta.astype(dtype)
+def _sample_type(call: str, array: Any) -> np.dtype:
+    """Return the type that a Dask array's samples are filtered in; refuse what is no array of a picture."""
+    if not isinstance(array, loaded("dask.array", call).Array):
+        raise BadValue(
+            f"{call} of {type(array).__name__}",
+            "it takes an array of Dask",
+            "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate.",
         )
+    if any(map(math.isnan, array.shape)):
+        raise BadValue(
+            "An array with chunks of unknown size",
+            "the halos depend on where each chunk lies",
+            "Call array.compute_chunk_sizes() first.",
+        )
+    return sample_type(array.shape, array.dtype)
+
+
+def _mapped(array: Any, rows: Cut, columns: Cut, work: ChunkWork, result_dtype: str) -> Any:
+    """Return the array of what a work makes of each chunk."""
+    dask, arrays = import_module("dask"), import_module("dask.array")
+    cuts, dtype = (rows, columns), np.dtype(result_dtype)
+    # All channels of a pixel are filtered together.
+    joined = array.rechunk((rows.chunks, columns.chunks, (array.shape[-1],))[: array.ndim])
+    with_halos = joined
+    if any(along.before or along.after for along in cuts):
+        depth = {axis: along.depth for axis, along in enumerate(cuts)}
+        boundary = {axis: "periodic" if along.wraps else "none" for axis, along in enumerate(cuts)}
+        with_halos = arrays.overlap.overlap(joined, depth, boundary, allow_rechunk=False)
+    largest = tuple(map(max, with_halos.chunks))
+    settled = dask.delayed(settle, pure=True)(work, rows, columns, largest, array.dtype, dtype)
+    return arrays.map_blocks(
+        compute_chunk, with_halos, settled, dtype=dtype, chunks=joined.chunks, meta=array._meta.astype(dtype)
+    )
