@@ -9,15 +9,18 @@ with its halo of 2. Ratios are to `correlate` with all cores. With --processes a
 process per core, whose chunks are made and summed up where they are.
 """
 
-import importlib.util
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+from distributed import Client, LocalCluster
 from scipy import ndimage
 
 import engine
@@ -30,7 +33,7 @@ CHUNKS = (1024, 2048, 4096)
 Call = Callable[[], object]
 
 
-def in_scipy(picture: da.Array, weights: np.ndarray) -> da.Array:
+def in_scipy(picture: Any, weights: np.ndarray) -> Any:
     """Return the lazy result of SciPy's correlation, chunk by chunk."""
     return da.map_overlap(
         lambda chunk: ndimage.correlate(chunk, weights, np.float32, mode="mirror"),
@@ -38,11 +41,11 @@ def in_scipy(picture: da.Array, weights: np.ndarray) -> da.Array:
     )  # fmt: skip
 
 
-def in_dask_image(picture: da.Array, weights: np.ndarray) -> da.Array:
+def in_dask_image(picture: Any, weights: np.ndarray) -> Any:
     """Return that of dask-image."""
-    from dask_image import ndfilters
-
-    return ndfilters.correlate(picture.astype(np.float32), weights.astype(np.float32), mode="mirror")
+    return import_module("dask_image.ndfilters").correlate(
+        picture.astype(np.float32), weights.astype(np.float32), mode="mirror"
+    )
 
 
 def calls(picture: np.ndarray, mask: engine.Mask) -> dict[str, Call]:
@@ -61,7 +64,7 @@ def calls(picture: np.ndarray, mask: engine.Mask) -> dict[str, Call]:
         found[f"filter_dask {side} joined"] = ours.compute
         found[f"halos {side} kept"] = da.overlap.overlap(chunked, 2, "none").persist
         found[f"SciPy {side} kept"] = in_scipy(chunked, mask.weights).persist
-        if importlib.util.find_spec("dask_image"):
+        if find_spec("dask_image"):
             found[f"dask-image {side} kept"] = in_dask_image(chunked, mask.weights).persist
     return found
 
@@ -89,8 +92,6 @@ def show(title: str, found: dict[str, float], baseline: str) -> None:
 
 def over_processes(side: int, mask: engine.Mask, rounds: int) -> None:
     """Measure whole chunks made, filtered and summed up in a LocalCluster, beside the same without filter."""
-    from distributed import Client, LocalCluster
-
     with LocalCluster(cores(), threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         found: dict[str, Call] = {}
         for chunk in CHUNKS:

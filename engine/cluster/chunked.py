@@ -83,7 +83,7 @@ def filter_dask(
     """
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
     _refuse_simulator(asked.device)
-    samples = _sample_type("engine.filter_dask", array)
+    samples = _sample_type(array)
     like = np.broadcast_to(np.zeros((), samples), (*array.shape, 1)[:3])
     given = np.broadcast_to(np.zeros((), array.dtype), array.shape)
     result_dtype = result_dtype_for(result, given, like)
@@ -159,7 +159,7 @@ def operate_dask(
     _refuse_simulator(asked.device)
     if variant != AUTO:
         operation_variant(variant, operation)
-    pixel = np.zeros((1, 1, *array.shape[2:], 1)[:3], _sample_type("engine.operate_dask", array))
+    pixel = np.zeros((1, 1, *array.shape[2:], 1)[:3], _sample_type(array))
     problem = done.problem(pixel, settings)
     reach = done.window(settings)
     rows, columns = (cut(along, (reach, reach), Border.REPLICATE) for along in array.chunks[:2])
@@ -175,12 +175,12 @@ def _refuse_simulator(device: str) -> None:
         )
 
 
-def _sample_type(call: str, array: Any) -> np.dtype:
+def _sample_type(array: Any) -> np.dtype:
     """Return the type that a Dask array's samples are filtered in; refuse what is no array of a picture."""
-    if not isinstance(array, loaded("dask.array", call).Array):
+    if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
         raise BadValue(
-            f"{call} of {type(array).__name__}",
-            "it takes an array of Dask",
+            f"An array of type {type(array).__name__}",
+            "it is none of Dask",
             "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate.",
         )
     if any(map(math.isnan, array.shape)):
