@@ -1,7 +1,7 @@
 """`filter` of a picture larger than memory beside the disk and the kernel alone: `python -m bench.large`.
 
 Made is an RGB picture of so many GB, as a TIFF in tiles, in `--folder`. Then, in turns: the file is read and
-written again as it is (what the disk takes), the kernel filters as many bytes that lie in memory, and
+written again as it is (what the disk takes), before and after, the kernel filters as many bytes that lie in memory, and
 `filter --memory` filters the file. Each has the pages of the file dropped from the system's cache before.
 Printed are rates, the share of the slower one that `filter` reaches, and its peak of memory.
 """
@@ -134,10 +134,15 @@ def main() -> None:
                 sys.exit(process.returncode)
 
         times["filter"] = seconds(filtered)
+        # Others may use the disk too: once before and once after.
+        target.unlink()
+        forget(source)
+        times["read and write, again"] = seconds(lambda: copied(source, folder))
         print(f"{pixels / 1e9:.1f} GB of pixels in a file of {size / 1e9:.1f} GB, {MASK}, border {BORDER}")
         for name, time_s in times.items():
-            print(f"{name:16} {time_s:8.1f} s {pixels / time_s / 1e6:8.0f} MB/s of pixels")
-        slower = max(times["read and write"], times["kernel"])
+            print(f"{name:22} {time_s:8.1f} s {pixels / time_s / 1e6:8.0f} MB/s of pixels")
+        disk = (times["read and write"] + times["read and write, again"]) / 2
+        slower = max(disk, times["kernel"])
         print(f"filter reaches {slower / times['filter']:.0%} of the slower of disk and kernel alone")
         print(f"its peak of memory: {peak / 2**20:,.0f} MiB of --memory {asked.memory}")
     finally:
