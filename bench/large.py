@@ -1,9 +1,9 @@
 """`filter` of a picture larger than memory beside the disk and the kernel alone: `python -m bench.large`.
 
-Made is an RGB picture of so many GB, as a TIFF in tiles, in `--folder`. Then, in turns: the file is read and
-written again as it is (what the disk takes), before and after, the kernel filters as many bytes that lie in memory, and
-`filter --memory` filters the file. Each has the pages of the file dropped from the system's cache before.
-Printed are rates, the share of the slower one that `filter` reaches, and its peak of memory.
+Made is an RGB picture of so many GB, as a TIFF in tiles, in `--folder`. The file is read and written again as
+it is (what the disk takes), the kernel filters as many bytes that lie in memory, `filter --memory` filters
+the file, and it is read and written again once more. Each has the pages of the file dropped from the system's
+cache before. Printed are rates, the share of the slower one that `filter` reaches, and its peak of memory.
 """
 
 import argparse
