@@ -102,7 +102,9 @@ def _request(
     def on_device(device: str) -> ResolvedFilter:
         asked = how.arguments() | {"device": device, "variant": how.settings.variant}
         found = ResolvedFilter(request_of(mask=how.mask, anchor=None, **asked), samples)
-        found.choice = choice_for_bands(found, found.problem)
+        found.choice = choice_for_bands(
+            found, found.problem, "Name a direct variant, or leave --variant out."
+        )
         return found
 
     return how.as_saved(how.cheapest(on_device), given == saved)
@@ -124,14 +126,14 @@ class _OperationBands(Bands):
     def __init__(self, how: OperationFilter, shape: tuple[int, int, int], given: np.dtype[Any]) -> None:
         operation = how.settings.operation
         assert operation is not None
-        if operation.reach is None:
+        if operation.window is None:
             raise BadValue(
                 f"--operation {operation.key} on a picture in bands",
                 "its result depends on the whole picture at once",
                 "Give more memory (--max-bytes, without --memory), or take a smaller picture.",
             )
         self._how = how
-        reach = operation.reach(operation.read(how.parameters))
+        reach = operation.window(operation.read(how.parameters))
         height, width, channels = shape
         # Of few pixels: what is refused of the channels and the type, is refused now.
         call = how.call_of(np.zeros((8, 8, channels), given))

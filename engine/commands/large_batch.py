@@ -8,7 +8,8 @@ from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
 from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_sources import Source
-from engine.commands.large_filter import ProgressLog, filter_large
+from engine.commands.large_filter import filter_large
+from engine.commands.large_progress import ProgressLog
 from engine.commands.picture_filter import AnyFilter
 from engine.files.output_checks import make_folder
 

@@ -5,9 +5,9 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.commands.large_bands import bands_for
+from engine.commands.large_state import State
 from engine.commands.operation_filter import OperationFilter
-from engine.commands.output import log
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import result_dtype
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
-from engine.image.budget import bytes_text
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
@@ -60,62 +59,6 @@ class Done:
     device: DeviceInfo
     source_bytes: int
     resumed_row: int = 0
-
-
-@dataclass(slots=True)
-class _Proof:
-    """The proofs of all bands together."""
-
-    checked: int = 0
-    error: float = 0.0
-    bound: float = 0.0
-    exact: bool = True
-    in_steps: bool = False
-
-    def add(self, found: Verification) -> None:
-        """Add the proof of a band."""
-        self.checked += found.checked_pixels
-        self.exact = bool(self.exact and found.exact)
-        self.in_steps = found.in_steps
-        if found.max_error > self.error:
-            self.error, self.bound = float(found.max_error), float(found.bound)
-
-    def whole(self, pixels: int) -> Verification:
-        """Return the proof of the picture."""
-        return Verification(True, self.error, self.bound, self.checked, pixels, self.exact, "", self.in_steps)
-
-
-@dataclass(slots=True)
-class _State:
-    """What is done of a result, as its journal has it."""
-
-    rows: int = 0
-    file: dict[str, Any] | None = None
-    proof: _Proof = field(default_factory=_Proof)
-    lost: list[int] = field(default_factory=lambda: [0, 0])
-    ends: list[float] | None = None
-    # The level of the pyramid that is being written.
-    level: int = 0
-
-    def add(self, proof: Verification | None, lost: tuple[int, int]) -> None:
-        """Add what was found of a band."""
-        if proof is not None:
-            self.proof.add(proof)
-        self.lost = [self.lost[0] + lost[0], self.lost[1] + lost[1]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as plain data; errors as text, as they may be infinite."""
-        document = asdict(self)
-        document["proof"] |= {"error": repr(self.proof.error), "bound": repr(self.proof.bound)}
-        return document
-
-    @classmethod
-    def read(cls, done: dict[str, Any]) -> "_State":
-        """Return what a journal says; raises TypeError, KeyError, ValueError."""
-        state = cls(**done)
-        proof = dict(done["proof"])
-        state.proof = _Proof(**proof | {"error": float(proof["error"]), "bound": float(proof["bound"])})
-        return state
 
 
 def filter_large(
@@ -175,7 +118,7 @@ class _Run:
         self.part = PartFolder(output)
         self.notes: list[str] = []
         self.result: LargeResult | None = None
-        self.state = _State()
+        self.state = State()
         self.resumed_row = 0
         self._pyramid: ScratchLevel | None = None
         self._noted_s = 0.0
@@ -206,7 +149,7 @@ class _Run:
         found = self.part.done_by(self.task)
         if found is not None:
             try:
-                self.state = _State.read(found)
+                self.state = State.read(found)
             except (TypeError, KeyError, ValueError):
                 found = None
         self._check_disk(storage)
@@ -481,43 +424,3 @@ def _stored_bytes(path: Path) -> int:
     return sum(
         os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
     )
-
-
-class ProgressLog:
-    """Prints how far a picture is, a line every few seconds."""
-
-    def __init__(self, name: str, every_s: float = 3.0) -> None:
-        self._name, self._every_s = name, every_s
-        self._begin_s = self._last_s = time.monotonic()
-        self._first: float | None = None
-
-    def __call__(self, fraction: float, words: str) -> None:
-        """Print a line where the last one is some seconds ago."""
-        now_s = time.monotonic()
-        if self._first is None:
-            self._first, self._begin_s = fraction, now_s
-        # Rarer in long runs.
-        if now_s - self._last_s < max(self._every_s, (now_s - self._begin_s) / 20):
-            return
-        self._last_s = now_s
-        done = fraction - self._first
-        left = (now_s - self._begin_s) * (1.0 - fraction) / done if done > 0 else 0.0
-        about = f", about {_duration(left)} left" if left else ""
-        log(f"{self._name}: {100 * fraction:.0f} % {words}{about}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def rate_text(done: Done) -> str:
-    """Return how fast it was, in words."""
-    rate = done.source_bytes / max(done.elapsed_s, 1e-9)
-    return f"{done.elapsed_s:.3g} s, {bytes_text(int(rate))} of pixels per second"
-
-
-def proof_text(proofs: Sequence[Verification | None]) -> str:
-    """Return the proof in words."""
-    return ", ".join("not verified" if proof is None else proof.sentence() for proof in proofs)

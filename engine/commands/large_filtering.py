@@ -4,7 +4,8 @@ import os
 from dataclasses import asdict
 
 from engine.commands.filtering import VERSION, FilterSettings
-from engine.commands.large_filter import ProgressLog, filter_large, proof_text, rate_text
+from engine.commands.large_filter import filter_large
+from engine.commands.large_progress import ProgressLog, proof_text, rate_text
 from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.errors import BadValue

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -110,6 +111,9 @@ def _mebibytes(count: int) -> str:
 
 def _resident_bytes() -> int:
     """Return the most memory that this process had so far."""
+    # Not `ru_maxrss` where this is: a new process has that of the one that started it.
+    with suppress(OSError, StopIteration, ValueError), open("/proc/self/status", encoding="ascii") as lines:
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
     if find_spec("resource") is None:  # Windows
         return _USUAL_BYTES
     resource = import_module("resource")

@@ -40,7 +40,9 @@ class ZarrResult(LargeResult):
                     self._make(group.create_array, {"name": str(number)}, level)
                 _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
         node = zarr.open(str(path), mode="r+")
-        self._arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
+        arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
+        # Also those that are the fill value: a chunk that is not there shall be one that was lost.
+        self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
 
     def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
         details = self.storage.details

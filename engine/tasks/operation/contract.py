@@ -135,13 +135,13 @@ def answer_is_picture(values: np.ndarray, problem: OperationProblem, operands: O
     return Answer(values)
 
 
-def the_pixel_alone(parameters: dict[str, Value]) -> int:
-    """Return 0: a result depends on no pixel around it."""
-    return 0
-
-
 def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse no picture."""
+
+
+def pixel_alone(parameters: dict[str, Value]) -> int:
+    """Return the window of an operation on each pixel by itself."""
+    return 0
 
 
 Verify = Callable[
@@ -161,11 +161,12 @@ class Operation:
     proof: str  # oracle and bound in words
     parameters: tuple[Parameter, ...] = ()
     takes_patch: bool = False
-    # How many rows and columns around a pixel its result depends on; None: on the whole picture.
-    reach: Callable[[dict[str, Value]], int] | None = None
     # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
     result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = own_shape
     result_dtype: str = "same"
+    # How far on each side the cells lie that a sample of the result depends on; cells outside the picture
+    # repeat the nearest one. None: it depends on more than such a window.
+    window: Callable[[dict[str, Value]], int] | None = None
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
