@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """In place of a key: any device that works."""
+ALL_GPUS = "cuda:all"
+"""In place of a key, for what can be spread: all GPUs that work."""
 RECORDED = "recorded"
 """In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
