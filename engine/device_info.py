@@ -7,6 +7,8 @@ from engine.geometry.block import Limits
 from engine.reason import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.gpu_attributes import GpuAttributes
 
 AUTO = "auto"
@@ -46,3 +48,10 @@ class DeviceInfo:
     def is_usable_gpu(self) -> bool:
         """Whether it is a real GPU, not the simulator, that can be used."""
         return self.available and self.kind == "cuda" and self.times_mean_speed
+
+
+def titles(devices: "Sequence[DeviceInfo]") -> tuple[str, ...]:
+    """Return the titles of devices, with their keys where there are several: they may be of one kind."""
+    if len(devices) == 1:
+        return (devices[0].title,)
+    return tuple(f"{device.title} ({device.key})" for device in devices)

@@ -43,7 +43,7 @@ class _End:
     error: BaseException | None
 
 
-# A device's thread is given chunks, None to finish its oldest one, an error to raise, or that no more follows.
+# A device's thread is given chunks, None to finish its oldest one, an error to raise, or that none follows.
 _NO_MORE = "no more"
 
 

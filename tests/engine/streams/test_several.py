@@ -148,6 +148,28 @@ def test_that_pictures_are_taken_as_there_is_room(monkeypatch):
     assert taken == received == 100
 
 
+def test_that_a_slow_gpu_holds_the_others_back_before_too_many_results_wait(monkeypatch):
+    may_go_on = threading.Event()
+    install(monkeypatch, 2, cpu_info(), lambda n: SlowQueues(n, may_go_on) if n == 0 else QueuesInTurn(n))
+    most, taken, received = 2 * 2 * 2 + 1, 0, 0
+
+    def pictures():
+        nonlocal taken
+        for _ in range(40):
+            taken += 1
+            assert taken - received <= most
+            if taken == most:
+                may_go_on.set()
+            yield PICTURE[:9]
+
+    def receive(number, values):
+        nonlocal received
+        received += 1
+
+    stream(pictures(), receive=receive)
+    assert received == 40
+
+
 class FailingQueues(QueuesInTurn):
     """Queues of a GPU that fails with its kernel of that number."""
 
@@ -262,5 +284,5 @@ def test_that_without_a_gpu_it_is_refused_as_cuda_is(monkeypatch):
         "engine.device.devices.devices",
         lambda: (cpu_info(), unusable_gpu(NO_DRIVER), simulator_info()),
     )
-    with pytest.raises(DeviceUnavailable, match="device 'cuda:all': No NVIDIA driver. Use the CPU"):
+    with pytest.raises(DeviceUnavailable, match=r"device 'cuda:all': No NVIDIA driver\. Use the CPU"):
         stream(PICTURE)
