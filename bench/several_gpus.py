@@ -4,8 +4,8 @@
 
 Each number of GPUs is a process of its own that sees only so many (CUDA_VISIBLE_DEVICES). One picture of
 16384 x 16384 float32 goes from the host's memory and back, page-locked and ordinary; its bits are compared
-with those of the first GPU. The folder is `batch` from files to files, which needs cores for decoding, too, and the
-same pictures from memory to memory, which does not.
+with those of the first GPU. The folder is `batch` from files to files, which needs cores for decoding too,
+and the same pictures from memory to memory, which does not.
 """
 
 import json
@@ -23,7 +23,7 @@ import numpy as np
 
 import engine
 from bench.options import parser_of
-from engine.device.cuda_driver import gpu_count
+from engine.device.cuda_driver import DriverError, gpu_count
 from engine.device.devices import all_gpus
 
 MASKS = ("gaussian:5:1", "gaussian:15:3")
@@ -48,58 +48,65 @@ def median_ms(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-def measured(side: int, pictures: int, repeats: int) -> dict[str, Any]:
-    """Return the times on the GPUs that this process sees, by what was done and with which mask."""
-    found: dict[str, Any] = {"gpus": [gpu.title for gpu in all_gpus()], "ms": {}}
-    masks = {mask: mask for mask in MASKS} | {"15 x 15, any": DENSE}
-    photos = [
-        np.random.default_rng(n).integers(0, 255, (3000, 4000, 3), np.uint8) for n in range(min(8, pictures))
-    ]
+def one_picture(mask: Any, side: int, repeats: int) -> dict[str, float]:
+    """Return the times of a large picture in page-locked and in ordinary memory; the bits are compared."""
+    pinned, out = engine.pinned_array((side, side)), engine.pinned_array((side, side))
+    pinned[...] = np.random.default_rng(2).random((side, side), np.float32)
+    ordinary, ordinary_out = np.array(pinned), np.empty_like(out)
+
+    def stream(picture: np.ndarray, result: np.ndarray) -> Any:
+        return engine.filter_stream(picture, mask, out=result, device="cuda:all")
+
+    found = {
+        "pinned": median_ms(lambda: stream(pinned, out), repeats),
+        "ordinary": median_ms(lambda: stream(ordinary, ordinary_out), repeats),
+    }
+    key = stream(pinned, out).timeline.variant
+    whole = engine.correlate(pinned, mask, device=all_gpus()[0].key, variant=key)
+    assert np.array_equal(whole.view(np.uint32), out.view(np.uint32)), "other bits"
+    return found
+
+
+def many_pictures(mask: Any, photos: list[np.ndarray], pictures: int, repeats: int) -> float:
+    """Return the time of so many pictures from page-locked memory to page-locked memory."""
     pinned = [engine.pinned_array(photo.shape, np.uint8) for photo in photos]
     for locked, photo in zip(pinned, photos, strict=True):
         locked[...] = photo
-    sent = [pinned[n % len(pinned)] for n in range(pictures)]
-    # Results go to the same memory in turn: all of them would take 2 GB.
-    waiting = 8 + 2 * 4 * len(found["gpus"])
-    results = [engine.pinned_array(photos[0].shape, np.uint8) for _ in range(waiting)]
-    for name, mask in masks.items():
-        ms = found["ms"][name] = {}
-        picture = engine.pinned_array((side, side))
-        picture[...] = np.random.default_rng(2).random((side, side), np.float32)
-        out = engine.pinned_array((side, side))
-        how: dict[str, Any] = {"device": "cuda:all", "variant": "auto"}
-        ms["pinned"] = median_ms(lambda: engine.filter_stream(picture, mask, out=out, **how), repeats)
-        streamed = engine.filter_stream(picture, mask, out=out, **how)
-        key, chunks = streamed.timeline.variant, streamed.timeline.chunks
-        found["chunks"] = [sum(chunk.device == gpu.key for chunk in chunks) for gpu in all_gpus()]
-        whole = engine.correlate(picture, mask, device=all_gpus()[0].key, variant=key)
-        assert np.array_equal(whole.view(np.uint32), out.view(np.uint32)), "other bits"
-        ordinary, ordinary_out = np.array(picture), np.empty_like(out)
-        del picture, out
-        ms["ordinary"] = median_ms(
-            lambda: engine.filter_stream(ordinary, mask, out=ordinary_out, **how), repeats
+    # Results go to the same memory in turn, with enough of it that none is still needed.
+    results = [engine.pinned_array(photos[0].shape, np.uint8) for _ in range(8 + 2 * 4 * len(all_gpus()))]
+
+    def batch() -> None:
+        sent = (pinned[n % len(pinned)] for n in range(pictures))
+        free = (results[n % len(results)] for n in range(pictures))
+        engine.filter_stream(
+            sent, mask, out=free, receive=lambda number, values: None, result="same", device="cuda:all"
         )
 
-        def batch(mask: Any = mask, how: dict[str, Any] = how) -> None:
-            free = (results[n % len(results)] for n in range(pictures))
-            engine.filter_stream(
-                iter(sent), mask, out=free, receive=lambda number, values: None, result="same", **how
-            )
+    return median_ms(batch, repeats)
 
-        ms["pictures"] = median_ms(batch, repeats)
+
+def folder(photos: list[np.ndarray], pictures: int, repeats: int) -> float:
+    """Return the time of the command from files to files."""
     with tempfile.TemporaryDirectory() as home:
-        folder = Path(home) / "photos"
-        folder.mkdir()
+        source = Path(home) / "photos"
+        source.mkdir()
         for number in range(pictures):
-            engine.save_image(photos[number % len(photos)], folder / f"{number:03}.tif")
-        command = ["-m", "main", "batch", str(folder), "--out", f"{home}/out", "--overwrite", "--no-verify"]
-        command += ["--mask", MASKS[0], "--device", "cuda:all", "--result-type", "same"]
+            engine.save_image(photos[number % len(photos)], source / f"{number:03}.tif")
+        command = [sys.executable, "main.py", "batch", str(source), "--out", f"{home}/out", "--overwrite"]
+        command += ["--no-verify", "--mask", MASKS[0], "--device", "cuda:all", "--result-type", "same"]
+        return median_ms(lambda: subprocess.run(command, check=True, capture_output=True), repeats)
 
-        def whole_folder() -> None:
-            subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
 
-        found["ms"][MASKS[0]]["folder"] = median_ms(whole_folder, min(repeats, 3))
-    return found
+def measured(side: int, pictures: int, repeats: int) -> dict[str, Any]:
+    """Return the times on the GPUs that this process sees, by mask and by what was done."""
+    photos = [np.random.default_rng(n).integers(0, 255, (3000, 4000, 3), np.uint8) for n in range(8)]
+    masks: dict[str, Any] = {mask: mask for mask in MASKS} | {"15 x 15, any": DENSE}
+    found = {}
+    for name, mask in masks.items():
+        found[name] = one_picture(mask, side, repeats)
+        found[name]["pictures"] = many_pictures(mask, photos, pictures, repeats)
+    found[MASKS[0]]["folder"] = folder(photos, pictures, min(repeats, 2))
+    return {"gpus": [gpu.title for gpu in all_gpus()], "ms": found}
 
 
 def lines_of(kept: dict[str, Any]) -> list[str]:
@@ -135,7 +142,10 @@ def main() -> None:
     if asked.here:
         print(json.dumps(measured(asked.side, asked.pictures, asked.repeats)))
         return
-    total = gpu_count()
+    try:
+        total = gpu_count()
+    except DriverError as error:
+        raise SystemExit(f"This needs CUDA devices: {error}.") from error
     counts = [int(count) for count in asked.gpus.split(",") if count] or sorted(
         {total, *(1 << power for power in range(total.bit_length()) if 1 << power <= total)}
     )

@@ -1,4 +1,4 @@
-"""One stream over several GPUs: one GPU taken for two and three, and, where there are several, all of them."""
+"""One stream over several GPUs: one GPU taken for two and three, and all where there are several."""
 
 import numpy as np
 import pytest
