@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import engine
 from bench.options import parser_of
 from bench.scale.model import Cluster, Task, simulated
 from bench.scale.projection import gpu_call_ns, projected
@@ -45,13 +46,12 @@ def predicted_s(point: dict[str, Any], rates: dict[str, Any], costs: dict[str, f
 
 
 def graph_tasks_per_chunk() -> float:
-    """Return how many tasks `dask.array.map_overlap` makes of each chunk, optimised, of 16 x 16 chunks."""
+    """Return how many tasks `engine.filter_dask` makes of each of 16 x 16 chunks."""
     import dask
     import dask.array
 
     array = dask.array.zeros((16 * 64, 16 * 64), chunks=(64, 64), dtype=np.float32)
-    filtered = dask.array.map_overlap(lambda block: block, array, depth=2, boundary="none", dtype=np.float32)
-    (optimised,) = dask.optimize(filtered)
+    (optimised,) = dask.optimize(engine.filter_dask(array, np.ones((5, 5)), device="cpu"))
     return len(dict(optimised.__dask_graph__())) / 256
 
 

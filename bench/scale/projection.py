@@ -34,6 +34,13 @@ def gpu_call_ns() -> dict[str, float]:
     }
 
 
+def gpu_kernel_ns() -> dict[str, float]:
+    """Return ns of a pixel in the kernel alone, recorded: the picture stays in the GPU's memory."""
+    kept = json.loads(Path("bench/results/figures-h200.json").read_text(encoding="utf-8"))
+    cells = kept["variants"]["register-blocked"]["float32, 1 channel"]
+    return {str(mask): cells[str(mask)]["kernel_us"] * 1e3 / 4096**2 for mask in MASKS}
+
+
 def worker_ns(kept: dict[str, Any], kind: str, mask: int) -> dict[str, float]:
     """Return ns of a pixel for each part of a chunk's way through a worker.
 

@@ -17,6 +17,7 @@ from bench.scale.projection import (
     SIDES,
     TERAPIXEL,
     WORKERS,
+    gpu_kernel_ns,
     least_side,
     task_s,
     worker_ns,
@@ -71,7 +72,12 @@ def rate_lines(kept: dict[str, Any]) -> list[str]:
         )
     for mask in MASKS:
         ns = kept["gpu_call_ns"][str(mask)]
-        rows.append(f"| the same on a GPU, with both copies | {ns:.3f} | {1e3 / ns:,.0f} | |")
+        rows.append(
+            f"| the same {mask} × {mask} on a GPU (H100), with both copies | {ns:.3f} | {1e3 / ns:,.0f} | |"
+        )
+    for mask, ns in gpu_kernel_ns().items():
+        title = f"the same {mask} × {mask}, the kernel of a GPU alone (H200)"
+        rows.append(f"| {title} | {ns:.4f} | {1e3 / ns:,.0f} | |")
     rows += [
         "",
         f"A Zarr chunk costs {1e3 * core['chunk_s']:.1f} ms besides its pixels. The disk reads "
@@ -171,6 +177,10 @@ def limit_lines(kept: dict[str, Any]) -> list[str]:
     return rows
 
 
+def _workers(count: int) -> str:
+    return f"{count:,} worker{'s' if count > 1 else ''}"
+
+
 def _rate(pixels_per_s: float) -> str:
     return f"{pixels_per_s / 1e9:.2g} Gpx/s" if pixels_per_s >= 1e9 else f"{pixels_per_s / 1e6:.0f} Mpx/s"
 
@@ -181,7 +191,7 @@ def chunk_lines(kept: dict[str, Any]) -> list[str]:
         f"{kept['tasks_per_chunk']:.1f} tasks a chunk of {1e6 * SCHEDULER_S:.0f} us each; float32. In "
         "brackets the MB of a chunk in memory.",
         "",
-        "| worker | mask | " + " | ".join(f"{count:,} workers" for count in WORKERS) + " |",
+        "| worker | mask | " + " | ".join(map(_workers, WORKERS)) + " |",
         "|---|---|" + "---:|" * len(WORKERS),
     ]
     for kind in KINDS:
@@ -195,7 +205,7 @@ def chunk_lines(kept: dict[str, Any]) -> list[str]:
 def side_lines(kept: dict[str, Any]) -> list[str]:
     """Return what chunks of each side give at 15 x 15 on CPU cores, with the fastest network."""
     rows = [
-        "| chunk | " + " | ".join(f"{count:,} cores" for count in WORKERS) + " |",
+        "| chunk | " + " | ".join(map(_workers, WORKERS)) + " |",
         "|---:|" + "---|" * len(WORKERS),
     ]
     for side in SIDES:
@@ -229,6 +239,9 @@ def cost_lines(kept: dict[str, Any], cpu_hour: float, gpu_hour: float) -> list[s
                 hours = ns * 1e-9 * TERAPIXEL / SECONDS_PER_HOUR
                 cells.append(f"{hours:.2g} | {hours * price[kind]:.2g}")
             rows.append(f"| {mask} × {mask} | {TITLES[kind]} | {' | '.join(cells)} |")
+        hours = gpu_kernel_ns()[str(mask)] * 1e-9 * TERAPIXEL / SECONDS_PER_HOUR
+        cost = f"{hours:.2g} | {hours * price['gpu']:.2g}"
+        rows.append(f"| {mask} × {mask} | GPU, the pictures stay in its memory | {cost} | | |")
     return rows
 
 
