@@ -13,12 +13,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import dask
+import dask.array
 import numpy as np
 
 import engine
 from bench.options import parser_of
 from bench.scale.model import Cluster, Task, simulated
+from bench.scale.points import CORES, RAW_BYTES, measured_points
 from bench.scale.projection import gpu_call_ns, projected
+from bench.scale.rates import measured_rates
 from bench.scale.tables import cost_lines, error_lines
 from engine.commands.output import print_answer
 from engine.device.device_list import cpu_info
@@ -47,9 +51,6 @@ def predicted_s(point: dict[str, Any], rates: dict[str, Any], costs: dict[str, f
 
 def graph_tasks_per_chunk() -> float:
     """Return how many tasks `engine.filter_dask` makes of each of 16 x 16 chunks."""
-    import dask
-    import dask.array
-
     array = dask.array.zeros((16 * 64, 16 * 64), chunks=(64, 64), dtype=np.float32)
     (optimised,) = dask.optimize(engine.filter_dask(array, np.ones((5, 5)), device="cpu"))
     return len(dict(optimised.__dask_graph__())) / 256
@@ -72,9 +73,6 @@ def main() -> None:
 
 def measured() -> dict[str, Any]:
     """Return all rates and points of this machine, with what the simulation says of them and of others."""
-    from bench.scale.points import CORES, RAW_BYTES, measured_points
-    from bench.scale.rates import measured_rates
-
     begin_load = os.getloadavg()[0]
     rates = measured_rates()
     with tempfile.TemporaryDirectory(dir=".") as home:

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
+import zarr
+from dask.distributed import Client, LocalCluster, wait
 
 import engine
 from bench.scale.rates import forget, mask_of, picture
@@ -27,8 +30,6 @@ def nothing(number: int) -> int:
 @lru_cache
 def opened(path: str) -> Any:
     """Return a Zarr array, which a worker opens once."""
-    import zarr
-
     return zarr.open_array(path, mode="r+")
 
 
@@ -50,8 +51,6 @@ def read_raw(number: int, folder: str) -> int:
 
 def used_s() -> tuple[float, float]:
     """Return the CPU time of this machine so far, and that of this process and its children."""
-    import psutil
-
     times, own = psutil.cpu_times(), psutil.Process()
     found = [own.cpu_times(), *(child.cpu_times() for child in own.children(recursive=True))]
     whole = sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq", "steal"))
@@ -62,8 +61,6 @@ class Workers:
     """A Dask cluster of so many processes with a thread each, and the CPU time that it takes."""
 
     def __init__(self, count: int) -> None:
-        from dask.distributed import Client, LocalCluster
-
         self._cluster = LocalCluster(
             n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
         )
@@ -71,8 +68,6 @@ class Workers:
 
     def times_s(self, call: Any, numbers: range, *given: object) -> tuple[float, float]:
         """Return how long so many tasks take, and the share of the cores that others had meanwhile."""
-        from dask.distributed import wait
-
         whole_s, own_s = used_s()
         begin_s = time.perf_counter()
         futures = self._client.map(call, list(numbers), *([one] * len(numbers) for one in given), pure=False)
@@ -107,8 +102,6 @@ def overhead(workers: Workers, tasks: int = 500) -> dict[str, float]:
 
 def measured_points(folder: Path) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return the overhead of a task, and each kind of task with the times that many of them took."""
-    import zarr
-
     kinds: list[dict[str, Any]] = [{"what": "nothing", "tasks": 500}]
     for side, tasks in SIDES.items():
         samples = picture(side, side)

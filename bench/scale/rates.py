@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 
 import engine
 from engine.device.core_count import launches_on
@@ -71,8 +72,6 @@ def core_rates(folder: Path) -> dict[str, Any]:
 
 def chunk_s(side: int, folder: Path) -> dict[str, float]:
     """Return the CPU time that reading, filtering and writing a chunk of a Zarr array of float32 takes."""
-    import zarr
-
     samples = picture(side, side)
     kept = zarr.create_array(folder / f"rate-{side}", shape=samples.shape, chunks=samples.shape, dtype="f4")
 
