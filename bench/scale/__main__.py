@@ -65,10 +65,11 @@ def main() -> None:
     asked = options.parse_args()
     path = RESULTS / "scale.json"
     if asked.measure:
-        path.write_text(json.dumps(measured(), indent=1) + "\n", encoding="utf-8")
+        lines = ",\n".join(f'"{name}": {json.dumps(found)}' for name, found in measured().items())
+        path.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     kept = json.loads(path.read_text(encoding="utf-8"))
-    lines = [*error_lines(kept), "", *cost_lines(kept, asked.cpu_hour, asked.gpu_hour)]
-    print_answer("\n".join(lines))
+    shown = [*error_lines(kept), "", *cost_lines(kept, asked.cpu_hour, asked.gpu_hour)]
+    print_answer("\n".join(shown))
 
 
 def measured() -> dict[str, Any]:
