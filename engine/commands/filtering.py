@@ -76,16 +76,13 @@ def run(settings: FilterSettings) -> int:
 
 def _filter(settings: FilterSettings) -> None:
     output, asked = settings.output, settings.picture
-<<<<<<< HEAD
     if is_in_parts(settings.input, output, asked):
         # Loaded only with a picture that is larger than memory.
         import_module("engine.commands.large_filtering").run(settings)
         return
-=======
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")
->>>>>>> main
     check_place(output)
     if not settings.overwrite:
         remedy = "Give the result another name, or --overwrite to lose the picture."
