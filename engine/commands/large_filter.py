@@ -19,7 +19,7 @@ from engine.commands.large_state import State
 from engine.commands.operation_filter import OperationFilter
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import result_dtype
-from engine.device_info import DeviceInfo
+from engine.device_info import ALL_GPUS, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
@@ -168,6 +168,8 @@ class _Run:
             )
         self.result = make_result(picture, storage, self.dtype, self.part, self.state.file)
         self.notes += lost
+        if asked.device == ALL_GPUS and self.device.kind == "cuda":
+            self.notes.append("A picture in bands is filtered by one GPU, the first.")
         if len(self.result.levels) > 1:
             height, width = self.result.levels[1]
             self._pyramid = ScratchLevel(

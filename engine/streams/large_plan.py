@@ -68,6 +68,8 @@ def plan_large(
     fixed += min(storage.rows_at_once, problem.height) * out_row
     # Of what is decoded and encoded on threads, with the compressed bytes.
     fixed += 3 * core_count() * segment + 8 * core_count() * out_tile
+    if storage.smallest is not None:  # rows while they are halved
+        fixed += min(storage.rows_at_once, problem.height) * out_row
     if storage.kind == "zarr":
         fixed += 2 * min(storage.rows_at_once, problem.height) * out_row
 

@@ -38,6 +38,10 @@ def result_storage(picture: LargePicture, kind: str) -> tuple[Storage, list[str]
             storage = replace(storage, details=storage.details | {"rows_at_once": strips * storage.chunk[0]})
     elif kind == "npy" and source.smallest is not None:
         notes.append("An .npy has no smaller levels: only the full size is saved.")
+    if source.is_ome and source.kind != kind:
+        notes.append(
+            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
+        )
     if kind != "tiff" and picture.icc_profile:
         notes.append("The colour profile is not saved: only a TIFF has one.")
     if kind == "npy":

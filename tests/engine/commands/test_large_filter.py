@@ -513,3 +513,9 @@ def test_that_every_chunk_of_a_result_is_there_even_of_zeros(tmp_path):
     source = written("zarr 3", np.zeros((40, 40, 1), np.uint8), tmp_path)
     filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
     assert zarr.open(str(tmp_path / "out.zarr"))["0"].nchunks_initialized == 6
+
+
+def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture())
+    done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
+    assert any("OME metadata" in note for note in done.notes)
