@@ -17,6 +17,15 @@ from gui.page.messages import Severity
 SIDES = (600, 900)
 
 
+# The engine's code may have to be compiled first, in this process.
+PATIENCE_MS = 60_000
+
+
+def wait(qtbot, condition):
+    """Wait for what the engine computes."""
+    qtbot.waitUntil(condition, timeout=PATIENCE_MS)
+
+
 @pytest.fixture
 def pixels():
     return np.random.default_rng(6).integers(0, 200, (*SIDES, 1), np.uint8)
@@ -36,8 +45,8 @@ def path(tmp_path, pixels, monkeypatch):
 def opened(haloscope, path, qtbot):
     """The window with the large picture and its result."""
     haloscope.pictures.open_path(path)
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "big.npy")
-    qtbot.waitUntil(lambda: isinstance(getattr(haloscope.state.last_result, "screen", None), TiledScreen))
+    wait(qtbot, lambda: haloscope.workspace.picture.title == "big.npy")
+    wait(qtbot, lambda: isinstance(getattr(haloscope.state.last_result, "screen", None), TiledScreen))
     return haloscope
 
 
@@ -51,13 +60,13 @@ def of_kind(haloscope, kind):
 
 
 def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened, qtbot):
-    qtbot.waitUntil(lambda: all(of_kind(opened, kind) for kind in (PictureTiles, ResultTiles)))
+    wait(qtbot, lambda: all(of_kind(opened, kind) for kind in (PictureTiles, ResultTiles)))
 
 
 def test_that_a_result_of_a_smaller_level_says_what_the_mask_covers_there(view, qtbot):
     view.canvas.view.zoom_to(0.25, 10, 10)
     assert "Preview at 1/4: the mask covers 4 times more." in view.readout.words
-    qtbot.waitUntil(lambda: view._result.remark == "preview at 1/4")
+    wait(qtbot, lambda: view._result.remark == "preview at 1/4")
 
 
 def test_that_a_result_in_full_size_needs_no_words(view):
@@ -68,19 +77,19 @@ def test_that_a_result_in_full_size_needs_no_words(view):
 def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, qtbot):
     view.canvas.view.zoom_to(0.25, 10, 10)
     view.canvas.pixel_hovered.emit((401, 77))
-    qtbot.waitUntil(lambda: f"original {pixels[401, 77, 0]} " in view.readout.words)
+    wait(qtbot, lambda: f"original {pixels[401, 77, 0]} " in view.readout.words)
     around = pixels[:, :, 0].astype(int)
     sharp = 5 * around[401, 77] - around[400, 77] - around[402, 77] - around[401, 76] - around[401, 78]
     wanted = f"{sharp:#.4g}" if abs(sharp) < 1000 and sharp else f"{sharp:.1f}"
-    qtbot.waitUntil(lambda: view.readout.words.endswith(f"result {wanted.replace('-', '−')}"))
+    wait(qtbot, lambda: view.readout.words.endswith(f"result {wanted.replace('-', '−')}"))
 
 
 def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbot):
     view.canvas.view.zoom_to(4.0, 10, 10)
-    qtbot.waitUntil(lambda: view._result.is_complete)
+    wait(qtbot, lambda: view._result.is_complete)
     before = len(of_kind(opened, ResultTiles))
     opened.workspace.set_mask(Mask([[2.0]]))
-    qtbot.waitUntil(lambda: view._result.is_complete and len(of_kind(opened, ResultTiles)) > before)
+    wait(qtbot, lambda: view._result.is_complete and len(of_kind(opened, ResultTiles)) > before)
     asked = {
         place
         for request in of_kind(opened, ResultTiles)[before:]
@@ -99,7 +108,7 @@ def test_that_a_screenshot_waits_for_the_tiles_that_are_seen(opened, view, qtbot
     opened.link._client.automatic = True
     while opened.link._client.asked:
         opened.link._client.answer()
-    qtbot.waitUntil(lambda: opened.window.page_of("explore").is_settled)
+    wait(qtbot, lambda: opened.window.page_of("explore").is_settled)
 
 
 def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opened, view):
@@ -111,7 +120,7 @@ def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opene
 
 def test_that_another_picture_closes_the_file(opened, qtbot):
     opened.pictures.open_sample("astronaut")
-    qtbot.waitUntil(lambda: bool(of_kind(opened, CloseTiled)))
+    wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
 
 
 def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
@@ -131,7 +140,7 @@ def test_that_panning_makes_no_new_preview(opened, view):
 
 def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot):
     opened.pictures.save_result(tmp_path / "result.npy")
-    qtbot.waitUntil(lambda: (tmp_path / "result.npy").exists())
+    wait(qtbot, lambda: (tmp_path / "result.npy").exists())
     (request,) = of_kind(opened, SaveFiltered)
     assert request.job == opened.workspace.job()
     saved = np.load(tmp_path / "result.npy")
@@ -146,7 +155,7 @@ def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot)
     opened.pictures.cancel()
     assert [type(request) for request in fake.cancelled] == [SaveFiltered]
     fake.automatic = True
-    qtbot.waitUntil(lambda: opened.messages.of(SAVE_SOURCE) is not None)
+    wait(qtbot, lambda: opened.messages.of(SAVE_SOURCE) is not None)
     message = opened.messages.of(SAVE_SOURCE)
     assert message.severity is Severity.INFO
     assert "go on" in message.remedy
