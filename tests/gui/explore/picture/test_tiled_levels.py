@@ -158,6 +158,16 @@ def test_that_the_newest_view_is_served_next(tiled):
     assert sorted(request.tiles) == [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (3, 5)]
 
 
+def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
+    tiled.look(ViewTransform(1.0))
+    settled = []
+    while tiled.asked:
+        settled.append(tiled.levels.is_settled)
+        tiled.answer()
+    assert set(settled) == {False}
+    assert tiled.levels.is_settled
+
+
 def test_that_what_is_there_is_not_asked_for_again(tiled):
     tiled.look(ViewTransform(1.0))
     tiled.answer_all()
