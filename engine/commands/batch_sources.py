@@ -11,9 +11,10 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -89,8 +90,27 @@ class Job:
         return data, Finished(file, None, notes, verification, found)
 
 
-def source_for(plan: BatchPlan) -> "Workers | OneByOne":
-    """Return the source that suits the device."""
+def source_for(plan: BatchPlan) -> "Source":
+    """Return the source that suits the device, and the pictures that are larger than memory."""
+    large = [file for file in plan.files if file.in_parts]
+    if not large:
+        return _source_for(plan)
+    ordinary = replace(plan, files=[file for file in plan.files if not file.in_parts])
+    # Loaded only with such a picture.
+    in_parts: Source = import_module("engine.commands.large_batch").InParts(
+        plan.how, large, _source_for(ordinary)
+    )
+    return in_parts
+
+
+class Source(Protocol):
+    """What has pictures filtered."""
+
+    def run(self, loop: Loop) -> None:
+        """Have every picture filtered, and hand each over."""
+
+
+def _source_for(plan: BatchPlan) -> Source:
     if plan.device.kind == "cpu":
         return Workers(plan)
     return Stream(plan) if plan.device.is_usable_gpu else OneByOne(plan)

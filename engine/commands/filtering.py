@@ -4,6 +4,7 @@ import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.explaining import with_reason
+from engine.commands.large_kinds import is_in_parts
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import Opened, open_picture
@@ -74,6 +76,10 @@ def run(settings: FilterSettings) -> int:
 
 def _filter(settings: FilterSettings) -> None:
     output, asked = settings.output, settings.picture
+    if is_in_parts(settings.input, output, asked):
+        # Loaded only with a picture that is larger than memory.
+        import_module("engine.commands.large_filtering").run(settings)
+        return
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")

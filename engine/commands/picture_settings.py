@@ -147,6 +147,12 @@ class PictureSettings:
         DEFAULT_MAX_BYTES,
         size_in_bytes("--max-bytes"),
     )
+    memory: int | None = option(
+        """--memory SIZE  the most that the process takes, such as 2G: a TIFF is then filtered in bands of
+        rows, as larger ones, OME-Zarr and .npy are anyway (docs/large.md)""",
+        None,
+        size_in_bytes("--memory"),
+    )
     verify: bool = option("--no-verify  do not compare the result with the oracle", True)
 
     def __post_init__(self) -> None:
