@@ -56,6 +56,9 @@ class Crossing:
     shared_in: Callable[[Sequence[Any]], SharedArray]
     file_out: Callable[[str], str]
     file_in: Callable[[str], str]
+    # Fields of a dataclass that the other side does not need, and what is sent in their place.
+    left_out: Callable[[Any], dict[str, Any]] = lambda value: {}
+    made: Callable[[Any], Any] = lambda value: value  # what becomes of each dataclass that has come
 
 
 def _refuse(*_: Any) -> Any:
@@ -118,9 +121,10 @@ def _parts(value: Any, kind: type, crossing: Crossing) -> list[Any]:
     if isinstance(value, EngineError):
         return [_plain(part, crossing) for part in value.args]
     if isinstance(value, tuple):
-        return [_plain(part, crossing) for part in value]
+        parts = [_plain(part, crossing) for part in value]
+        return parts if _is_named_tuple(kind) else [[_TUPLE, *parts]]
     files = getattr(kind, "file_fields", ())
-    parts = {name: getattr(value, name) for name in _form(kind)}
+    parts = {name: getattr(value, name) for name in _form(kind)} | crossing.left_out(value)
     return [
         ([_FILE, crossing.file_out(part)] if part else part) if name in files else _plain(part, crossing)
         for name, part in parts.items()
@@ -167,7 +171,11 @@ def _may_cross(kind: type) -> bool:
         return False
     if is_dataclass(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-    return issubclass(kind, Enum | EngineError) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+    return issubclass(kind, Enum | EngineError | tuple)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 @cache
@@ -237,12 +245,14 @@ def _tagged(tag: str, parts: list[Any], hint: Any, crossing: Crossing, depth: in
         return kind(*(_value(p, object, crossing, depth) for p in parts))
     if issubclass(kind, EngineError):
         return _error(kind, [_value(p, object, crossing, depth) for p in parts])
+    if issubclass(kind, tuple) and not _is_named_tuple(kind):
+        return kind(*(_value(p, tuple, crossing, depth) for p in parts))
     form = _form(kind)
     if len(parts) != len(form):
         raise NotOfTheSchema("A message was refused", f"{len(parts)} fields of {kind.__name__}")
     given = zip(form.items(), parts, strict=True)
     values = {name: _value(part, of, crossing, depth) for (name, of), part in given}
-    return kind(**values)
+    return crossing.made(kind(**values))
 
 
 def _error(kind: type[EngineError], parts: list[Any]) -> EngineError:
@@ -338,7 +348,7 @@ def _fits_one(value: Any, hint: Any) -> bool:
         return type(value) is origin or (origin is float and type(value) is int) or _is_enum_of(value, origin)
     if origin is tuple and (of := get_args(hint)) and of[-1] is not Ellipsis and of != ((),):
         return isinstance(value, tuple) and len(value) == len(of)
-    return isinstance(value, origin) and not (origin is tuple and hasattr(value, "_fields"))
+    return isinstance(value, origin) and not (origin is tuple and _is_named_tuple(type(value)))
 
 
 def _is_enum_of(value: Any, kind: type) -> bool:
