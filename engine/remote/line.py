@@ -13,6 +13,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import BinaryIO, NamedTuple
 
 from engine.errors import EngineError
@@ -29,7 +31,8 @@ URGENT, ANSWERS, PIXELS, WHOLE = range(4)
 FRAME_BYTES = 1 << 16
 MOST_MESSAGE = schema.MOST_BYTES + (4 << 20)
 _MOST_OPEN = 8
-_HEADER = struct.Struct("!IIB")
+# Bytes in the frame, number of its message, bytes of the whole message, kind.
+_HEADER = struct.Struct("!IIIB")
 _LENGTH = struct.Struct("!I")
 _COUNT = struct.Struct("!Q")
 _LAST, _DROPPED, _BEAT = 1, 2, 4
@@ -56,25 +59,34 @@ class Transfer:
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._messages: Iterator[Message] = iter(messages)
-        self._rest = memoryview(b"")
-        self._number = 0
+        self._rest: list[memoryview] = []
+        self._number = self._total = 0
         self.is_dropped = False
 
-    def next_frame(self, numbers: Iterator[int]) -> bytes | None:
-        """Return the next frame; None at the end."""
+    def next_frame(self, numbers: Iterator[int]) -> list["bytes | memoryview"] | None:
+        """Return the next frame in parts; None at the end."""
         if self.is_dropped:
-            begun, self._rest = len(self._rest) > 0, memoryview(b"")
+            begun, self._rest = len(self._rest) > 0, []
             self._messages = iter(())
-            return _HEADER.pack(0, self._number, _DROPPED) if begun else None
+            return [_HEADER.pack(0, self._number, 0, _DROPPED)] if begun else None
         if not self._rest:
             message = next(self._messages, None)
             if message is None:
                 return None
             structure, beside = message
-            self._rest = memoryview(b"".join((_LENGTH.pack(len(structure)), structure, beside)))
-            self._number = next(numbers) & 0xFFFFFFFF
-        part, self._rest = self._rest[:FRAME_BYTES], self._rest[FRAME_BYTES:]
-        return _HEADER.pack(len(part), self._number, 0 if self._rest else _LAST) + part
+            head = memoryview(_LENGTH.pack(len(structure)) + structure)
+            self._rest = [part for part in (head, memoryview(beside)) if len(part)]
+            self._number, self._total = next(numbers) & 0xFFFFFFFF, len(head) + len(beside)
+        parts, room = [], FRAME_BYTES
+        while self._rest and room:
+            part = self._rest[0][:room]
+            parts.append(part)
+            room -= len(part)
+            self._rest[0] = self._rest[0][len(part) :]
+            if not len(self._rest[0]):
+                del self._rest[0]
+        header = _HEADER.pack(FRAME_BYTES - room, self._number, self._total, 0 if self._rest else _LAST)
+        return [header, *parts]
 
 
 class Line:
@@ -104,6 +116,7 @@ class Line:
 
     def start(self) -> None:
         """Send and receive from now on."""
+        widen(self._receiver.fileno(), self._sender)
         self._heard = time.monotonic()
         for act, name in ((self._write, "line-out"), (self._read, "line-in"), (self._watch, "line-watch")):
             threading.Thread(target=act, name=name, daemon=True).start()
@@ -176,9 +189,10 @@ class Line:
                         return
                     if transfer is None:
                         self._acknowledged = self._received
-                frame: bytes | None
+                frame: list[bytes | memoryview] | None
                 if transfer is None:
-                    frame = _HEADER.pack(_COUNT.size, 0, _BEAT) + _COUNT.pack(self._acknowledged)
+                    header = _HEADER.pack(_COUNT.size, 0, 0, _BEAT)
+                    frame = [header, _COUNT.pack(self._acknowledged)]
                 else:
                     frame = transfer.next_frame(self._numbers)
                 if frame is None:
@@ -189,58 +203,57 @@ class Line:
                     continue
                 now = time.monotonic()
                 self._spoken = now
-                self._sent += len(frame)
+                self._sent += sum(map(len, frame))
                 if not self._moments or now - self._moments[-1].at > 1e-3:
                     self._moments.append(Sent(self._sent, self._come, now))
-                rest = memoryview(frame)
-                while rest:
-                    rest = rest[os.write(self._sender, rest) :]
+                _write_all(self._sender, frame)
         except OSError as error:
             self._end("" if isinstance(error, BrokenPipeError) else str(error))
         except Exception as error:  # noqa: BLE001 - the thread's boundary
             self._end(f"{type(error).__name__}: {error}")
 
     def _read(self) -> None:
-        open_messages: dict[int, list[bytes]] = {}
+        # By number: the memory of the message, and how much of it has come.
+        open_messages: dict[int, tuple[bytearray, int]] = {}
         try:
             while (header := self._receiver.read(_HEADER.size)) and len(header) == _HEADER.size:
-                length, number, flags = _HEADER.unpack(header)
-                if length > FRAME_BYTES or flags not in (0, _LAST, _DROPPED, _BEAT):
-                    raise NotOfTheSchema("The line", f"a frame of {length:,} bytes, kind {flags}")
-                body = self._receiver.read(length)
-                if len(body) != length:
+                length, number, total, flags = _HEADER.unpack(header)
+                if length > FRAME_BYTES or flags not in (0, _LAST, _DROPPED, _BEAT) or total > MOST_MESSAGE:
+                    raise NotOfTheSchema("The line", f"a frame of {length:,} of {total:,} bytes, kind {flags}")
+                if flags == _BEAT:
+                    self._note_come(self._receiver.read(length))
+                    self._heard = time.monotonic()
+                    continue
+                if number not in open_messages:
+                    open_messages[number] = bytearray(total), 0
+                message, come = open_messages[number]
+                if come + length > len(message) or len(open_messages) > _MOST_OPEN:
+                    raise NotOfTheSchema("The line", "a message that is longer than it says, or too many at once")
+                if self._receiver.readinto(memoryview(message)[come : come + length]) != length:
                     break
                 self._heard = time.monotonic()
-                if flags == _BEAT:
-                    self._note_come(body)
-                    continue
                 self._received += len(header) + length
                 if self._received - self._acknowledged >= _ACKNOWLEDGE_BYTES:
                     with self._changed:
                         self._changed.notify()
-                if flags == _DROPPED:
-                    open_messages.pop(number, None)
-                    continue
-                parts = open_messages.setdefault(number, [])
-                parts.append(body)
-                if len(parts) * FRAME_BYTES > MOST_MESSAGE + FRAME_BYTES or len(open_messages) > _MOST_OPEN:
-                    raise NotOfTheSchema("The line", "a message that is too long, or too many at once")
-                if flags == _LAST:
+                open_messages[number] = message, come + length
+                if flags in (_LAST, _DROPPED):
                     del open_messages[number]
-                    self._deliver(parts[0] if len(parts) == 1 else b"".join(parts))
+                if flags == _LAST:
+                    self._deliver(memoryview(message)[: come + length])
             self._end("")
         except EngineError as error:
             self._end(f"what came is not understood ({error})")
         except Exception as error:  # noqa: BLE001 - the thread's boundary
             self._end(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
 
-    def _deliver(self, message: bytes) -> None:
+    def _deliver(self, message: memoryview) -> None:
         if len(message) < _LENGTH.size:
             raise NotOfTheSchema("The line", "a message of no length")
         (length,) = _LENGTH.unpack_from(message)
         if length > schema.MOST_BYTES or length > len(message) - _LENGTH.size:
             raise NotOfTheSchema("The line", f"a message of {length:,} bytes in {len(message):,}")
-        view = memoryview(message)[_LENGTH.size :]
+        view = message[_LENGTH.size :]
         self._on_message(view[:length], view[length:])
 
     def _note_come(self, body: bytes) -> None:
@@ -267,3 +280,25 @@ class Line:
         while not self._over.wait(0.25):
             if time.monotonic() - self._heard >= SILENT_S:
                 self._end(f"nothing was heard for {SILENT_S:g} s")
+
+
+def _write_all(descriptor: int, parts: list[bytes | memoryview]) -> None:
+    rest = parts
+    while rest:
+        # Windows cannot write several at once.
+        written = os.writev(descriptor, rest) if hasattr(os, "writev") else os.write(descriptor, rest[0])
+        while rest and written >= len(rest[0]):
+            written -= len(rest[0])
+            rest = rest[1:]
+        if rest and written:
+            rest = [memoryview(rest[0])[written:], *rest[1:]]
+
+
+def widen(*descriptors: int) -> None:
+    """Give pipes room for more than 64 KB, where they are pipes and the system can: fewer switches between programs."""
+    with suppress(ImportError, OSError, AttributeError):
+        # Windows has none.
+        fcntl = import_module("fcntl")
+        for descriptor in descriptors:
+            with suppress(OSError):
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)

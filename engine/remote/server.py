@@ -45,6 +45,9 @@ from engine.results.progress import Progress
 PATIENCE_S = 0.15
 """What takes longer over the line is sent at a coarser level first, and dropped where a newer one waits."""
 MOST_KEPT_BYTES = 4 << 30
+# What the window shows, of the last run and the last preview, and the one that is coming. More would keep the
+# host from writing where it has written before, which is twice as fast (`engine.host.shared`).
+MOST_RESULTS = 3
 _LEAVING_S = 4.0
 _MOST_WAITING = 1000
 
@@ -65,8 +68,8 @@ class _Asked:
 class Kept:
     """Arrays by key, the least recently used removed first where they take too much. Called on: any thread."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, most_bytes: int, most: int) -> None:
+        self._most_bytes, self._most = most_bytes, most
         self._kept: dict[str, tuple[Any, int]] = {}
         self._lock = threading.Lock()
 
@@ -76,7 +79,7 @@ class Kept:
             self._kept[key] = value, nbytes
             total, gone = sum(size for _, size in self._kept.values()), []
             for old in [k for k in self._kept if k != key and k not in in_use]:
-                if total <= self._most:
+                if total <= self._most_bytes and len(self._kept) <= self._most:
                     break
                 value, size = self._kept.pop(old)
                 total -= size
@@ -104,7 +107,7 @@ class Server:
         self._asked: dict[int, _Asked] = {}
         self._commands: dict[int, CommandRun] = {}
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
-        self._pictures, self._results = Kept(most), Kept(most)
+        self._pictures, self._results = Kept(most, _MOST_WAITING), Kept(most, MOST_RESULTS)
         self._numbers = count(1)
         self._arriving = Arriving(self._make)
         self._packer = Packer()
