@@ -12,7 +12,6 @@ import argparse
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
+from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles
 from engine.host.verbs import Preview, Seen
 from engine.image.open import open_image
@@ -31,7 +31,6 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.remote.server import places_in
 from engine.remote.ssh import RemoteServer
-from engine.host.shared_array import segments_of
 from engine.tasks.filtering.messages import FilterJob
 from tests.engine.remote.sshd import PYTHON, Sshd
 

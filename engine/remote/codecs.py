@@ -8,6 +8,7 @@ smaller in 8 bit, 80 MB/s to unpack, nothing for float32).
 
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Packer:
         self._rate, self._share = 250e6, 0.5
         self._since = 0
 
-    def packed(self, band: NDArray[np.generic], line_rate: float) -> tuple[str, memoryview | bytes]:
+    def packed(self, band: NDArray[Any], line_rate: float) -> tuple[str, memoryview | bytes]:
         """Return how a band, contiguous and of rows x columns x channels or less, is packed, and its bytes.
 
         `line_rate` is how many bytes the line takes in a second.
@@ -47,7 +48,7 @@ class Packer:
                 return PACKED, data
         if band.dtype == np.uint8 and band.ndim == 3 and band.shape[2] == 4 and sys.byteorder == "little":
             return _without_alpha(band)
-        return RAW, memoryview(band).cast("B")
+        return RAW, band.data.cast("B")
 
     def seconds(self, nbytes: int, line_rate: float) -> float:
         """Return how long so many bytes of pixels take over a line."""
@@ -61,7 +62,7 @@ class Packer:
         return nbytes / self._rate + nbytes * self._share / line_rate
 
 
-def unpack(codec: str, data: memoryview, out: NDArray[np.generic]) -> None:
+def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
     """Fill a band from its bytes. Raises NotOfTheSchema: they are no such band."""
     if codec == RAW and len(data) == out.nbytes:
         # No view of the array's own type may be out of line; bytes are.
@@ -71,13 +72,15 @@ def unpack(codec: str, data: memoryview, out: NDArray[np.generic]) -> None:
         _with_alpha(codec, data, out)
         return
     if codec != PACKED:
-        raise NotOfTheSchema("Pixels were refused", f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}")
+        raise NotOfTheSchema(
+            "Pixels were refused", f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}"
+        )
     # 70 ms to import; a line that is fast never needs it.
     from imagecodecs import zstd_decode
 
     try:
         plain = zstd_decode(bytes(data), out=out.nbytes)
-    except Exception as error:  # noqa: BLE001 - the library's own kinds of error
+    except Exception as error:
         raise NotOfTheSchema("Pixels were refused", " ".join(str(error).split())[:200]) from error
     if len(plain) != out.nbytes:
         raise NotOfTheSchema("Pixels were refused", f"{len(plain):,} of {out.nbytes:,} bytes")
@@ -87,7 +90,7 @@ def unpack(codec: str, data: memoryview, out: NDArray[np.generic]) -> None:
     np.add.accumulate(differences, axis=1, dtype=whole.dtype, out=whole)
 
 
-def _without_alpha(band: NDArray[np.generic]) -> tuple[str, memoryview]:
+def _without_alpha(band: NDArray[Any]) -> tuple[str, memoryview]:
     """Return pixels of the screen that are opaque, or grey, in fewer bytes: at memory's speed."""
     pixels = band.reshape(-1).view(np.uint32)
     if pixels.min() >= _ALPHA:
@@ -95,18 +98,18 @@ def _without_alpha(band: NDArray[np.generic]) -> tuple[str, memoryview]:
         if np.array_equal(first | first << 8 | first << 16, pixels[:64] & _COLOUR):
             blue = pixels & _BLUE
             if np.array_equal(blue | blue << 8 | blue << 16, pixels & _COLOUR):
-                return GREY, memoryview(blue.astype(np.uint8))
+                return GREY, blue.astype(np.uint8).data
         if pixels.size % 4 == 0:
             a, b, c, d = pixels.reshape(-1, 4).T
             three = np.empty((pixels.size // 4, 3), np.uint32)
             three[:, 0] = (a & _COLOUR) | b << 24
             three[:, 1] = (b >> 8 & np.uint32(0xFFFF)) | c << 16
             three[:, 2] = (c >> 16 & _BLUE) | d << 8
-            return OPAQUE, memoryview(three).cast("B")
-    return RAW, memoryview(band).cast("B")
+            return OPAQUE, three.data.cast("B")
+    return RAW, band.data.cast("B")
 
 
-def _with_alpha(codec: str, data: memoryview, out: NDArray[np.generic]) -> None:
+def _with_alpha(codec: str, data: memoryview, out: NDArray[Any]) -> None:
     pixels = out.reshape(-1).view(np.uint32)
     if codec == GREY and len(data) == pixels.size:
         blue = np.frombuffer(data, np.uint8).astype(np.uint32)
@@ -123,7 +126,7 @@ def _with_alpha(codec: str, data: memoryview, out: NDArray[np.generic]) -> None:
         raise NotOfTheSchema("Pixels were refused", f"{len(data):,} bytes for {pixels.size:,} pixels")
 
 
-def _pack(band: NDArray[np.generic]) -> bytes:
+def _pack(band: NDArray[Any]) -> bytes:
     from imagecodecs import zstd_encode
 
     whole = _as_integers(band)
@@ -134,12 +137,12 @@ def _pack(band: NDArray[np.generic]) -> bytes:
     return bytes(zstd_encode(by_plane, level=_LEVEL))
 
 
-def _as_integers(band: NDArray[np.generic]) -> NDArray[np.generic]:
+def _as_integers(band: NDArray[Any]) -> NDArray[Any]:
     """Return a contiguous band as rows x columns x channels of unsigned integers of its size."""
     kind = f"u{band.dtype.itemsize}"
     shape = band.shape if band.ndim == 3 else (band.shape[0], -1, 1)
     return band.reshape(shape).view(kind)
 
 
-def _planes(band: NDArray[np.generic]) -> int:
+def _planes(band: NDArray[Any]) -> int:
     return band.dtype.itemsize * (band.shape[2] if band.ndim == 3 else 1)

@@ -6,6 +6,7 @@ in a moment: what is dropped then is not on its way already. Both sides say ever
 how much has come; from that the rate of the line is measured.
 """
 
+import io
 import itertools
 import os
 import struct
@@ -15,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 from engine.errors import EngineError
 from engine.remote import schema
@@ -91,11 +92,12 @@ class Transfer:
 
 class Line:
     """Sends and receives. `on_message` gets the structure of each message and what lies beside it, on a thread;
-    `on_end`, once, why the line ended: in words, empty where the other side closed it."""
+    `on_end`, once, why the line ended: in words, empty where the other side closed it.
+    """
 
     def __init__(
         self,
-        receiver: BinaryIO,
+        receiver: io.BufferedReader,
         sender: int,
         on_message: Callable[[memoryview, memoryview], None],
         on_end: Callable[[str], None],
@@ -219,7 +221,9 @@ class Line:
             while (header := self._receiver.read(_HEADER.size)) and len(header) == _HEADER.size:
                 length, number, total, flags = _HEADER.unpack(header)
                 if length > FRAME_BYTES or flags not in (0, _LAST, _DROPPED, _BEAT) or total > MOST_MESSAGE:
-                    raise NotOfTheSchema("The line", f"a frame of {length:,} of {total:,} bytes, kind {flags}")
+                    raise NotOfTheSchema(
+                        "The line", f"a frame of {length:,} of {total:,} bytes, kind {flags}"
+                    )
                 if flags == _BEAT:
                     self._note_come(self._receiver.read(length))
                     self._heard = time.monotonic()
@@ -228,7 +232,9 @@ class Line:
                     open_messages[number] = bytearray(total), 0
                 message, come = open_messages[number]
                 if come + length > len(message) or len(open_messages) > _MOST_OPEN:
-                    raise NotOfTheSchema("The line", "a message that is longer than it says, or too many at once")
+                    raise NotOfTheSchema(
+                        "The line", "a message that is longer than it says, or too many at once"
+                    )
                 if self._receiver.readinto(memoryview(message)[come : come + length]) != length:
                     break
                 self._heard = time.monotonic()
@@ -292,6 +298,12 @@ def _write_all(descriptor: int, parts: list[bytes | memoryview]) -> None:
             rest = rest[1:]
         if rest and written:
             rest = [memoryview(rest[0])[written:], *rest[1:]]
+
+
+def reader_of(output: IO[bytes]) -> io.BufferedReader:
+    """Return the output of a program as what reads it with a buffer, which it is."""
+    assert isinstance(output, io.BufferedReader)
+    return output
 
 
 def widen(*descriptors: int) -> None:

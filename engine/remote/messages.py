@@ -7,10 +7,14 @@ from engine.host.process import HostOptions
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message to a server: the version of the program, and how its engine's process is to be."""
+    """The first message to a server: the version of the program, what the server is called, how its engine is.
+
+    Without options commands are run, and no process waits for requests.
+    """
 
     version: str
-    options: HostOptions
+    title: str
+    options: HostOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,9 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that a request has written on the server: its place below what the request names."""
+    """A file that a request or a command has written on the server: its place below what the request names, or
+    where the command ran.
+    """
 
     request: int
     place: str

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import __version__
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
@@ -38,11 +37,10 @@ from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultVal
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.envelopes import FROM_SERVER
-from engine.remote.line import WHOLE, Line, Message
+from engine.remote.line import WHOLE, Line, Message, reader_of
 from engine.remote.messages import Arrays, Band, Begin, Needed, Written
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
-from engine.remote.ssh import RemoteServer
-from engine.results.environment import Environment
+from engine.remote.ssh import VERSION, RemoteServer
 from engine.results.progress import Checkpoint, Progress
 
 _LOCAL = OpenPicture, SaveResult, PictureTiles, PictureValues, CloseTiled
@@ -119,7 +117,9 @@ class Relay:
         threading.Thread(target=self._connect, name="ssh", daemon=True).start()
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         # Loads what opens pictures, while ssh connects. By name: it takes as long as in the other process.
-        worker = import_module(f"{__package__.rpartition('.')[0]}.host.server").Worker(self._local, self._answer_here)
+        worker = import_module(f"{__package__.rpartition('.')[0]}.host.server").Worker(
+            self._local, self._answer_here
+        )
         worker.serve()
         self._leave()
 
@@ -151,9 +151,11 @@ class Relay:
         if refusal is not None:
             self._lose(refusal)
             return
-        line = Line(ssh.stdout, ssh.stdin.fileno(), self._take, lambda why: self._line_ended(why, errors))
+        line = Line(
+            reader_of(ssh.stdout), ssh.stdin.fileno(), self._take, lambda why: self._line_ended(why, errors)
+        )
         line.start()
-        line.send(encoded(Begin(__version__, replace(self._options, segment_prefix=""))))
+        line.send(encoded(Begin(VERSION, self._server.title, replace(self._options, segment_prefix=""))))
         with self._lock:
             self._line, early = line, self._early
             self._early = []
@@ -234,9 +236,7 @@ class Relay:
         return arrays[number]
 
     def _labelled(self, value: Any) -> Any:
-        """Return what names a device with the server where it is."""
-        if isinstance(value, Environment) and value.device:
-            return replace(value, device=f"{value.device} on {self._server.title}")
+        """Return a device with the server where it is; results name it themselves."""
         if isinstance(value, DeviceInfo):
             return replace(value, title=f"{value.title} on {self._server.title}")
         return value
@@ -378,7 +378,11 @@ class Relay:
     def _report(self, number: int, progress: Progress) -> None:
         """Let the client know that a request is being worked on, twice in a second at most."""
         now = time.monotonic()
-        if number < _OWN_IDS and number in self._requests and now - self._reported.get(number, 0.0) > _REPORT_S:
+        if (
+            number < _OWN_IDS
+            and number in self._requests
+            and now - self._reported.get(number, 0.0) > _REPORT_S
+        ):
             self._reported[number] = now
             self._local.send(Working(number, progress))
 
@@ -388,7 +392,7 @@ class Relay:
         if key is None:
             pixels = shared.attach(array)
             digest = hashlib.blake2b(f"{array.shape} {array.dtype}".encode(), digest_size=16)
-            digest.update(memoryview(pixels).cast("B"))
+            digest.update(pixels.data.cast("B"))
             key = digest.hexdigest()
             with self._lock:
                 self._digests[array] = key
@@ -401,7 +405,9 @@ class Relay:
         try:
             key = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
         except OSError as error:
-            raise EngineError(f"{path} cannot be read", error.strerror or str(error), "Choose another file.") from error
+            raise EngineError(
+                f"{path} cannot be read", error.strerror or str(error), "Choose another file."
+            ) from error
         with self._lock:
             self._sources[key] = path
         self._named.add(key)
@@ -425,7 +431,9 @@ class Relay:
         request: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
         with self._lock:
             if line is None or self._is_over:
-                raise LineLost(f"The connection to {self._server.title} was lost", "the result is there", _KEPT)
+                raise LineLost(
+                    f"The connection to {self._server.title} was lost", "the result is there", _KEPT
+                )
             self._requests[number], self._own[number] = request, future
         line.send(encoded(ToHost(number, request), self._outwards))
         while not future.done():

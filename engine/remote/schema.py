@@ -34,12 +34,11 @@ MOST_DEPTH = 40
 _PACKAGE = __name__.rpartition(".remote.")[0]
 # The rooms whose modules define messages and what these hold; nothing of a device, a variant or a command.
 _ROOMS = frozenset(
-    "course device_info errors explain geometry gpu_attributes host mask reason remote results run tasks verify"
-    " image".split()
+    ["course", "device_info", "errors", "explain", "geometry", "gpu_attributes", "host", "mask", "reason", "remote", "results", "run", "tasks", "verify", "image"]
 )
 _NAME = re.compile(r"([a-z0-9][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){0,5}):([A-Za-z]\w{0,79})#([0-9a-f]{8})")
 _TUPLE, _LIST, _ARRAY, _SHARED, _FILE = "(", "[", "#", "@", "/"
-_DTYPES = frozenset("bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split())
+_DTYPES = frozenset(["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"])
 
 
 class NotOfTheSchema(EngineError):
@@ -87,7 +86,7 @@ def decoded(data: bytes | memoryview, wanted: Any = object, crossing: Crossing =
         return _value(msgspec.msgpack.decode(data), wanted, crossing, 0)
     except NotOfTheSchema:
         raise
-    except (Exception, RecursionError) as error:  # noqa: BLE001 - a constructor refuses its values in its own way
+    except (Exception, RecursionError) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise NotOfTheSchema("A message was refused", why) from error
 
@@ -109,10 +108,10 @@ def _plain(value: Any, crossing: Crossing) -> Any:
     if isinstance(value, Mapping):
         if all(type(key) is str for key in value):
             return {key: _plain(part, crossing) for key, part in value.items()}
-        return [_name(Mapping), *(_plain((k, part), crossing) for k, part in value.items())]
+        return [_MAPPING, *(_plain((k, part), crossing) for k, part in value.items())]
     if isinstance(value, frozenset):
-        return [_name(frozenset), *(_plain(part, crossing) for part in sorted(value))]
-    return [_name(kind), *_parts(value, kind, crossing)]
+        return [_FROZENSET, *(_plain(part, crossing) for part in sorted(value))]
+    return [name_of(kind), *_parts(value, kind, crossing)]
 
 
 def _parts(value: Any, kind: type, crossing: Crossing) -> list[Any]:
@@ -121,8 +120,8 @@ def _parts(value: Any, kind: type, crossing: Crossing) -> list[Any]:
     if isinstance(value, EngineError):
         return [_plain(part, crossing) for part in value.args]
     if isinstance(value, tuple):
-        parts = [_plain(part, crossing) for part in value]
-        return parts if _is_named_tuple(kind) else [[_TUPLE, *parts]]
+        each = [_plain(part, crossing) for part in value]
+        return each if _is_named_tuple(kind) else [[_TUPLE, *each]]
     files = getattr(kind, "file_fields", ())
     parts = {name: getattr(value, name) for name in _form(kind)} | crossing.left_out(value)
     return [
@@ -131,14 +130,12 @@ def _parts(value: Any, kind: type, crossing: Crossing) -> list[Any]:
     ]
 
 
-_BUILT_IN = {Mapping: "mapping", frozenset: "frozenset"}
+_MAPPING, _FROZENSET = "mapping", "frozenset"
 
 
 @cache
-def _name(kind: Any) -> str:
-    """Return the name of a kind on the line, with the digest of its fields."""
-    if kind in _BUILT_IN:
-        return _BUILT_IN[kind]
+def name_of(kind: Any) -> str:
+    """Return the name of a kind on the line, with the digest of its fields. Raises NotOfTheSchema."""
     module, name = kind.__module__.removeprefix(f"{_PACKAGE}."), kind.__qualname__
     full = f"{module}:{name}#{_digest(kind)}"
     if kind.__module__ == module or not _NAME.fullmatch(full) or _kind(full) is not kind:
@@ -160,7 +157,9 @@ def _kind(name: str) -> Any:
         raise NotOfTheSchema("A message was refused", f"there is no kind {name[:100]!r}")
     if _digest(kind) != match[3]:
         raise NotOfTheSchema(
-            f"{match[2]} was refused", "it has other fields there than here", "Install the same version on both."
+            f"{match[2]} was refused",
+            "it has other fields there than here",
+            "Install the same version on both.",
         )
     return kind
 
@@ -179,7 +178,7 @@ def _is_named_tuple(kind: type) -> bool:
 
 
 @cache
-def _form(kind: type) -> dict[str, Any]:
+def _form(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass or a named tuple that its constructor takes."""
     hints = get_type_hints(kind)
     names = (
@@ -191,7 +190,7 @@ def _form(kind: type) -> dict[str, Any]:
 
 
 @cache
-def _digest(kind: type) -> str:
+def _digest(kind: Any) -> str:
     if issubclass(kind, Enum):
         form: Any = [(member.name, repr(member.value)) for member in kind]
     elif issubclass(kind, EngineError):
@@ -234,11 +233,11 @@ def _tagged(tag: str, parts: list[Any], hint: Any, crossing: Crossing, depth: in
         return crossing.shared_in(parts)
     if tag == _FILE:
         return crossing.file_in(_text(*parts))
-    if tag == _BUILT_IN[Mapping]:
+    if tag == _MAPPING:
         key, of = _mapping_types(hint)
         pairs = [_value(pair, tuple[key, of], crossing, depth) for pair in parts]  # type: ignore[valid-type]
         return dict(pairs)
-    if tag == _BUILT_IN[frozenset]:
+    if tag == _FROZENSET:
         return frozenset(_value(p, object, crossing, depth) for p in parts)
     kind = _kind(tag)
     if issubclass(kind, Enum):
@@ -311,7 +310,7 @@ def _mapping_types(hint: Any) -> tuple[Any, Any]:
     for choice in _choices(hint):
         origin = get_origin(choice)
         if isinstance(origin, type) and issubclass(origin, Mapping) and len(get_args(choice)) == 2:
-            return get_args(choice)  # type: ignore[return-value]
+            return get_args(choice)
     return object, object
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import __version__
+from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError
 from engine.files.standard_streams import log
 from engine.host import shared
@@ -32,7 +32,7 @@ from engine.host.protocol import Filtered, ScreenLevels
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
-from engine.host.verbs import Preview, Run, Seen
+from engine.host.verbs import Preview, Seen
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.commands_there import CommandRun
@@ -40,6 +40,7 @@ from engine.remote.envelopes import DIGEST, TO_SERVER
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.messages import Arrays, Band, Begin, Command, Needed, Written
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
+from engine.remote.ssh import VERSION
 from engine.results.progress import Progress
 
 PATIENCE_S = 0.15
@@ -66,7 +67,7 @@ class _Asked:
 
 
 class Kept:
-    """Arrays by key, the least recently used removed first where they take too much. Called on: any thread."""
+    """Arrays by key; where they take too much, the least recently used go. Called on: any thread."""
 
     def __init__(self, most_bytes: int, most: int) -> None:
         self._most_bytes, self._most = most_bytes, most
@@ -102,6 +103,7 @@ class Server:
         self.ended = threading.Event()
         self.why = ""
         self._line = Line(receiver, sender, self._take, self._end)
+        self._begun = False
         self._client: EngineClient | None = None
         self._lock = threading.RLock()
         self._asked: dict[int, _Asked] = {}
@@ -145,7 +147,7 @@ class Server:
             self._come(message.key, self._arriving.begin(message))
         elif isinstance(message, Begin):
             self._begin(message)
-        elif self._client is None:
+        elif not self._begun:
             raise NotOfTheSchema("The line", "a message before the first one")
         elif isinstance(message, ToHost):
             self._ask(message, bytes(structure))
@@ -154,7 +156,9 @@ class Server:
         elif isinstance(message, Superseded):
             self._supersede(message.id)
         elif isinstance(message, Command):
-            command = CommandRun(message, self._line, self._packer, self._pictures.get, self._missing_file)
+            command = CommandRun(message, self._line, self._packer, self._pictures.get)
+            for key in command.missing():
+                self._send(Needed(key))
             self._commands[message.id] = command
             command.start_when_complete()
 
@@ -163,8 +167,12 @@ class Server:
         return decoded(structure, kind, self._crossing)
 
     def _begin(self, begin: Begin) -> None:
-        if begin.version != __version__ or self._client is not None:
-            raise NotOfTheSchema("The line", f"version {begin.version[:40]} there, {__version__} here")
+        if begin.version != VERSION or self._begun:
+            raise NotOfTheSchema("The line", f"version {begin.version[:40]} there, {VERSION} here")
+        self._begun = True
+        os.environ[SERVER_VARIABLE] = " ".join(begin.title.split())[:200]
+        if begin.options is None:
+            return
         self._client = EngineClient(
             on_ready=self._say_ready, on_notice=self._send, described=begin.options.described
         )
@@ -211,13 +219,17 @@ class Server:
         (self._missing if found is None else self._named).append(key)
         return found or SharedArray(key, (1, 1, 1), "uint8")
 
-    def _missing_file(self, key: str) -> None:
-        self._send(Needed(key))
-
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
         key, _, last = name.partition("/")
-        if not key.isalnum() or not last or "/" in last or "\\" in last or last.startswith(".") or len(last) > 200:
+        if (
+            not key.isalnum()
+            or not last
+            or "/" in last
+            or "\\" in last
+            or last.startswith(".")
+            or len(last) > 200
+        ):
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._folder.name, key, last)
         if not path.exists():
@@ -236,6 +248,8 @@ class Server:
             if len(self._asked) >= _MOST_WAITING or message.id in self._asked:
                 raise NotOfTheSchema("The line", "too many requests, or one twice")
             asked = self._asked[message.id] = _Asked(structure)
+        if self._client is None:
+            raise NotOfTheSchema("The line", "a request where only commands are run")
         if self._missing:
             for key in dict.fromkeys(self._missing):
                 self._send(Needed(key))
@@ -339,7 +353,6 @@ class Server:
             self._client.release(*names)
 
     def _cancel(self, number: int) -> None:
-        assert self._client is not None
         if number in self._commands:
             self._commands.pop(number).stop()
         with self._lock:
@@ -348,7 +361,7 @@ class Server:
             return
         if asked.transfer is not None:
             asked.transfer.is_dropped = True
-        elif asked.future is not None:
+        elif asked.future is not None and self._client is not None:
             self._client.cancel(asked.future)
             return
         self._finish(number, Cancelled("The request", "it was stopped"))
@@ -372,15 +385,18 @@ class Server:
             return value, segments_of(value)
         levels = found.screen.levels
         key = f"result-{next(self._numbers)}"
-        screen = TiledScreen(key, tuple(level.shape[:2] for level in levels), opaque=found.screen.opaque)
+        screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque)
         asked.keys += (key,)
         size = sum(shared.attach(array).nbytes for array in (found.values, *levels))
         for gone in self._results.add(key, found, size, self._in_use()):
             self._release(segments_of(gone))
-        # The coarsest one that is a single tile, or the last; then what is seen, coarser where the line is slow.
+        # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
         whole = next((n for n in range(len(levels)) if max(screen.levels[n]) <= TILE), len(levels) - 1)
         level, places = min(max(seen.level, 0), whole), places_in(screen, seen, seen.level)
-        while level < whole and self._packer.seconds(_tile_bytes(screen, level, places), self._line.rate) > PATIENCE_S:
+        while (
+            level < whole
+            and self._packer.seconds(_tile_bytes(screen, level, places), self._line.rate) > PATIENCE_S
+        ):
             level += 1
             places = places_in(screen, seen, level)
         parts = [(whole, ((0, 0),))] if level != whole else []
@@ -389,7 +405,12 @@ class Server:
         return (kept if value is found else replace(value, shown=kept)), ()
 
     def _tiles(
-        self, found: Filtered, screen: TiledScreen, level: int, places: tuple[Place, ...], views: dict[str, Array]
+        self,
+        found: Filtered,
+        screen: TiledScreen,
+        level: int,
+        places: tuple[Place, ...],
+        views: dict[str, Array],
     ) -> Tiles:
         assert isinstance(found.screen, ScreenLevels)
         pixels, tiles = shared.attach(found.screen.levels[level]), []
@@ -409,11 +430,13 @@ class Server:
             why = "results stay on the server, which keeps the newest"
             self._finish(number, EngineError("This result is not there any more", why, "Compute it again."))
             return
-        screen = TiledScreen(request.screen.key, tuple(level.shape[:2] for level in found.screen.levels))
+        screen = TiledScreen(request.screen.key, _sides(found.screen.levels))
         views: dict[str, Array] = {}
         value: Tiles | Values
         if isinstance(request, ResultTiles):
-            rows, columns = screen.places(request.level) if 0 <= request.level < len(screen.levels) else (0, 0)
+            rows, columns = (
+                screen.places(request.level) if 0 <= request.level < len(screen.levels) else (0, 0)
+            )
             if not all(0 <= row < rows and 0 <= column < columns for row, column in request.tiles):
                 raise NotOfTheSchema("The line", "a tile that is not of the result")
             value = self._tiles(found, screen, request.level, request.tiles, views)
@@ -442,6 +465,10 @@ def places_in(screen: TiledScreen, seen: Seen, level: int) -> tuple[Place, ...]:
         for (begin, end), most in zip((seen.rows, seen.columns), last, strict=True)
     ]
     return tuple((row, column) for row in spans[0] for column in spans[1])
+
+
+def _sides(levels: tuple[SharedArray, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple((level.shape[0], level.shape[1]) for level in levels)
 
 
 def _tile_bytes(screen: TiledScreen, level: int, places: tuple[Place, ...]) -> int:
@@ -474,7 +501,7 @@ def main() -> None:
         os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    greeting = {"version": __version__, "schema": DIGEST, "python": sys.version.split()[0]}
+    greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}
     os.write(sender, b"HALOSCOPE " + json.dumps(greeting).encode() + b"\n")
     server = Server(receiver, sender)
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):

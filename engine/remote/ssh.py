@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import Any, BinaryIO
+from typing import IO, Any
 
-from engine import __version__
 from engine.errors import BadValue, EngineError, LineLost
 from engine.host.process import HostOptions
 
@@ -16,6 +15,8 @@ GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
 _MOST_GREETING = 1 << 16
 _PACKAGES = "engine", "haloscope"
+VERSION = str(import_module(__name__.rpartition(".remote.")[0]).__version__)
+"""Of this program; a server must have the same."""
 
 # Python of any version reads it. A clone is where `--host-python "cd /there && ..."` goes; else what is
 # installed. A program that is there but does not start says why on standard error.
@@ -71,7 +72,7 @@ class RemoteServer:
         there = f"{self.python} -c {shlex.quote(_BOOTSTRAP)}"
         return ["ssh", "-T", *batch, *alive, *self.ssh_options, "--", self.destination, there]
 
-    def greeting(self, output: BinaryIO) -> dict[str, Any]:
+    def greeting(self, output: IO[bytes]) -> dict[str, Any]:
         """Read what the program there says first; nothing where it did not start."""
         read = 0
         while read < _MOST_GREETING and (line := output.readline(_MOST_GREETING)):
@@ -86,7 +87,7 @@ class RemoteServer:
 
     def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
-        install = f"ssh {self.destination} {self.python} -m pip install 'haloscope=={__version__}'"
+        install = f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
         if missing == "python":
             why = f"its Python is {python}, and 3.11 or later is needed"
@@ -94,12 +95,13 @@ class RemoteServer:
             return LineLost(f"{self.destination} cannot be used", why, remedy)
         if missing == _PACKAGES[1]:
             why = "its Python has no Haloscope"
-            remedy = f"Install it there: {install}; or name a clone: --host-python 'cd FOLDER && .venv/bin/python'."
+            clone = "--host-python 'cd FOLDER && .venv/bin/python'"
+            remedy = f"Install it there: {install}; or name a clone: {clone}."
             return LineLost(f"{self.destination} cannot be used", why, remedy)
         version = str(greeting.get("version", "older" if missing else ""))[:40]
-        if version and (version, greeting.get("schema")) != (__version__, schema_digest()):
-            same = " of other sources" if version == __version__ else ""
-            why = f"it has Haloscope {version}{same}, and here is {__version__}"
+        if version and (version, greeting.get("schema")) != (VERSION, schema_digest()):
+            same = " of other sources" if version == VERSION else ""
+            why = f"it has Haloscope {version}{same}, and here is {VERSION}"
             return LineLost(f"{self.destination} cannot be used", why, f"Install the same version: {install}")
         return None if version else self._not_started(status, errors)
 
@@ -121,7 +123,11 @@ class RemoteServer:
 
 
 _MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
-    (("could not resolve", "name or service not known"), "no such host is known", "Check the name, and ~/.ssh/config."),
+    (
+        ("could not resolve", "name or service not known"),
+        "no such host is known",
+        "Check the name, and ~/.ssh/config.",
+    ),
     (
         ("host key verification failed", "remote host identification has changed"),
         "its host key is not the known one, or not known yet",
@@ -132,7 +138,11 @@ _MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
         "it refused the key",
         "Add your key to the agent with ssh-add, or put it there: ssh-copy-id {to}",
     ),
-    (("connection refused",), "nothing listens for ssh there", "Check the port in ~/.ssh/config, and sshd there."),
+    (
+        ("connection refused",),
+        "nothing listens for ssh there",
+        "Check the port in ~/.ssh/config, and sshd there.",
+    ),
     (("no route to host", "network is unreachable"), "there is no way to it", "Check the network, or a VPN."),
     (("timed out", "timeout"), "it does not answer", "Check that it is on, and the network between."),
     (("bad configuration", "terminating,"), "ssh does not understand its settings", "Mend ~/.ssh/config."),

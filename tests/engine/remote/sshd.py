@@ -58,7 +58,8 @@ class Sshd:
         config.write_text(
             f"Host *\n  Port {self.port}\n  IdentityFile {self.folder}/{key}\n  IdentitiesOnly yes\n"
             f"  IdentityAgent none\n  UserKnownHostsFile {self.folder}/{known}\n  GlobalKnownHostsFile none\n"
-            "  StrictHostKeyChecking yes\n  LogLevel ERROR\n  Ciphers aes128-gcm@openssh.com\n" + (f"  ProxyCommand {proxy}\n" if proxy else "")
+            "  StrictHostKeyChecking yes\n  LogLevel ERROR\n  Ciphers aes128-gcm@openssh.com\n"
+            + (f"  ProxyCommand {proxy}\n" if proxy else "")
         )
         return "-F", str(config)
 
