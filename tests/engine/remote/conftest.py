@@ -1,0 +1,91 @@
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.host import shared
+from engine.host.client import EngineClient
+from engine.host.protocol import OpenPicture
+from engine.tasks.filtering.messages import FiltersRequest
+from tests.engine.remote.sshd import MISSING, PATIENCE_S, Sshd
+
+
+class Asking:
+    """A client with a picture, and what it was told."""
+
+    def __init__(self, remote=None, sample="astronaut"):
+        self.ready, self.lost, self.lost_error = threading.Event(), threading.Event(), None
+        self.client = EngineClient(
+            on_ready=self._note_ready, on_lost=self._note_lost, described=FiltersRequest(), remote=remote
+        )
+        self.client.start()
+        self.sample = sample
+
+    def _note_ready(self, ready):
+        self.said = ready
+        self.ready.set()
+
+    def _note_lost(self, error):
+        self.lost_error = error
+        self.lost.set()
+
+    def ask(self, request, on_progress=None):
+        return self.client.submit(request, on_progress).result(PATIENCE_S)
+
+    def picture(self):
+        return self.ask(OpenPicture(sample=self.sample))
+
+    def close(self):
+        self.client.shutdown()
+        assert shared.left_by(self.client.segment_prefix, 0) == []
+
+
+@pytest.fixture
+def asking():
+    made = []
+
+    def make(remote=None, sample="astronaut"):
+        made.append(Asking(remote, sample))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    if MISSING:
+        words = f"no {', '.join(MISSING)}: install openssh-server and openssh-client"
+        if os.environ.get("HALOSCOPE_SSH") == "1":
+            pytest.fail(words)
+        pytest.skip(words)
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.close()
+
+
+def children_of(pid):
+    """Return the processes below a process, itself included: pids by their command lines."""
+    table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in table.stdout.splitlines()]
+    found, grown = {str(pid)}, True
+    while grown:
+        new = {own for own, parent, *_ in rows if parent in found} - found
+        found |= new
+        grown = bool(new)
+    return {int(own): args for own, _, args in rows if own in found}
+
+
+def is_alive(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def segments():
+    """Return all segments of shared memory of this program."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith("haloscope-")}
