@@ -46,6 +46,9 @@ from engine.results.progress import Checkpoint, Progress
 _LOCAL = OpenPicture, SaveResult, PictureTiles, PictureValues, CloseTiled
 _OWN_IDS = 1 << 40
 _REPORT_S = 0.5
+# Below the shortest deadline that a client gives a request.
+_VOUCH_S = 2.0
+_WAITING = Progress("waiting for the server", 0.0, 2.0)
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
 _KEPT = "Your work is kept; connect again, or ask again."
@@ -110,12 +113,15 @@ class Relay:
         self._come: dict[str, tuple[SharedArray, ...]] = {}
         self._outwards = Crossing(self._digest_of, _never, self._digest_of_file, str, _unseen)
         self._inwards = Crossing(_never, self._array_of, str, _never, made=self._labelled)
+        self._steps: dict[int, Progress] = {}
         self._is_over = False
+        self._over = threading.Event()
 
     def run(self) -> None:
         """Connect, and pass on what comes from both sides, until one of them ends."""
         threading.Thread(target=self._connect, name="ssh", daemon=True).start()
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
+        threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
         # Loads what opens pictures, while ssh connects. By name: it takes as long as in the other process.
         worker = import_module(f"{__package__.rpartition('.')[0]}.host.server").Worker(
             self._local, self._answer_here
@@ -208,6 +214,7 @@ class Relay:
             self._note_come(message.key, self._arriving.begin(message))
         elif isinstance(message, Working):
             if message.id in self._requests:
+                self._steps[message.id] = message.progress
                 self._local.send(message)
         elif isinstance(message, Answer):
             self._answered(message)
@@ -249,6 +256,7 @@ class Relay:
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._reported.pop(message.id, None)
+            self._steps.pop(message.id, None)
             self._uploading.pop(message.id, None)
             own = self._own.pop(message.id, None)
         if request is None:
@@ -385,6 +393,15 @@ class Relay:
         ):
             self._reported[number] = now
             self._local.send(Working(number, progress))
+
+    def _vouch(self) -> None:
+        """Say of every request that it is being worked on: a process that hangs is noticed there, the line here."""
+        while not self._over.wait(_VOUCH_S):
+            with self._lock:
+                steps = {n: self._steps.get(n, _WAITING) for n in self._requests if n < _OWN_IDS}
+            for number, step in steps.items():
+                with suppress(OSError):
+                    self._local.send(Working(number, step))
 
     def _digest_of(self, array: SharedArray) -> tuple[str, int]:
         with self._lock:

@@ -1,6 +1,6 @@
 import os
-import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -68,15 +68,20 @@ def sshd(tmp_path_factory):
 
 
 def children_of(pid):
-    """Return the processes below a process, itself included: pids by their command lines."""
-    table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(None, 2) for line in table.stdout.splitlines()]
-    found, grown = {str(pid)}, True
+    """Return the processes below a process, itself included: their command lines by pid."""
+    rows = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit():
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                rows.append((int(entry.name), parent, words))
+    found, grown = {pid}, True
     while grown:
-        new = {own for own, parent, *_ in rows if parent in found} - found
+        new = {own for own, parent, _ in rows if parent in found} - found
         found |= new
         grown = bool(new)
-    return {int(own): args for own, _, args in rows if own in found}
+    return {own: words for own, _, words in rows if own in found}
 
 
 def is_alive(pid):

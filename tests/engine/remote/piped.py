@@ -15,7 +15,9 @@ class Piped(RemoteServer):
 
     destination: str = "pipe"
     record: str = ""
-    program: str = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from engine.remote.server import main; main()"
+    program: str = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from engine.remote.server import main; main()"
+    )
 
     @property
     def command(self):

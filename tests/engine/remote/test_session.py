@@ -83,7 +83,10 @@ def test_that_an_operation_and_a_drawing_have_the_same_bits(both, pictures):
 
 def test_that_questions_have_the_same_answers(both, pictures):
     asked = [
-        (one.ask(Describe(FiltersRequest())), one.ask(Check(FilterJob(mask=preset("sobel-x"), picture=picture))))
+        (
+            one.ask(Describe(FiltersRequest())),
+            one.ask(Check(FilterJob(mask=preset("sobel-x"), picture=picture))),
+        )
         for one, picture in zip(both, pictures, strict=True)
     ]
     assert asked[0] == asked[1]
