@@ -62,7 +62,7 @@ class Engine:
         self.picture = self.client.submit(OpenPicture(path=path)).result(60)
 
     def edit(self, number, seen, exact=False):
-        """Return the ms from a preview to its pixels; with `exact` also to those of the level that is seen."""
+        """Return the ms from a preview to its pixels, and (`exact`) to those of the level that is seen."""
         weights = np.array([[1, 2, 1], [2, 4 + number % 7, 2], [1, 2, 1]], float)
         job = FilterJob(mask=Mask(weights / weights.sum()), picture=self.picture)
         begin = time.perf_counter()
@@ -71,7 +71,7 @@ class Engine:
         level = 0
         if found.tiles:
             level = found.tiles[-1].level
-            if exact and level:
+            if exact and level > seen.level:
                 places = places_in(found.screen, seen, seen.level)
                 tiles = self.client.submit(ResultTiles(job, found.screen, seen.level, places)).result(60)
                 last_ms = (time.perf_counter() - begin) * 1e3
@@ -89,8 +89,9 @@ def compare(title, local, remote, seen, edits):
     for number in range(edits):
         here.append(local.edit(number, seen))
         there.append(remote.edit(number, seen, exact=True))
-    a, b, c = (statistics.median(times) for times in zip(*[(x[0], y[0], y[1]) for x, y in zip(here, there)]))
-    more = statistics.median(y[0] - x[0] for x, y in zip(here, there))
+    a = statistics.median(first for first, _, _ in here)
+    b, c = (statistics.median(times) for times in list(zip(*there, strict=True))[:2])
+    more = statistics.median(y[0] - x[0] for x, y in zip(here, there, strict=True))
     p80 = np.quantile([y[0] for y in there], 0.8)
     levels = sorted({y[2] for y in there})
     print(

@@ -97,7 +97,7 @@ class RemoteSettings(Settings):
     """What a command takes that can run on another machine."""
 
     host: str | None = option(
-        """--host USER@SERVER  run it on a server, by ssh; files are read and written here (docs/remote.md)""",
+        "--host USER@SERVER  run it on a server, by ssh; files are read and written here",
         None,
     )
     host_python: str = option(
@@ -127,7 +127,7 @@ def call(command: str, function: Callable[[S], int], arguments: Sequence[str]) -
 
 
 class Written(NamedTuple):
-    """An argument as it was written: its name (empty for one by its position), its text, and its file's use."""
+    """An argument as it was written: its name (empty: it is known by its position), text, and file's use."""
 
     name: str
     text: str

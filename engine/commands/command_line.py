@@ -24,9 +24,9 @@ from engine.shortages import shortage_of
 def main(argv: list[str]) -> int:
     """Run the command that `argv` names, without the program's name, and return the exit status.
 
-    0 done, 2 bad use or bad input, 3 no such device or server or one that cannot be used, 4 failed verification; 1 for
-    an unexpected error, 141 where the reader of standard output closed it. An error is one line on standard
-    error. Ctrl+C ends the process (`engine.interrupts`).
+    0 done, 2 bad use or bad input, 3 no such device or server, or one that cannot be used, 4 failed
+    verification; 1 for an unexpected error, 141 where the reader of standard output closed it. An error is
+    one line on standard error. Ctrl+C ends the process (`engine.interrupts`).
     """
     try:
         with report_code_not_kept(lambda warning: log_notes([str(warning)])):

@@ -5,14 +5,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
-from engine.commands.arguments import RemoteSettings, Settings
+from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_entries, table
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
 
 
-class VariantsSettings(RemoteSettings):
+class VariantsSettings(Settings):
     """What `variants` takes."""
 
     about = "Each step of the ladder saves what the one before it wastes."

@@ -74,7 +74,7 @@ class _Files:
     def here(self, printed: bytes) -> bytes:
         """Return what was printed there with the names of folders here."""
         for token, folder in self._names.items():
-            name = json.dumps(folder)[1:-1] if self._is_json else folder
+            name = json.dumps(folder, allow_nan=False)[1:-1] if self._is_json else folder
             printed = printed.replace(f"{token}/".encode(), name.encode("utf-8", "surrogateescape"))
         return printed
 
@@ -97,7 +97,7 @@ class _Files:
                     )
 
     def _read(self, one: Written) -> list[str]:
-        """Read the files that an argument names; return their paths. What is not there is said by the command."""
+        """Read the files that an argument names; return their paths. The command says what is not there."""
         names = [one.text, *one.text.split(",")] if one.use is Use.MAY_READ else [one.text]
         found = [name for name in dict.fromkeys(names) if name and os.path.isfile(name)]
         for name in found:

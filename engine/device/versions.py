@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def where() -> str:
-    """Return what follows the name of this machine's devices where somebody works on it from another: " on gpu7"."""
+    """Return what follows the names of devices for somebody on another machine: " on user@server"."""
     server = os.environ.get(SERVER_VARIABLE, "")
     return f" on {server}" if server else ""
 

@@ -8,6 +8,7 @@ smaller in 8 bit, 80 MB/s to unpack, nothing for float32).
 
 import sys
 import time
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -75,11 +76,8 @@ def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
         raise NotOfTheSchema(
             "Pixels were refused", f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}"
         )
-    # 70 ms to import; a line that is fast never needs it.
-    from imagecodecs import zstd_decode
-
     try:
-        plain = zstd_decode(bytes(data), out=out.nbytes)
+        plain = _library().zstd_decode(bytes(data), out=out.nbytes)
     except Exception as error:
         raise NotOfTheSchema("Pixels were refused", " ".join(str(error).split())[:200]) from error
     if len(plain) != out.nbytes:
@@ -126,15 +124,18 @@ def _with_alpha(codec: str, data: memoryview, out: NDArray[Any]) -> None:
         raise NotOfTheSchema("Pixels were refused", f"{len(data):,} bytes for {pixels.size:,} pixels")
 
 
-def _pack(band: NDArray[Any]) -> bytes:
-    from imagecodecs import zstd_encode
+def _library() -> Any:
+    # 70 ms to import; a line that is fast never needs it.
+    return import_module("imagecodecs")
 
+
+def _pack(band: NDArray[Any]) -> bytes:
     whole = _as_integers(band)
     differences = np.empty_like(whole)
     differences[:, :1] = whole[:, :1]
     np.subtract(whole[:, 1:], whole[:, :-1], out=differences[:, 1:])
     by_plane = np.ascontiguousarray(differences.reshape(-1).view(np.uint8).reshape(-1, _planes(band)).T)
-    return bytes(zstd_encode(by_plane, level=_LEVEL))
+    return bytes(_library().zstd_encode(by_plane, level=_LEVEL))
 
 
 def _as_integers(band: NDArray[Any]) -> NDArray[Any]:

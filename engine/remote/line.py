@@ -1,9 +1,9 @@
 """One line between two programs: messages in frames over two pipes, the urgent first, with heartbeats.
 
-A message is the length of its structure (4 bytes), the structure (`engine.remote.schema`), and pixels beside it. It is
-cut into frames, so that no large one holds up a small one. Nothing is sent further ahead than the line takes
-in a moment: what is dropped then is not on its way already. Both sides say every 2 s that they are there, and
-how much has come; from that the rate of the line is measured.
+A message is the length of its structure (4 bytes), the structure (`engine.remote.schema`), and pixels beside
+it. It is cut into frames, so that no large one holds up a small one. Nothing is sent further ahead than the
+line takes in a moment: what is dropped then is not on its way already. Both sides say every 2 s that they are
+there, and how much has come; from that the rate of the line is measured.
 """
 
 import io
@@ -27,7 +27,7 @@ SILENT_S = 8.0
 """A line on which nothing was heard for so long is lost."""
 
 URGENT, ANSWERS, PIXELS, WHOLE = range(4)
-"""What goes first: events and requests; answers; pixels that are looked at; pictures and values as a whole."""
+"""What goes first: events and requests; answers; pixels that are looked at; whole pictures and values."""
 
 FRAME_BYTES = 1 << 16
 MOST_MESSAGE = schema.MOST_BYTES + (4 << 20)
@@ -91,8 +91,10 @@ class Transfer:
 
 
 class Line:
-    """Sends and receives. `on_message` gets the structure of each message and what lies beside it, on a thread;
-    `on_end`, once, why the line ended: in words, empty where the other side closed it.
+    """Sends and receives.
+
+    `on_message` gets the structure of each message and what lies beside it, on a thread; `on_end`, once, why
+    the line ended: in words, empty where one of the sides closed it.
     """
 
     def __init__(
@@ -307,7 +309,7 @@ def reader_of(output: IO[bytes]) -> io.BufferedReader:
 
 
 def widen(*descriptors: int) -> None:
-    """Give pipes room for more than 64 KB, where they are pipes and the system can: fewer switches between programs."""
+    """Give pipes room for more than 64 KB, where the system can: fewer switches between programs."""
     with suppress(ImportError, OSError, AttributeError):
         # Windows has none.
         fcntl = import_module("fcntl")

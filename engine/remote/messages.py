@@ -7,7 +7,7 @@ from engine.host.process import HostOptions
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message to a server: the version of the program, what the server is called, how its engine is.
+    """The first message to a server: the version of the program, the server's name, how its engine is.
 
     Without options commands are run, and no process waits for requests.
     """
@@ -19,7 +19,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """Pixels follow, for which memory is to be made: shapes and types. `request` is what they answer, or 0."""
+    """Pixels follow, with these shapes and types. `request` is what they answer, or 0."""
 
     key: str
     forms: tuple[tuple[tuple[int, ...], str], ...]
@@ -46,9 +46,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that a request or a command has written on the server: its place below what the request names, or
-    where the command ran.
-    """
+    """A file that was written on the server: its place below what a request names, or where a command ran."""
 
     request: int
     place: str

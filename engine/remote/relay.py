@@ -1,8 +1,8 @@
 """The process here that stands for one on a server: it starts ssh, and passes requests on and replies back.
 
-For the client it is a host process as any other: pixels lie in shared memory, deadlines and cancellation hold.
-What is about files here it does itself: it opens pictures and saves results. Pictures cross once, by digest.
-When the line is lost it says why, and ends.
+For the client it is a host process as any other: pixels lie in shared memory, deadlines and cancellation
+hold. What is about files here it does itself: it opens pictures and saves results. Pictures cross once, by
+digest. When the line is lost it says why, and ends.
 """
 
 import hashlib
@@ -395,7 +395,7 @@ class Relay:
             self._local.send(Working(number, progress))
 
     def _vouch(self) -> None:
-        """Say of every request that it is being worked on: a process that hangs is noticed there, the line here."""
+        """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
         while not self._over.wait(_VOUCH_S):
             with self._lock:
                 steps = {n: self._steps.get(n, _WAITING) for n in self._requests if n < _OWN_IDS}

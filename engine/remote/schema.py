@@ -34,11 +34,28 @@ MOST_DEPTH = 40
 _PACKAGE = __name__.rpartition(".remote.")[0]
 # The rooms whose modules define messages and what these hold; nothing of a device, a variant or a command.
 _ROOMS = frozenset(
-    ["course", "device_info", "errors", "explain", "geometry", "gpu_attributes", "host", "mask", "reason", "remote", "results", "run", "tasks", "verify", "image"]
+    (
+        *(
+            "course",
+            "device_info",
+            "errors",
+            "explain",
+            "geometry",
+            "gpu_attributes",
+            "host",
+            "image",
+            "mask",
+        ),
+        *("reason", "remote", "results", "run", "tasks", "verify"),
+    )
 )
 _NAME = re.compile(r"([a-z0-9][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){0,5}):([A-Za-z]\w{0,79})#([0-9a-f]{8})")
 _TUPLE, _LIST, _ARRAY, _SHARED, _FILE = "(", "[", "#", "@", "/"
-_DTYPES = frozenset(["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"])
+_DTYPES = frozenset(
+    f"{kind}{bits}"
+    for kind, sizes in (("int", (8, 16, 32, 64)), ("uint", (8, 16, 32, 64)), ("float", (32, 64)))
+    for bits in sizes
+) | {"bool"}
 
 
 class NotOfTheSchema(EngineError):
@@ -92,7 +109,7 @@ def decoded(data: bytes | memoryview, wanted: Any = object, crossing: Crossing =
 
 
 def _plain(value: Any, crossing: Crossing) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if kind in (bool, int, float, str, bytes, types.NoneType):
         return value
     if kind is SharedArray:

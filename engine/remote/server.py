@@ -502,7 +502,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}
-    os.write(sender, b"HALOSCOPE " + json.dumps(greeting).encode() + b"\n")
+    os.write(sender, b"HALOSCOPE " + json.dumps(greeting, allow_nan=False).encode() + b"\n")
     server = Server(receiver, sender)
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         if hasattr(signal, name):

@@ -41,7 +41,7 @@ class Sshd:
         )
         host_key = " ".join((folder / "host.pub").read_text().split()[:2])
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
-        self.log = open(folder / "log", "wb")
+        self.log = open(folder / "log", "wb")  # noqa: SIM115 - for its life
         self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=self.log)
         self.to = f"{getpass.getuser()}@127.0.0.1"
         for _ in range(500):

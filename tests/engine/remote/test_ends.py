@@ -1,4 +1,4 @@
-"""What is left when a side, or the line between them, ends: nothing, within 10 s; and work goes on after it."""
+"""What is left when a side, or the line, ends: nothing, within 10 s; and work goes on after it."""
 
 import os
 import signal

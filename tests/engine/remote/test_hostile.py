@@ -173,7 +173,7 @@ def test_that_two_thousand_changed_replies_end_in_words(recorded):
         connection = FakeConnection()
         relay = relays.Relay(Piped(), connection, HostOptions())
         # As the client numbers them: the picture is opened here first.
-        relay._requests = {n: request for n, request in enumerate(requests, start=2)}
+        relay._requests = dict(enumerate(requests, start=2))
         begin = time.monotonic()
         why = read_all(data, relay._take)
         slowest = max(slowest, time.monotonic() - begin)

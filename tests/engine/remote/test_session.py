@@ -215,6 +215,6 @@ def test_that_another_version_is_refused_with_the_command_that_installs_the_righ
     (folder / "server.py").write_text(f"def main():\n    {says}\n    input()\n")
     python = f"cd {folder.parents[1]} && {PYTHON.rpartition(' ')[2]}"
     remote = asking(RemoteServer(sshd.to, python, sshd.options()))
-    with pytest.raises(LineLost, match="it has Haloscope 0.0.1") as caught:
+    with pytest.raises(LineLost, match=r"it has Haloscope 0\.0\.1") as caught:
         remote.ask(Describe(FiltersRequest()))
     assert "-m pip install 'haloscope==" in caught.value.remedy
