@@ -14,6 +14,8 @@ from engine.results.progress import Progress
 
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
+# What comes beside a run reports no steps; a file of another machine may be slow.
+BESIDE_DEADLINE_S = 30.0
 # A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
 START_DEADLINE_S = 60.0
 
@@ -87,11 +89,13 @@ class Host:
                 self.link.send(Superseded(before.id))
             replaced, self.waiting_preview = self.waiting_preview, pending
             return replaced
-        if self.ready is not None and not self.requests:
-            self._allow(SHORTEST_DEADLINE_S)
-            self.link.look_again()
+        is_first = not self.requests
         pending.link = self.link
         self.requests[pending.id] = pending
+        if self.ready is not None and (is_first or pending.request.queue is QueuePolicy.BESIDE):
+            left = 0.0 if is_first or self.deadline is None else self.deadline - time.monotonic()
+            self._allow(max(SHORTEST_DEADLINE_S, left))
+            self.link.look_again()
         self.link.send(ToHost(pending.id, pending.request))
         return None
 
@@ -125,4 +129,6 @@ class Host:
         return pending
 
     def _allow(self, seconds: float) -> None:
+        if any(pending.request.queue is QueuePolicy.BESIDE for pending in self.requests.values()):
+            seconds = max(seconds, BESIDE_DEADLINE_S)
         self.deadline = time.monotonic() + seconds

@@ -1,12 +1,14 @@
 """What the host does for pictures: open, prepare for the screen, save. Called on: its main thread."""
 
 import math
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
@@ -74,7 +76,20 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
-    """Open a file or a sample into shared memory, with its levels for the screen."""
+    """Open a file or a sample into shared memory; one that is too large for that is asked for by tile."""
+    try:
+        return _open_into_memory(request, report)
+    except (ImageReadError, shared.NotEnoughSharedMemory) as error:
+        if request.sample:
+            raise
+        is_too_large = error.remedy == _MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
+        # Few pictures are; what reads them is loaded with the first one.
+        return import_module("engine.host.tile_jobs").open_in_parts(  # type: ignore[no-any-return]
+            Path(request.path), error, is_too_large=is_too_large
+        )
+
+
+def _open_into_memory(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     path = sample_path(request.sample) if request.sample else Path(request.path)
     stage = f"opening {request.sample or path.name}"
     report(Progress(stage, 0.0, _reading_s(path)))
@@ -132,11 +147,13 @@ def _opening_bytes(form: Form) -> int:
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:
     """Write a result, or the picture itself, to a file."""
-    opened, saved = request.picture, request.values or request.picture.pixels
+    opened = request.picture
+    pixels = opened.in_memory
+    saved = request.values or pixels
     # 12,000 x 12,000 pixels of RGB take 11.7 s as PNG, 27 ns per byte; slow disks come on top.
     report(Progress("saving", 0.0, 10.0 + 1e-7 * math.prod(saved.shape) * np.dtype(saved.dtype).itemsize))
     picture = Picture(
-        _one_plane(opened.pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
+        _one_plane(pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
     )
     lost: tuple[str, ...] = ()
     if request.values is not None:

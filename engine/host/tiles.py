@@ -1,9 +1,9 @@
 """Pictures whose pixels are asked for by tile: the messages about them. No Numba and no Qt in here.
 
-A picture that does not fit into memory, or that another machine holds, comes to the window as a `TiledScreen`:
-sizes, and no pixels. The window asks for the tiles that it shows, and for the values of the pixels that are
-read, of a picture (`PictureTiles`, `PictureValues`) or of the result of a job (`ResultTiles`, `ResultValues`).
-All that a request needs is in it: a host that took the place of another answers it too.
+A picture that does not fit into memory, or that another machine holds, comes to the window as a
+`TiledScreen`: sizes, and no pixels. The window asks for the tiles that it shows, and for the values of the
+pixels that are read, of a picture (`PictureTiles`, `PictureValues`) or of the result of a job (`ResultTiles`,
+`ResultValues`). All that a request needs is in it: a host that took the place of another answers it too.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,9 @@ from engine.host.verbs import J, Verb
 TILE = 256
 """Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""
 
+WHOLE = 3
+"""The detail of a tile of which all was read; those below are samples, each finer than the one before."""
+
 Place = tuple[int, int]
 """Row and column of a tile among those of its level."""
 
@@ -27,6 +30,7 @@ class FilePixels:
 
     shape: tuple[int, ...]
     dtype: str
+    stamp: int = 0  # another one where the file has changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class TiledScreen:
     """A picture, or a result, whose pixels for the screen are asked for by tile.
 
     Level 0 has the full size, each further one half as much, rounded up. Tiles of levels from `sampled_from`
-    on take long to read: the first answer for one is a sample of it.
+    on take long to read: the first answers for one are samples of it, each finer than the one before.
     """
 
     key: str  # of the picture, for its host: a path, or what else it knows the picture by
@@ -60,13 +64,13 @@ class TiledScreen:
 class Tile:
     """The pixels of a tile, blue, green, red, alpha as those of `ScreenLevels`.
 
-    A sample has fewer pixels than the tile, and `is_final` is False: the whole can be asked for. A tile whose
-    part of the file is damaged has none.
+    A sample has fewer pixels than the tile, and a `detail` below WHOLE: more can be asked for. A tile whose
+    part of the file is damaged has no pixels.
     """
 
     place: Place
     pixels: SharedArray | None
-    is_final: bool = True
+    detail: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class PictureTiles(Request):
     screen: TiledScreen
     level: int
     tiles: tuple[Place, ...]
-    is_whole: bool = False  # not a sample, where there is one already
+    detail: int = 0  # of tiles that are sampled
     policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
     handler: ClassVar[str] = "engine.host.tile_jobs:picture_tiles"
 
@@ -146,7 +150,7 @@ class ResultTiles(_OfResult[J]):
     screen: TiledScreen
     level: int
     tiles: tuple[Place, ...]
-    is_whole: bool = False
+    detail: int = WHOLE
     name: ClassVar[str] = "result_tiles"
 
 

@@ -46,10 +46,11 @@ def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
     if count == 1:
         return (Band(0, height, ((0, height),), 0),)
     edges = [height * number // count for number in range(count + 1)]
-    return tuple(_band(problem, edges[number], edges[number + 1]) for number in range(count))
+    return tuple(band(problem, edges[number], edges[number + 1]) for number in range(count))
 
 
-def _band(problem: Problem, top: int, bottom: int) -> Band:
+def band(problem: Problem, top: int, bottom: int) -> Band:
+    """Return the band of some rows of a result, first and past the last."""
     above = problem.anchor[0]
     below = problem.mask_shape[0] - 1 - above
     first, last = top - above, bottom + below

@@ -69,6 +69,7 @@ class ExploreFiles(QObject):
         open_picture = self._pictures.open_path
         for name, ask in (
             ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
+            ("open_folder", lambda: dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture)),
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
@@ -198,7 +199,8 @@ class ExploreFiles(QObject):
 
 def picture_filters() -> list[str]:
     """Return the name filters of the dialog that opens a picture."""
-    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
+    suffixes = (*opened_suffixes(), ".npy")
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in suffixes)})", "All files (*)"]
 
 
 def result_filters(*, with_float: bool) -> dict[str, str]:

@@ -93,7 +93,7 @@ class ExplorePage(RunsPage):
         super().__init__()
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
-        self.picture_view = PictureView(workspace, state)
+        self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)

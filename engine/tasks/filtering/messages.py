@@ -23,8 +23,11 @@ class FilterJob(FilterRequest):
     """Everything that one filtering depends on. Preview and Run reply: Filtered."""
 
     answers: ClassVar[str] = "engine.tasks.filtering.answers"
+    tile_answers: ClassVar[str] = "engine.streams.tile_answers"
     picture: PictureHandle
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
+    # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
+    centre: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

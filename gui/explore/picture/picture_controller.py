@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
+from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
@@ -19,6 +20,8 @@ from gui.page.messages import Message, Messages, Severity
 
 OPEN_SOURCE = "open"
 SAVE_SOURCE = "save"
+
+_SAVE_LARGE = "Save the mask, and filter the file on the command line: haloscope filter {} --memory 2G."
 
 Then = Callable[[bool], None]
 
@@ -71,8 +74,11 @@ class PictureController(QObject):
 
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
-        result = self._state.last_result
-        if self._workspace.picture is None or result is None or result.values is None:
+        picture, result = self._workspace.picture, self._state.last_result
+        if picture is not None and isinstance(picture.screen, TiledScreen):
+            what = "A picture that is opened in parts cannot be saved from here"
+            why, remedy = "its result is computed only where you look", _SAVE_LARGE.format(picture.title)
+        elif picture is None or result is None or result.values is None:
             what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
         elif self._display.is_earlier:
             what = "There is no result of these settings to save"
