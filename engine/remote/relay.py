@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,7 +33,15 @@ from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.request import Request, answer
 from engine.host.shared_array import SharedArray
-from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultValues, TiledScreen, Values
+from engine.host.tiles import (
+    CloseTiled,
+    FilePixels,
+    PictureTiles,
+    PictureValues,
+    ResultValues,
+    TiledScreen,
+    Values,
+)
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.envelopes import FROM_SERVER
@@ -302,7 +310,7 @@ class Relay:
 
     def _pass_on(self, message: object) -> None:
         if isinstance(message, ToHost):
-            if isinstance(message.request, _LOCAL):
+            if isinstance(message.request, _LOCAL) or _is_in_file(message.request):
                 self._local.messages.put(message)
             else:
                 self._forward(message)
@@ -481,6 +489,13 @@ class _Errors:
         assert self._ssh.stderr is not None
         while data := os.read(self._ssh.stderr.fileno(), 4096):
             self._said = (self._said + data)[-_MOST_ERRORS:]
+
+
+def _is_in_file(value: Any) -> bool:
+    """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
+    if isinstance(value, PictureHandle):
+        return isinstance(value.pixels, FilePixels)
+    return is_dataclass(value) and any(_is_in_file(getattr(value, field.name)) for field in fields(value))
 
 
 def _unseen(value: Any) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from engine.host.protocol import Filtered, ScreenLevels
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
+from engine.host.tiles import WHOLE as WHOLE_TILE
 from engine.host.verbs import Preview, Seen
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
@@ -418,7 +419,7 @@ class Server:
             part = pixels[screen.extent(level, place)]
             name = f"view-{len(views)}"
             views[name] = part
-            tiles.append(Tile(place, SharedArray(name, part.shape, part.dtype.name)))
+            tiles.append(Tile(place, SharedArray(name, part.shape, part.dtype.name), WHOLE_TILE))
         return Tiles(level, tuple(tiles))
 
     def _answer_of_result(self, number: int, request: ResultTiles[Any] | ResultValues[Any]) -> None:
