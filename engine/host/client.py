@@ -18,7 +18,7 @@ from engine.host.faults import Faults
 from engine.host.link import HostLink
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Working
 from engine.host.pending import Host, Pending, ProgressCallback
-from engine.host.process import HostOptions, serve
+from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import segments_of
@@ -220,7 +220,7 @@ class EngineClient:
             prefix = self._segments.prefix_of_next_host()
             options = HostOptions(simulator, self._faults.use_cuda, prefix, self._described)
             remote = None if simulator else self.remote
-            serving = serve if remote is None else remote.serve
+            serving = None if remote is None else remote.serve
             seconds_left = partial(self._seconds_left, simulator)
             link = HostLink(options, self._receive, self._ended, seconds_left, serving)
             host = Host(link, is_remote=remote is not None)

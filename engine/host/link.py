@@ -35,7 +35,7 @@ class HostLink:
     `on_message` is called with the link and each message; `on_end`, with the link and a reason, exactly once,
     when the process has ended or could not be started, after every message that it had sent.
     `next_deadline` returns, before each wait, the seconds until the host is given up. `serving` is what the
-    process does: it computes, or stands for one on another machine.
+    process does in place of computing: it stands for one on another machine.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class HostLink:
         on_message: Callable[["HostLink", object], None],
         on_end: Callable[["HostLink", str], None],
         next_deadline: Callable[[], float | None] = lambda: None,
-        serving: Serve = serve,
+        serving: Serve | None = None,
     ) -> None:
         self.options = options
-        self._serving = serving
+        self._serving = serving or serve
         self._on_message = on_message
         self._on_end = on_end
         self._next_deadline = next_deadline
