@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from engine.remote.schema import NotOfTheSchema
 
 RAW, PACKED = "raw", "zstd"
-# Of the screen's blue, green, red, alpha only the first, or the first three, where these say all.
-GREY, OPAQUE = "grey", "opaque"
+# Of the screen's blue, green, red, alpha only the first, where it says all: a picture without colours.
+GREY = "grey"
 _LEVEL = 1
-_ALPHA, _COLOUR, _BLUE = np.uint32(0xFF000000), np.uint32(0xFFFFFF), np.uint32(0xFF)
+_ALPHA, _BLUE = np.uint32(0xFF000000), np.uint32(0xFF)
 # How much a measurement counts against all before it.
 _NEWEST = 0.3
 
@@ -48,7 +48,9 @@ class Packer:
             if len(data) < band.nbytes:
                 return PACKED, data
         if band.dtype == np.uint8 and band.ndim == 3 and band.shape[2] == 4 and sys.byteorder == "little":
-            return _without_alpha(band)
+            blue = _grey_of(band)
+            if blue is not None:
+                return GREY, blue
         return RAW, band.data.cast("B")
 
     def seconds(self, nbytes: int, line_rate: float) -> float:
@@ -69,8 +71,9 @@ def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
         # No view of the array's own type may be out of line; bytes are.
         out.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
         return
-    if codec in (GREY, OPAQUE) and out.dtype == np.uint8 and out.ndim == 3 and out.shape[2] == 4:
-        _with_alpha(codec, data, out)
+    if codec == GREY and out.dtype == np.uint8 and len(data) * 4 == out.nbytes:
+        blue = np.frombuffer(data, np.uint8).astype(np.uint32)
+        out.reshape(-1).view(np.uint32)[:] = _as_grey(blue)
         return
     if codec != PACKED:
         raise NotOfTheSchema(
@@ -88,40 +91,20 @@ def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
     np.add.accumulate(differences, axis=1, dtype=whole.dtype, out=whole)
 
 
-def _without_alpha(band: NDArray[Any]) -> tuple[str, memoryview]:
-    """Return pixels of the screen that are opaque, or grey, in fewer bytes: at memory's speed."""
+def _grey_of(band: NDArray[Any]) -> memoryview | None:
+    """Return the blue of pixels that are opaque and grey, at memory's speed; None where they are not."""
     pixels = band.reshape(-1).view(np.uint32)
-    if pixels.min() >= _ALPHA:
-        first = pixels[:64] & _BLUE
-        if np.array_equal(first | first << 8 | first << 16, pixels[:64] & _COLOUR):
-            blue = pixels & _BLUE
-            if np.array_equal(blue | blue << 8 | blue << 16, pixels & _COLOUR):
-                return GREY, blue.astype(np.uint8).data
-        if pixels.size % 4 == 0:
-            a, b, c, d = pixels.reshape(-1, 4).T
-            three = np.empty((pixels.size // 4, 3), np.uint32)
-            three[:, 0] = (a & _COLOUR) | b << 24
-            three[:, 1] = (b >> 8 & np.uint32(0xFFFF)) | c << 16
-            three[:, 2] = (c >> 16 & _BLUE) | d << 8
-            return OPAQUE, three.data.cast("B")
-    return RAW, band.data.cast("B")
+    # Most pictures with colours have one at once.
+    for part in (pixels[:64], pixels):
+        blue = part & _BLUE
+        if not np.array_equal(_as_grey(blue), part):
+            return None
+    return blue.astype(np.uint8).data
 
 
-def _with_alpha(codec: str, data: memoryview, out: NDArray[Any]) -> None:
-    pixels = out.reshape(-1).view(np.uint32)
-    if codec == GREY and len(data) == pixels.size:
-        blue = np.frombuffer(data, np.uint8).astype(np.uint32)
-        pixels[:] = blue | blue << 8 | blue << 16 | _ALPHA
-    elif codec == OPAQUE and pixels.size % 4 == 0 and len(data) == 3 * pixels.size:
-        # A view of bytes that begin anywhere may not be aligned; a copy is.
-        a, b, c = np.frombuffer(bytes(data), np.uint32).reshape(-1, 3).T
-        four = pixels.reshape(-1, 4)
-        four[:, 0] = a | _ALPHA
-        four[:, 1] = a >> 24 | b << 8 | _ALPHA
-        four[:, 2] = b >> 16 | c << 16 | _ALPHA
-        four[:, 3] = c >> 8 | _ALPHA
-    else:
-        raise NotOfTheSchema("Pixels were refused", f"{len(data):,} bytes for {pixels.size:,} pixels")
+def _as_grey(blue: NDArray[Any]) -> NDArray[Any]:
+    grey: NDArray[Any] = blue | blue << 8 | blue << 16 | _ALPHA
+    return grey
 
 
 def _library() -> Any:

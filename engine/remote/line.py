@@ -37,7 +37,9 @@ _HEADER = struct.Struct("!IIIB")
 _LENGTH = struct.Struct("!I")
 _COUNT = struct.Struct("!Q")
 _LAST, _DROPPED, _BEAT = 1, 2, 4
+# How much has come is said at once after so many bytes, and a moment after fewer: each wakes both sides.
 _ACKNOWLEDGE_BYTES = 1 << 16
+_MUCH_BYTES, _SOON_S, _LATER_S = 1 << 20, 0.004, 0.02
 # Before a rate is known: 100 Mbit/s.
 _FIRST_RATE = 12.5e6
 # What may be on its way at least and at most, and the part of a second that it may take.
@@ -110,6 +112,7 @@ class Line:
         self._queues: tuple[deque[Transfer], ...] = tuple(deque() for _ in range(4))
         self._numbers = itertools.count(1)
         self._received = self._acknowledged = 0
+        self._acknowledged_at = 0.0
         self._sent = self._come = 0
         self._moments: deque[Sent] = deque()
         self._rates: deque[float] = deque(maxlen=32)
@@ -170,7 +173,8 @@ class Line:
     def _next(self) -> Transfer | None:
         """Wait for something to send; None for a heartbeat. Under the lock."""
         while not self._is_over:
-            if self._received - self._acknowledged >= _ACKNOWLEDGE_BYTES:
+            acknowledge_in_s = self._acknowledge_in_s()
+            if acknowledge_in_s <= 0:
                 return None
             if self._queues[URGENT]:
                 return self._queues[URGENT][0]
@@ -181,8 +185,18 @@ class Line:
             due = self._spoken + BEAT_S - time.monotonic()
             if due <= 0:
                 return None
-            self._changed.wait(due)
+            self._changed.wait(min(due, acknowledge_in_s))
         return None
+
+    def _acknowledge_in_s(self) -> float:
+        """Return how long it may wait to say how much has come."""
+        left = self._received - self._acknowledged
+        if not left:
+            return BEAT_S
+        if left >= _MUCH_BYTES:
+            return 0.0
+        moment = _SOON_S if left >= _ACKNOWLEDGE_BYTES else _LATER_S
+        return self._acknowledged_at + moment - time.monotonic()
 
     def _write(self) -> None:
         try:
@@ -192,7 +206,7 @@ class Line:
                     if self._is_over:
                         return
                     if transfer is None:
-                        self._acknowledged = self._received
+                        self._acknowledged, self._acknowledged_at = self._received, time.monotonic()
                 frame: list[bytes | memoryview] | None
                 if transfer is None:
                     header = _HEADER.pack(_COUNT.size, 0, 0, _BEAT)
@@ -240,8 +254,10 @@ class Line:
                 if self._receiver.readinto(memoryview(message)[come : come + length]) != length:
                     break
                 self._heard = time.monotonic()
+                before = self._received - self._acknowledged
                 self._received += len(header) + length
-                if self._received - self._acknowledged >= _ACKNOWLEDGE_BYTES:
+                # Where it waits for its moment already, it is left to sleep.
+                if before <= 0 or before < _ACKNOWLEDGE_BYTES <= before + length or before >= _MUCH_BYTES:
                     with self._changed:
                         self._changed.notify()
                 open_messages[number] = message, come + length
@@ -254,6 +270,9 @@ class Line:
             self._end(f"what came is not understood ({error})")
         except Exception as error:  # noqa: BLE001 - the thread's boundary
             self._end(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        finally:
+            with suppress(OSError):
+                self._receiver.close()
 
     def _deliver(self, message: memoryview) -> None:
         if len(message) < _LENGTH.size:

@@ -316,6 +316,7 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
+@cache
 def _choices(hint: Any) -> tuple[Any, ...]:
     hint = _bare(hint)
     if get_origin(hint) in (Union, types.UnionType):
@@ -323,6 +324,7 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
+@cache
 def _mapping_types(hint: Any) -> tuple[Any, Any]:
     for choice in _choices(hint):
         origin = get_origin(choice)

@@ -74,7 +74,7 @@ def test_that_a_mask_from_a_file_and_a_patch_go_along(answers, tmp_path):
     (tmp_path / "mask.txt").write_text("1 0 -1\n2 0 -2\n1 0 -1\n")
     status, _, errors = answers("filter", "camera.png", "x.png", "--mask", "mask.txt", "--range", "absolute")
     assert status == 0, errors
-    save_image(Picture(open_image(tmp_path / "camera.png").samples[100:120, 200:230]), tmp_path / "patch.png")
+    save_image(Picture(open_image(tmp_path / "camera.png").pixels[100:120, 200:230]), tmp_path / "patch.png")
     status, _, errors = answers(
         "filter", "camera.png", "found.png", "--operation", "find-patch", "--patch", "patch.png"
     )

@@ -156,7 +156,6 @@ def read_all(stream, take, patience_s=PATIENCE_S):
     line._sent = 1 << 40
     line.start()
     assert ended.wait(patience_s), "it hangs"
-    line._receiver.close()
     feeding.join(patience_s)
     os.close(nothing)
     return why[0]
