@@ -1,4 +1,5 @@
 import os
+import re
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -91,6 +92,12 @@ def is_alive(pid):
         return False
 
 
-def segments():
-    """Return all segments of shared memory of this program."""
-    return {name for name in os.listdir("/dev/shm") if name.startswith("haloscope-")}
+def prefixes_of(pids):
+    """Return how the names of segments begin that processes have attached; others run beside."""
+    maps = [Path(f"/proc/{pid}/maps").read_text() for pid in pids]
+    return {found for text in maps for found in re.findall(r"/dev/shm/(haloscope-[0-9a-f]{8})", text)}
+
+
+def segments(prefixes):
+    """Return all segments of shared memory whose names begin so."""
+    return {name for name in os.listdir("/dev/shm") if name[:18] in prefixes}

@@ -14,7 +14,7 @@ from engine.host.verbs import Preview, Run, Seen
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
 from engine.tasks.filtering.messages import FilterJob
-from tests.engine.remote.conftest import children_of, is_alive, segments
+from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -26,7 +26,7 @@ class Session:
     """A client with a server, at work, and the processes of both sides."""
 
     def __init__(self, asking, sshd, options):
-        self.before, others = segments(), set(children_of(sshd.process.pid))
+        others = set(children_of(sshd.process.pid))
         self.asking = asking(RemoteServer(sshd.to, PYTHON, options))
         assert self.asking.ready.wait(PATIENCE_S)
         self.picture = self.asking.picture()
@@ -43,6 +43,7 @@ class Session:
         self.server = max(programs)
         self.host = next(pid for pid, args in there.items() if "-m engine.host" in args)
         self.there = set(there)
+        self.prefixes = prefixes_of([self.relay, self.server, self.host])
         self.here = set(here)
 
 
@@ -63,7 +64,7 @@ def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
     assert made.asking.lost.wait(PATIENCE_S)
     # What the window shows stays: the picture, and the tiles that have come.
     kept = {*segments_of(made.picture), *segments_of(made.preview)}
-    wait_until(lambda: segments() - made.before == kept, 10.0)
+    wait_until(lambda: segments(made.prefixes) == kept, 10.0)
 
 
 def test_that_the_work_goes_on_after_the_line_was_lost(session):
@@ -141,4 +142,4 @@ def test_that_the_end_of_the_client_is_that_of_both_sides(session):
     made = session()
     made.asking.client.shutdown()
     wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here), 10.0)
-    wait_until(lambda: segments() <= made.before, 10.0)
+    wait_until(lambda: not segments(made.prefixes), 10.0)
