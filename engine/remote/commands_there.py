@@ -29,15 +29,21 @@ _STOPPING_S = 2.0
 
 
 class CommandRun:
-    """A command; `get` returns the bytes of a file that has come, None where it has not."""
+    """A command in a folder below `folder`; `get` returns the bytes of a file that has come, or None."""
 
     def __init__(
-        self, asked: Command, line: Line, packer: Packer, get: Callable[[str], SharedArray | None]
+        self,
+        asked: Command,
+        line: Line,
+        packer: Packer,
+        get: Callable[[str], SharedArray | None],
+        folder: str,
     ) -> None:
         for place, _ in asked.files:
             if not is_place(place):
                 raise NotOfTheSchema("A command was refused", f"a file {place[:60]!r}")
         self._asked, self._line, self._packer, self._get = asked, line, packer, get
+        self._folder = folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_begun = self._is_stopped = False
@@ -68,7 +74,7 @@ class CommandRun:
             process.kill()
 
     def _run(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="haloscope-") as name:
+        with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
             before = {}
             for place, key in self._asked.files:

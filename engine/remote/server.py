@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, count
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -114,11 +115,15 @@ class Server:
         self._numbers = count(1)
         self._arriving = Arriving(self._make)
         self._packer = Packer()
-        self._folder = tempfile.TemporaryDirectory(prefix="haloscope-")
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
         self._crossing = Crossing(_never, self._picture, lambda path: "", self._file)
+
+    @cached_property
+    def _folder(self) -> str:
+        """A folder for files that come and go, made when there is one."""
+        return tempfile.mkdtemp(prefix="haloscope-")
 
     def start(self) -> None:
         """Answer from now on."""
@@ -130,8 +135,8 @@ class Server:
             command.stop()
         if self._client is not None:
             self._client.shutdown()
-        with suppress(OSError):
-            self._folder.cleanup()
+        if "_folder" in vars(self):
+            rmtree(self._folder, ignore_errors=True)
 
     def _end(self, why: str) -> None:
         self.why = why
@@ -157,7 +162,7 @@ class Server:
         elif isinstance(message, Superseded):
             self._supersede(message.id)
         elif isinstance(message, Command):
-            command = CommandRun(message, self._line, self._packer, self._pictures.get)
+            command = CommandRun(message, self._line, self._packer, self._pictures.get, self._folder)
             for key in command.missing():
                 self._send(Needed(key))
             self._commands[message.id] = command
@@ -232,7 +237,7 @@ class Server:
             or len(last) > 200
         ):
             raise NotOfTheSchema("A message was refused", "a file of no such name")
-        path = Path(self._folder.name, key, last)
+        path = Path(self._folder, key, last)
         if not path.exists():
             found: SharedArray | None = self._pictures.get(key)
             if found is None:
@@ -264,7 +269,7 @@ class Server:
             self._answer_of_result(number, request)
             return
         if request.written_path:
-            asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._folder.name)
+            asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._folder)
             path = str(Path(asked.folder.name, Path(request.written_path).name or "written"))
             request = replace(request, **{request.path_field: path})  # type: ignore[type-var]
 
