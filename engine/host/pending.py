@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.host.link import HostLink
-from engine.host.messages import Ready, ToHost
+from engine.host.messages import Ready, Superseded, ToHost
 from engine.host.request import QueuePolicy, Request
 from engine.results.progress import Progress
 
@@ -57,6 +57,9 @@ class Host:
     waiting_preview: Pending | None = None  # the newest one, while another is sent
     deadline: float | None = None  # for its next report (`time.monotonic`), while it has something to do
     end_wanted: bool = False  # it is being ended on purpose: not a fault of the device
+    start_again: bool = False  # the person has asked for a successor
+    is_remote: bool = False  # it stands for one on another machine
+    lost: EngineError | None = None  # what it said of the line before it ended
 
     def __post_init__(self) -> None:
         self._allow(START_DEADLINE_S)
@@ -79,8 +82,11 @@ class Host:
     def add(self, pending: Pending) -> Pending | None:
         """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
         pending.begun = False
-        if pending.is_preview and any(sent.is_preview for sent in self.requests.values()):
+        before = next((sent for sent in self.requests.values() if sent.is_preview), None)
+        if pending.is_preview and before is not None:
             pending.link = None
+            if self.is_remote:
+                self.link.send(Superseded(before.id))
             replaced, self.waiting_preview = self.waiting_preview, pending
             return replaced
         is_first = not self.requests

@@ -14,7 +14,7 @@ from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
-from engine.host.tiles import FilePixels, TiledScreen
+from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.reason import Reason
 from engine.results.measurement import AnyResult
 
@@ -104,6 +104,7 @@ class SaveResult(Request):
     path: str
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
+    result: TiledScreen | None = None  # in place of values: a result on another machine, fetched to be saved
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 
@@ -112,7 +113,8 @@ class SaveResult(Request):
 class Filtered:
     """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
 
-    With a `TiledScreen` nothing is computed before it is asked for, and there are no values.
+    With a `TiledScreen` there are no values, and tiles are asked for: of a large picture nothing is computed
+    before, of a result on another machine those that were seen are here.
     """
 
     values: SharedArray | None  # H x W x C, of the type that the job asks for; None where the run failed
@@ -122,6 +124,7 @@ class Filtered:
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
+    tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,12 @@ class Worker:
         self._stopping = False
 
     def run(self, ready: Ready) -> None:
-        """Serve until `Stop` or until the other side is gone."""
+        """Say that the process is up, and serve until `Stop` or until the other side is gone."""
         self._send(ready)
+        self.serve()
+
+    def serve(self) -> None:
+        """Serve until `Stop` or until the other side is gone."""
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         threading.Thread(target=self._answer_beside, name="beside", daemon=True).start()
         with report_code_not_kept(self._send):
