@@ -59,6 +59,11 @@ class RemoteServer:
         """The machine in words."""
         return self.destination
 
+    @property
+    def install_command(self) -> str:
+        """What is typed here to have the same version there."""
+        return f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
         import_module(f"{__package__}.relay").serve(self, connection, options)
@@ -87,16 +92,17 @@ class RemoteServer:
 
     def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
-        install = f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+        install = self.install_command
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
         if missing == "python":
             why = f"its Python is {python}, and 3.11 or later is needed"
-            remedy = "Install one there, and name it with --host-python, such as python3.11."
+            remedy = "Install one there, and name it (--host-python), such as python3.11."
             return LineLost(f"{self.destination} cannot be used", why, remedy)
         if missing == _PACKAGES[1]:
             why = "its Python has no Haloscope"
-            clone = "--host-python 'cd FOLDER && .venv/bin/python'"
-            remedy = f"Install it there: {install}; or name a clone: {clone}."
+            remedy = (
+                f"Install it there: {install}; or name the Python of a clone: cd FOLDER && .venv/bin/python."
+            )
             return LineLost(f"{self.destination} cannot be used", why, remedy)
         version = str(greeting.get("version", "older" if missing else ""))[:40]
         if version and (version, greeting.get("schema")) != (VERSION, schema_digest()):
@@ -116,7 +122,7 @@ class RemoteServer:
                 return LineLost(f"{self.destination} is not reached", f"{why} ({last[:300]})", remedy)
         if status == 127 or "not found" in text:
             why = f"there is no such Python ({last[:300]})"
-            remedy = "Install Python 3.11 or later there, or name it with --host-python."
+            remedy = "Install Python 3.11 or later there, or name the one that is there (--host-python)."
             return LineLost(f"{self.destination} cannot be used", why, remedy)
         remedy = f"Try it by hand: ssh {self.destination} {self.python} --version"
         return LineLost(f"{self.destination} cannot be used", last[:300], remedy)

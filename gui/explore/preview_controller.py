@@ -1,5 +1,6 @@
 """A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -8,7 +9,7 @@ from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview
+from engine.host.verbs import Check, Describe, Preview, Seen
 from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -45,10 +46,13 @@ class PreviewController(QObject):
         link: EngineLink,
         messages: ComputingMessages,
         display: Display,
+        seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._state = state
+        self._link = link
+        self._seen = seen
         self._keeper = link.keeper
         self._messages = messages
         self._display = display
@@ -87,6 +91,10 @@ class PreviewController(QObject):
         self._leave_stale()
         if self._wanted is None or self._state.running or self._previews.in_flight is not None:
             return
+        if self._link.is_lost:
+            # The one that is shown is an earlier one, until there is a connection again.
+            self._display.show_age()
+            return
         job, self._wanted = self._wanted, None
         where = " in the simulator" if job.device == SIMULATOR else ""
 
@@ -97,7 +105,7 @@ class PreviewController(QObject):
         self._patience_timer.start(self._patience_ms)
         show_stage("computing")
         self._previews.ask(
-            Preview(job),
+            Preview(job, self._seen()),
             partial(self._replied, job),
             partial(self._failed, job),
             lambda step: show_stage(step.stage, step.fraction),
@@ -126,6 +134,8 @@ class PreviewController(QObject):
         elif not self._patience_timer.isActive():
             self._patience_ms *= PATIENCE_GROWTH
             self._stop()
+        else:
+            self._previews.supersede()
 
     def _stop(self) -> None:
         if not self._is_stopped:
