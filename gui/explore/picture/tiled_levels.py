@@ -66,7 +66,8 @@ class TiledLevels(QObject):
         super().__init__()
         rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
-        self._screen, self._link, self._job = screen, link, job
+        self._screen, self._link = screen, link
+        self._job: Any = job
         self._before = None if before is None else before.if_complete()
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
@@ -299,7 +300,7 @@ class TiledLevels(QObject):
         request: Request = (
             PictureTiles(self._screen, *wanted)
             if self._job is None and not self.is_elsewhere
-            else ResultTiles[Any](self._job, self._screen, *wanted)
+            else ResultTiles(self._job, self._screen, *wanted)
         )
         self._ask = self._link.ask(Ask(request, self._replied, self._failed))
 

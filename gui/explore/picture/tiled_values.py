@@ -34,7 +34,7 @@ class TiledValues(QObject):
         self.shape, self.dtype = picture.pixels.shape, np.dtype(picture.dtype)
         self.has_alpha = False
         self._screen, self._link = screen, link
-        self._result: tuple[FilterJob | None, TiledScreen] | None = None
+        self._result: tuple[Any, TiledScreen] | None = None
         self._kept: OrderedDict[Key, np.ndarray | None] = OrderedDict()
         self._asked: dict[Key, Ask] = {}
 
@@ -66,7 +66,7 @@ class TiledValues(QObject):
         columns = across * _SIDE, min((across + 1) * _SIDE, self.shape[1])
         request: Request = PictureValues(self._screen, rows, columns)
         if name == "result" and self._result is not None:
-            request = ResultValues[Any](*self._result, rows, columns)
+            request = ResultValues(*self._result, rows, columns)
 
         def replied(reply: Values) -> None:
             values = attach(reply.values).copy()

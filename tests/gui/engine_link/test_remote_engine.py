@@ -16,6 +16,7 @@ from engine.remote.ssh import RemoteServer
 from engine.tasks.filtering.oracle import correlate
 from gui.engine_link.engine_state import LOST
 from gui.explore.picture.levels import PictureLevels
+from gui.explore.picture.pixel_values import value_text
 from gui.shell.machines import RECONNECT, SOURCE
 from tests.engine.remote.conftest import children_of
 from tests.engine.remote.conftest import sshd as sshd
@@ -45,6 +46,7 @@ class Window(BenchWindow):
     def pixels(self):
         """Return the result as it is painted in full size."""
         image = QImage(SIDE, SIDE, QImage.Format.Format_RGB32)
+        image.fill(0)
         painter = QPainter(image)
         self.view.canvas._result.paint(painter, self.view.canvas.view.transform, QRectF(0, 0, SIDE, SIDE))
         painter.end()
@@ -112,24 +114,21 @@ def test_that_a_machine_is_chosen_and_left_without_another_picture(start, sshd, 
     here, picture = edited(window, 3), window.haloscope.window.first_page.workspace.picture
     machines = window.haloscope.machines
     machines.choose(server_of(sshd))
-    window.wait(lambda: window.haloscope.state.is_ready, PATIENCE_S)
+    there = f"result on {sshd.to}"
+    assert window.wait(lambda: window.view.canvas.result_name == there, PATIENCE_S)
     window.wait_whole()
     assert np.array_equal(window.pixels(), here)
-    assert window.view.canvas.result_name == f"result on {sshd.to}"
     # Values under the cursor and saved ones are fetched.
     texts = window.view._values.texts
-    texts("result", 100, 200)
     values = correlate(shared.attach(picture.in_memory), Mask([[1, 3, -2]]))
     assert window.wait(lambda: texts("result", 100, 200) not in ((), ("…",)), PATIENCE_S)
-    assert float(texts("result", 100, 200)[0].replace("−", "-")) == pytest.approx(
-        values[100, 200, 0], rel=1e-3
-    )
+    assert texts("result", 100, 200) == (value_text(np.float32(values[100, 200, 0])),)
     window.haloscope.window.first_page.pictures.save_result(tmp_path / "saved.png")
     assert window.wait(lambda: (tmp_path / "saved.png").exists() and window.is_at_rest, PATIENCE_S)
     saved = open_image(tmp_path / "saved.png").pixels
-    assert np.array_equal(saved, values.clip(0, 255).round().astype(np.uint8))
+    assert np.array_equal(saved, values[..., 0].clip(0, 255).astype(np.uint8))
     machines.choose(None)
-    window.wait(lambda: window.haloscope.state.is_ready, PATIENCE_S)
+    assert window.wait(lambda: window.view.canvas.result_name == "result", PATIENCE_S)
     window.wait_whole()
     assert isinstance(window.view.canvas._result, PictureLevels)
     assert np.array_equal(window.pixels(), here)
