@@ -6,7 +6,7 @@ Devices that cannot be used are greyed, with the reason in the tooltip.
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtGui import QKeyEvent, QStandardItem, QStandardItemModel
+from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
@@ -88,9 +88,7 @@ class DeviceBox(QComboBox):
     def _fill(self) -> None:
         with QSignalBlocker(self):
             self._items.clear()
-            machine = self._engine_state.machine
-            automatic = f"Automatic on {machine.title}" if machine else "Automatic"
-            self._items.appendRow(_item(automatic, AUTO, _AUTO_NOTE))
+            self._items.appendRow(_item("Automatic", AUTO, _AUTO_NOTE))
             for device in self._engine_state.devices:
                 self._items.appendRow(
                     _item(_text(device), device.key, self._tooltip(device), device.available)
@@ -111,10 +109,11 @@ class DeviceBox(QComboBox):
             font = item.font()
             font.setBold(is_used)
             item.setFont(font)
-            if is_used:
-                item.setIcon(icon("check"))
+            # Names stand below one another, with the mark or without.
+            item.setIcon(icon("check") if is_used else _blank())
             self._items.appendRow(item)
         another = _item(_ANOTHER, "", _ANOTHER_TIP)
+        another.setIcon(_blank())
         another.setData(len(self._machines), _MACHINE)
         self._items.appendRow(another)
 
@@ -154,6 +153,12 @@ class DeviceBox(QComboBox):
         if device.key == SIMULATOR:
             return self._simulator_teaches
         return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
+
+
+def _blank() -> QIcon:
+    pixmap = QPixmap(2 * GRID, 2 * GRID)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    return QIcon(pixmap)
 
 
 def _tip_of(machine: RemoteServer | None) -> str:

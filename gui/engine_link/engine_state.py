@@ -116,12 +116,12 @@ class EngineState(QObject):
         self.ready_changed.emit()
 
     def set_machine(self, machine: RemoteServer | None, status: str) -> None:
-        """Note which machine computes, and that its engine is not up yet; nothing is known of it."""
+        """Note which machine computes, and that its engine is not up yet: its devices are not known."""
+        if machine != self.machine:
+            self.devices = ()
         self.machine, self.status = machine, status
-        self.variants, self.devices, self.availability, self._operations = (), (), {}, {}
         self.machine_changed.emit()
         self.ready_changed.emit()
-        self.availability_changed.emit()
 
     def set_servers(self, servers: tuple[RemoteServer, ...]) -> None:
         """Note which servers are known."""

@@ -1,7 +1,9 @@
 """Asks for a machine that ssh reaches, and says why it cannot be used."""
 
+from html import escape
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -15,16 +17,17 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError
 from engine.remote.ssh import RemoteServer
+from gui.page.messages import Message, Severity
+from gui.shell.message_bar import html
 from gui.style.icons import icon
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme
 from gui.widgets.panel_parts import column, form, label_for, quiet_label, row
 
 _ABOUT = (
     "The system's ssh connects, with the keys, ports and jump hosts of ~/.ssh/config. There it needs "
     "Haloscope of the same version. Your picture, settings and results stay."
 )
-_WIDTH = 60 * GRID
+_WIDTH = 74 * GRID
 
 
 class ConnectDialog(QDialog):
@@ -46,19 +49,26 @@ class ConnectDialog(QDialog):
         self._icon = QLabel()
         self._icon.setFixedSize(18, 18)
         self.words = QLabel(wordWrap=True)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setTextFormat(Qt.TextFormat.RichText)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.words.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.copy = QPushButton("Copy the command")
+        self.command = QLineEdit(readOnly=True)
+        self.command.setAccessibleName("The command that helps")
+        self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.copy = QPushButton("Copy")
+        self.copy.setToolTip("Copy the command, to run it in a terminal.")
         self.copy.clicked.connect(self._copy)
         self._bar = QProgressBar()
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
         self._bar.setFixedHeight(GRID)
         self._bar.setAccessibleName("Connecting")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = QDialogButtonBox()
+        cancel = buttons.addButton("Cancel", QDialogButtonBox.ButtonRole.RejectRole)
         self.connect_button = buttons.addButton("&Connect", QDialogButtonBox.ButtonRole.ActionRole)
+        for button in (cancel, self.copy):
+            button.setAutoDefault(False)
         self.connect_button.setDefault(True)
         self.connect_button.clicked.connect(self._connect)
         buttons.rejected.connect(self.reject)
@@ -69,7 +79,7 @@ class ConnectDialog(QDialog):
                 quiet_label(_ABOUT, wraps=True),
                 fields,
                 said,
-                row(1, self.copy),
+                row((self.command, 1), self.copy),
                 self._bar,
                 1,
                 buttons,
@@ -78,7 +88,6 @@ class ConnectDialog(QDialog):
             )
         )
         self.server.textChanged.connect(self._allow)
-        self._command = ""
 
     def begin(self) -> None:
         """Show it, with what was typed before."""
@@ -91,31 +100,37 @@ class ConnectDialog(QDialog):
 
     def refuse(self, server: RemoteServer, error: EngineError) -> None:
         """Say why a server cannot be used; the command that helps can be copied."""
-        self._command = server.install_command if server.install_command in str(error) else ""
-        self._say(str(error), is_error=True)
-        self._allow()
+        self._refuse(error, server.install_command)
+
+    def _refuse(self, error: EngineError, command: str = "") -> None:
+        is_given = bool(command) and command in error.remedy
+        remedy = error.remedy.replace("with --host-python", "in “Python there”")
+        remedy = remedy.replace(command, "") if is_given else remedy
+        message = Message("", Severity.ERROR, error.what, error.why, remedy)
+        self._say(html(message), command=command if is_given else "", is_error=True)
+        self.server.setFocus()
 
     def _connect(self) -> None:
         try:
             server = RemoteServer(self.server.text().strip(), self.python.text().strip() or "python3")
         except EngineError as error:
-            self._command = ""
-            self._say(str(error), is_error=True)
+            self._refuse(error)
             return
-        self._say(f"Connecting to {server.title}…", is_busy=True)
+        self._say(f"Connecting to {escape(server.title)}…", is_busy=True)
         self.wanted.emit(server)
 
-    def _say(self, words: str, *, is_error: bool = False, is_busy: bool = False) -> None:
+    def _say(self, words: str, *, command: str = "", is_error: bool = False, is_busy: bool = False) -> None:
         self.words.setText(words)
         self.words.setVisible(bool(words))
         self._icon.setVisible(is_error)
         self._icon.setPixmap(icon("error").pixmap(18, 18))
         self._bar.setVisible(is_busy)
-        self.copy.setVisible(is_error and bool(self._command))
+        self.command.setText(command)
+        self.command.setCursorPosition(0)
+        for widget in (self.command, self.copy):
+            widget.setVisible(bool(command))
         for field in (self.server, self.python, self.connect_button):
             field.setEnabled(not is_busy)
-        colour = current_theme().error if is_error else current_theme().text
-        self.words.setStyleSheet(f"color: {colour};")
         self._fit()
 
     def _fit(self) -> None:
@@ -128,4 +143,4 @@ class ConnectDialog(QDialog):
         self.connect_button.setEnabled(bool(self.server.text().strip()))
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._command)
+        QGuiApplication.clipboard().setText(self.command.text())
