@@ -350,7 +350,7 @@ class EngineClient:
             return host.lost or LineLost(
                 f"The connection to {self.remote.title} ended",
                 f"of its process on this machine: {reason}",
-                "Your work is kept; connect again, or ask again.",
+                "Your work is kept: connect again.",
             )
         return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
 

@@ -59,7 +59,7 @@ _VOUCH_S = 2.0
 _WAITING = Progress("waiting for the server", 0.0, 2.0)
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
-_KEPT = "Your work is kept; connect again, or ask again."
+_KEPT = "Your work is kept: connect again."
 
 
 def serve(server: RemoteServer, connection: Connection, options: HostOptions) -> None:

@@ -14,6 +14,7 @@ SOURCE = "connection"
 RECONNECT = "Reconnect"
 TRY_AGAIN = "Try again"
 MOST_SERVERS = 12
+_OR_HERE = "Or choose This computer under Device."
 
 
 class Machines(QObject):
@@ -87,6 +88,7 @@ class Machines(QObject):
         if not isinstance(error, LineLost):
             return
         if not self._is_trying:
+            error = LineLost(error.what, error.why, f"{error.remedy} {_OR_HERE}".strip())
             self._messages.everywhere.show(error_message(SOURCE, error, RECONNECT, self.reconnect))
             return
         tried = self._tried

@@ -78,7 +78,8 @@ class RunsTable(QTableView):
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
             signal.connect(self._show_columns)
-        model.rowsInserted.connect(self._fit_recorded)
+        for changed in (model.rowsInserted, model.modelReset):
+            changed.connect(self._fit_recorded)
         model.headerDataChanged.connect(self._fit_baseline)
         model.present_changed.connect(self.viewport().update)
         self._show_columns()

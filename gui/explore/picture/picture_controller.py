@@ -49,10 +49,21 @@ class PictureController(QObject):
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
-        self._link.ask(self.asked(OpenPicture(path=str(path)), then))
+        self._open(OpenPicture(path=str(path)), then)
 
     def open_sample(self, key: str, then: Then | None = None) -> None:
-        self._link.ask(self.asked(OpenPicture(sample=key), then))
+        self._open(OpenPicture(sample=key), then)
+
+    def _open(self, request: OpenPicture, then: Then | None) -> None:
+        if self._link.is_lost:
+            what, remedy = (
+                f"{_name(request)} is opened later",
+                "Reconnect, or choose This computer under Device.",
+            )
+            self._messages.show(
+                Message(OPEN_SOURCE, Severity.INFO, what, "there is no connection to the server", remedy)
+            )
+        self._link.ask(self.asked(request, then))
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
