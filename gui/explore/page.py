@@ -361,6 +361,7 @@ class ExplorePage(RunsPage):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
+        self.picture_view.result_gone.connect(self.previews.again)
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)

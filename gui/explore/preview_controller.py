@@ -69,6 +69,10 @@ class PreviewController(QObject):
         state.running_changed.connect(self._send)
         link.ready.connect(lambda _: self._settle_timer.start())
 
+    def again(self) -> None:
+        """Make the preview of the job once more."""
+        self._settle_timer.start()
+
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
         if self._previews.in_flight is not None:

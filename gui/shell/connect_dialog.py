@@ -114,7 +114,8 @@ class ConnectDialog(QDialog):
         try:
             server = RemoteServer(self.server.text().strip(), self.python.text().strip() or "python3")
         except EngineError as error:
-            self._refuse(error)
+            what = f"“{self.server.text()}” cannot be used"
+            self._refuse(EngineError(what, error.why, error.remedy))
             return
         self._say(f"Connecting to {escape(server.title)}…", is_busy=True)
         self.wanted.emit(server)

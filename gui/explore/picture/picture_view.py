@@ -2,6 +2,7 @@
 
 import math
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
@@ -35,6 +36,9 @@ class PictureView(QWidget):
 
     Of a large picture it asks the engine for the tiles that are seen.
     """
+
+    # The result that is shown is not kept any more where it was computed: it is to be computed again.
+    result_gone = Signal()
 
     def __init__(
         self, workspace: Workspace, engine_state: EngineState, link: EngineLink, messages: PageMessages
@@ -169,6 +173,7 @@ class PictureView(QWidget):
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)
         levels.faulted.connect(self._tell)
+        levels.gone.connect(self.result_gone)
         levels.noted.connect(self._tell_note)
         return levels
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, qGray
 
-from engine.errors import EngineError
+from engine.errors import EngineError, ResultGone
 from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
@@ -52,6 +52,8 @@ class TiledLevels(QObject):
     updated = Signal()
     # An EngineError: a part of the file cannot be read, or the tiles cannot be made.
     faulted = Signal(object)
+    # A result on another machine is not kept there any more.
+    gone = Signal()
     # A sentence on what was found special about the file.
     noted = Signal(str)
 
@@ -320,7 +322,9 @@ class TiledLevels(QObject):
     def _failed(self, error: EngineError) -> None:
         self._ask = None
         self._is_stopped = True
-        if not needs_no_message(error):
+        if isinstance(error, ResultGone):
+            self.gone.emit()
+        elif not needs_no_message(error):
             self.faulted.emit(error)
 
     def _keep_all(self, sent: Tiles) -> None:

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from engine.errors import LineLost
+from engine.errors import LineLost, ResultGone
 from engine.host.protocol import OpenPicture, SaveResult
 from engine.host.tiles import ResultTiles, ResultValues
 from engine.host.verbs import Preview, Run
@@ -133,6 +133,17 @@ def test_that_the_engine_of_this_computer_is_asked_for_all(window):
 def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
     request = asked(there, ResultTiles)[-1]
     assert (request.level, request.job) == (0, None)
+
+
+def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):
+    there.fake.automatic = False
+    there.view.canvas._result._kept.clear()
+    there.view.canvas.update()
+    qtbot.waitUntil(lambda: bool(there.fake.waiting(ResultTiles)))
+    before = len(asked(there, Preview))
+    there.fake.fail(ResultGone("This result is not there any more"), there.fake.waiting(ResultTiles)[0])
+    qtbot.waitUntil(lambda: len(asked(there, Preview)) == before + 1)
+    assert there.messages.of("picture file") is None
 
 
 def test_that_the_values_under_the_cursor_are_asked_for(there, qtbot):
@@ -269,7 +280,7 @@ def test_that_the_dialog_closes_when_there_is_a_connection(dialog, qtbot):
 def test_that_the_dialog_says_why_a_server_cannot_be_used(dialog, qtbot):
     dialog.connect_button.click()
     dialog.window_of.fake.lose_line("it refused the key")
-    qtbot.waitUntil(lambda: "it refused the key" in dialog.words.text())
+    qtbot.waitUntil(lambda: "It refused the key" in dialog.words.text())
     assert dialog.window_of.messages.of(SOURCE) is None
 
 
@@ -292,7 +303,7 @@ def test_that_an_option_is_no_server(dialog):
     dialog.server.setText("-oProxyCommand=x")
     dialog.connect_button.click()
     assert dialog.window_of.fake.connected == []
-    assert "it is not the name of a server" in dialog.words.text()
+    assert "It is not the name of a server" in dialog.words.text()
 
 
 # What is kept.
