@@ -31,7 +31,8 @@ def files_for(
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
-    `inputs` are files, folders, and patterns that no shell has expanded; all may be addresses, and so may `out`. A folder gives its files with
+    `inputs` are files, folders, and patterns that no shell has expanded; these and `out` may be addresses
+    (`engine.files.urls`). A folder gives its files with
     a picture's extension, in order of their names, without hidden ones; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
     as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.

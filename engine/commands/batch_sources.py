@@ -1,5 +1,7 @@
 """Who filters the files of a batch: workers of the CPU, a stream on a GPU, or the calling thread one by one.
 
+Over several machines a cluster's workers do (`batch_cluster`).
+
 On the CPU there is a worker per core, and each takes one file all the way: opens, filters, verifies, encodes.
 So no core waits for another stage, and a filter has one core, as the others have work of their own.
 
@@ -12,8 +14,9 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +29,7 @@ from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
+from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.streams.filtering import filter_stream
@@ -88,8 +92,19 @@ class Job:
         return data, Finished(file, None, notes, verification, found)
 
 
-def source_for(plan: BatchPlan) -> "Workers | OneByOne":
+class Source(Protocol):
+    """Who filters the files of a batch."""
+
+    def run(self, loop: Loop) -> None:
+        """Hand each file over to the loop."""
+
+
+def source_for(plan: BatchPlan) -> Source:
     """Return the source that suits the device."""
+    if plan.scheduler is not None:
+        # It needs the extra `cluster`.
+        made: Source = import_module("engine.commands.batch_cluster").OnCluster(plan)
+        return made
     if plan.device.kind == "cpu":
         return Workers(plan)
     return Stream(plan) if plan.device.is_usable_gpu else OneByOne(plan)
@@ -231,8 +246,11 @@ class Stream(OneByOne):
         return other[0] if other else None
 
 
-def open_file(how: AnyFilter, file: PictureFile, loan: Loan) -> Opened:
-    """Open a picture and check that its result can be saved. Called on: any thread."""
+def open_file(how: AnyFilter, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread.
+
+    `remedy` says what helps where the picture takes more memory than allowed.
+    """
     if file.refusal is not None:
         raise file.refusal
     asked, saved_as = how.settings, file.saved_as
@@ -243,6 +261,7 @@ def open_file(how: AnyFilter, file: PictureFile, loan: Loan) -> Opened:
         file.target,
         saved_as,
         lambda form: loan.picture(form, work_bytes(asked, form, saved_as)),
+        remedy=remedy,
     )
 
 

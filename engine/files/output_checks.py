@@ -16,7 +16,7 @@ def check_place(path: str) -> None:
     """
     path = urls.local_path(path)
     if urls.is_url(path):
-        probe = urls.joined(path.rpartition("/")[0], urls.part_name())
+        probe = urls.joined(urls.parent(path), urls.part_name())
         urls.write(probe, b"")
         urls.remove(probe)
         return

@@ -8,11 +8,11 @@ import os
 import posixpath
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +20,7 @@ from engine.errors import EngineError, FileWriteError
 
 # Two letters at least: one is a drive of Windows.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_PIECE_BYTES = 1 << 20
 # What is put there appears at once, or not at all; elsewhere a part is written and renamed.
 _WHOLE_PUTS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "r2", "memory"})
 
@@ -40,9 +41,18 @@ def local_path(path: str) -> str:
 
 def joined(folder: str, name: str) -> str:
     """Return the path, or the address, of a file in a folder."""
-    if is_url(folder):
-        return f"{folder.rstrip('/')}/{name.replace(os.sep, '/')}"
-    return os.path.join(folder, name)
+    if not is_url(folder):
+        return os.path.join(folder, name)
+    scheme, _, inside = folder.partition("://")
+    return f"{scheme}://" + "/".join(filter(None, (inside.rstrip("/"), name.replace(os.sep, "/"))))
+
+
+def parent(path: str) -> str:
+    """Return the folder that a file is in."""
+    if not is_url(path):
+        return os.path.dirname(path) or "."
+    scheme, _, inside = path.partition("://")
+    return f"{scheme}://{inside.rpartition('/')[0]}"
 
 
 def file_name(path: str) -> str:
@@ -60,24 +70,13 @@ def opened(url: str, max_bytes: int) -> BinaryIO:
         with _in_words(f"{url} cannot be opened"):
             system, path = _system(url)
             with system.open(path, "rb") as source:
-                shutil.copyfileobj(_First(source, max_bytes + 1), file, 1 << 20)
+                while data := source.read(min(_PIECE_BYTES, max_bytes + 1 - file.tell())):
+                    file.write(data)
         file.seek(0)
     except BaseException:
         file.close()
         raise
     return file
-
-
-class _First:
-    """The first bytes of a stream."""
-
-    def __init__(self, source: BinaryIO, size: int) -> None:
-        self._source, self._left = source, size
-
-    def read(self, size: int) -> bytes:
-        data = self._source.read(min(size, self._left))
-        self._left -= len(data)
-        return data
 
 
 def write(url: str, data: bytes | memoryview) -> None:
@@ -118,11 +117,13 @@ def exists(path: str) -> bool:
         return bool(system.exists(inside))
 
 
-def content(url: str) -> bytes:
-    """Return the bytes at an address."""
-    with _in_words(f"{url} cannot be opened"):
-        system, path = _system(url)
-        return bytes(system.cat_file(path))
+def content(path: str) -> bytes:
+    """Return the bytes of a file, or at an address."""
+    if not is_url(path):
+        return Path(path).read_bytes()
+    with _in_words(f"{path} cannot be opened"):
+        system, inside = _system(path)
+        return bytes(system.cat_file(inside))
 
 
 def make_folder(url: str) -> None:
@@ -183,7 +184,8 @@ def _in_words(what: str, kind: type[EngineError] = EngineError) -> Iterator[None
         raise kind(what, why, f"Install it: python -m pip install {package}.") from error
     except NotImplementedError as error:
         raise kind(what, "this kind of address can only be read", "Choose another folder.") from error
-    except Exception as error:  # noqa: BLE001 - each driver has errors of its own
+    except Exception as error:
+        # Each driver has errors of its own.
         raise kind(what, _cause(error), "Check the address, and that you may use it.") from error
 
 
