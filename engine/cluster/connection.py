@@ -3,10 +3,12 @@
 import logging
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import Any
 
 from engine.cluster import machine_facts
@@ -137,6 +139,8 @@ def _started(distributed: Any, processes: int) -> Any:
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            # There is a web server all the same: of this machine only, and on no port that another may have.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL + 1,
             memory_limit="auto" if processes <= cores() else 1 / processes,
         )
@@ -151,6 +155,13 @@ def _keeping_signals_from_workers() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
+    # Or the first process that is started starts it, and takes the signals back. It would print a warning of
+    # its own where this process is killed.
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.pop()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
