@@ -18,8 +18,8 @@ from engine.device.core_count import cores
 from engine.errors import DeviceFault, DeviceUnavailable
 
 CONNECT_S = 10
-# Without a profiler that looks at the threads each 10 ms. Dask's own environment has the C library give memory
-# back at once, and take it page by page for the next picture: 5 of 40 ms for one of 1024 x 768.
+# Without a profiler that looks at the threads each 10 ms. Dask's own environment has the C library give
+# memory back at once, and take it page by page for the next picture: 5 of 40 ms for one of 1024 x 768.
 _OF_LOCAL_WORKERS = {
     "distributed.worker.profile.enabled": False,
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1},

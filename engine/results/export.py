@@ -28,7 +28,7 @@ UNITS = {
     "baseline, speed_up": f"{SPEED_UP_OF}; null where either has no speed",
     "baseline_run": "`run` of the result that speed_up is against",
     "device": 'where it ran; "recorded" where another machine did, which `environment` names',
-    "environment.machine": "in a sweep over several machines the one of the run, else empty; compared within one",
+    "environment.machine": "of a sweep over several machines, within each of which runs are compared",
     "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
     "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
     "weights_digest": "of the weights of the mask; runs with other weights are not compared",
