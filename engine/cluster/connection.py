@@ -4,9 +4,11 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
@@ -117,12 +119,22 @@ def connected(address: SchedulerAddress) -> Iterator[Cluster]:
 
 
 def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> Any:
+    made: Future[Any] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(distributed.Client(scheduler, timeout=CONNECT_S, set_as_default=False))
+        except Exception as error:  # noqa: BLE001 - the other thread raises it
+            made.set_exception(error)
+
     try:
         with warnings.catch_warnings():
             # Of versions that differ: `check` refuses those that matter.
             warnings.simplefilter("ignore")
-            return distributed.Client(scheduler, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+            # A server of another kind that takes the connection and says nothing is waited for without end.
+            threading.Thread(target=make, name="connect", daemon=True).start()
+            return made.result(1.2 * CONNECT_S)
+    except (OSError, ValueError, TypeError, TimeoutError) as error:
         raise DeviceUnavailable(
             f"The scheduler {address.text}",
             f"no scheduler of Dask answers there within {CONNECT_S} s",
