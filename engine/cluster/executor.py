@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ T = TypeVar("T")
 # On so many workers an item is tried where their disks fail, and so often may a worker's disk fail alone.
 MOST_WORKERS = 3
 MOST_FAULTS = 3
+# How often it is asked whether the workers of a task are still there.
+_ASKED_EACH_S = 2.0
 
 
 @dataclass
@@ -38,9 +41,12 @@ class ClusterExecutor(Executor):
         self._cluster, self._on_note = cluster, on_note
         self._failures: Counter[str] = Counter()
         self._unused: set[str] = set()
-        self._sent: set[Any] = set()
+        # Where each task may run that was sent; None: on any worker.
+        self._sent: dict[Any, frozenset[str] | None] = {}
+        self._stranded: set[Any] = set()
+        self._watch: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._is_ending = False
+        self._has_ended = threading.Event()
 
     def submit(self, function: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
         """Call a function on a worker."""
@@ -57,37 +63,54 @@ class ClusterExecutor(Executor):
 
     def end(self) -> None:
         """Try nothing on another worker any more: what fails now was ended. Called on: any thread."""
-        self._is_ending = True
+        self._has_ended.set()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Give up what is still under way."""
         self.end()
         with self._lock:
-            sent, self._sent = self._sent, set()
+            sent, self._sent = self._sent, {}
         for one in sent:
             one.cancel()
 
     def _send(self, function: Callable[[Any], Any], jobs: list[_Job]) -> None:
         avoided = self._unused.union(*([fault.worker for fault in job.faults] for job in jobs))
-        where: dict[str, Any] = {}
-        if avoided and (good := [one for one in self._cluster.workers() if one not in avoided]):
-            # A worker of these may be gone when its turn comes.
-            where = {"workers": good, "allow_other_workers": True}
+        where = None
+        if avoided:
+            where = frozenset(self._cluster.workers()) - avoided or None
         try:
             sent = self._cluster.client.submit(
-                call_each, function, [job.item for job in jobs], pure=False, **where
+                call_each,
+                function,
+                [job.item for job in jobs],
+                pure=False,
+                workers=where and list(where),
             )
         except Exception as error:
             # The client has closed itself.
             raise self._cluster.lost() from error
         with self._lock:
-            self._sent.add(sent)
+            self._sent[sent] = where
+            if where and self._watch is None:
+                self._watch = threading.Thread(target=self._find_stranded, name="stranded", daemon=True)
+                self._watch.start()
         sent.add_done_callback(partial(self._done, function, jobs))
+
+    def _find_stranded(self) -> None:
+        """Take back tasks whose workers are all gone: Dask would wait until one of that address returns."""
+        while not self._has_ended.wait(_ASKED_EACH_S):
+            with suppress(EngineError):
+                present = set(self._cluster.workers())
+                with self._lock:
+                    lost = [sent for sent, where in self._sent.items() if where and not where & present]
+                    self._stranded.update(lost)
+                for sent in lost:
+                    sent.cancel()
 
     def _done(self, function: Callable[[Any], Any], jobs: list[_Job], sent: Any) -> None:
         """Settle the futures of a task. Called on: a thread of Dask's client."""
         with self._lock:
-            self._sent.discard(sent)
+            self._sent.pop(sent, None)
         try:
             self._settle(function, jobs, sent)
         except EngineError as error:
@@ -109,8 +132,11 @@ class ClusterExecutor(Executor):
                 "Give the workers more memory, or leave it out.",
             ) from error
         except (CancelledError, TimeoutError, OSError) as error:
-            if self._is_ending:
+            if self._has_ended.is_set():
                 outcomes = [CancelledError()] * len(jobs)
+            elif sent in self._stranded:
+                self._send(function, jobs)
+                return
             else:
                 raise self._cluster.lost() from error
         for job, outcome in zip(jobs, outcomes, strict=True):
@@ -128,9 +154,9 @@ class ClusterExecutor(Executor):
         job.faults.append(fault)
         tried = {one.worker for one in job.faults}
         others = set(self._cluster.workers()) - tried - self._unused
-        if self._is_ending:
+        if self._has_ended.is_set():
             job.future.cancel()
-        elif others and len(tried) == len(job.faults) < MOST_WORKERS:
+        elif others and len(tried) < MOST_WORKERS:
             self._send(function, [job])
         else:
             job.future.set_exception(fault.error)

@@ -191,12 +191,13 @@ def _in_words(what: str, kind: type[EngineError] = EngineError) -> Iterator[None
 
 def _cause(error: BaseException) -> str:
     below = error.__cause__ or error.__context__
+    status = getattr(error, "status", None)  # of a web server
     if isinstance(error, FileNotFoundError) and below is not None:
         # So the driver of web addresses reports a server that does not answer.
         return _cause(below)
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) or status in (404, 410):
         return "there is no such file"
-    if isinstance(error, PermissionError):
+    if isinstance(error, PermissionError) or status in (401, 403):
         return "you may not use it"
     if isinstance(error, TimeoutError):
         return "nothing answered in time"

@@ -45,6 +45,15 @@ def full_on(worker):
     return here
 
 
+def kill_once_unless_full(worker, flag):
+    """Fail on a worker with a full disk while there is the flag; kill another one that finds it."""
+    return full_on(worker) if Path(flag).exists() and is_here(worker) else kill_once(flag)
+
+
+def is_here(worker):
+    return distributed.get_worker().address == worker
+
+
 def full_everywhere(item):
     error = FileWriteError("x.png cannot be written", "the disk is full")
     raise error from OSError(errno.ENOSPC, "No space left on device")

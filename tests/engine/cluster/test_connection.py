@@ -65,7 +65,10 @@ def test_that_what_a_worker_says_of_itself_is_sent_by_value(monkeypatch):
     cloudpickle = pytest.importorskip("cloudpickle")
     monkeypatch.setitem(sys.modules, "cloudpickle", cloudpickle)
     cloudpickle.register_pickle_by_value(machine_facts)
-    assert b"engine.cluster" not in cloudpickle.dumps(machine_facts.facts_of_worker).split(b"import_module")[0][:80]
+    assert (
+        b"engine.cluster"
+        not in cloudpickle.dumps(machine_facts.facts_of_worker).split(b"import_module")[0][:80]
+    )
 
 
 def test_that_a_missing_extra_is_named_with_how_to_install_it():

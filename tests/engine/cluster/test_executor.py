@@ -76,3 +76,13 @@ def test_that_a_failure_on_every_disk_is_reported_and_no_worker_is_given_up(exec
             future.result(30)
     assert not notes
     assert executor.submit(faulty_calls.double, 4).result(30) == 8
+
+
+def test_that_a_task_is_taken_back_from_workers_that_are_gone(executor, local_cluster, tmp_path):
+    full = executor._cluster.workers()[0]
+    # What failed on one may run on the other alone, which is killed.
+    flag = tmp_path / "flag"
+    flag.touch()
+    future = executor.submit(faulty_calls.kill_once_unless_full, full, str(flag))
+    assert future.result(60) in executor._cluster.workers()
+    assert not flag.exists()
