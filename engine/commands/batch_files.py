@@ -74,7 +74,7 @@ def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple
 
 def _at(url: str, recursive: bool) -> Iterator[tuple[str, str]]:
     """Yield the files of an address."""
-    if glob.has_magic(url) and not url.lower().startswith("http"):
+    if urls.is_pattern(url):
         yield from ((one, urls.file_name(one)) for one in urls.matches(url) or [url])
     elif Path(urls.file_name(url)).suffix.lower() in opened_suffixes() or not urls.is_folder(url):
         yield url, urls.file_name(url)
@@ -113,8 +113,8 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
 def is_unmatched_pattern(source: str) -> bool:
     """Return whether the name of a source is a pattern, and not the name of a file."""
     if urls.is_url(source):
-        # A ? in a web address is no pattern; one that matches nothing is left as it was written.
-        return glob.has_magic(source) and not source.lower().startswith("http")
+        # One that matches something is not among the sources.
+        return urls.is_pattern(source)
     return glob.has_magic(source) and not os.path.lexists(source)
 
 

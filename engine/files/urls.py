@@ -4,6 +4,7 @@ fsspec and its drivers are an extra; nothing of them is loaded before such an ad
 the plain path that it names.
 """
 
+import glob
 import os
 import posixpath
 import re
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 from engine.errors import EngineError, FileWriteError
@@ -60,13 +61,16 @@ def file_name(path: str) -> str:
     if not is_url(path):
         return os.path.basename(path)
     # What follows a ? asks a web server for more than the file.
-    return posixpath.basename(unquote(urlsplit(path).path) if path.lower().startswith("http") else path)
+    return posixpath.basename(unquote(urlsplit(path).path) if _is_web(path) else path)
 
 
 def opened(url: str, max_bytes: int) -> BinaryIO:
     """Return a file with the bytes of an address, at most one more than allowed; its decoder may map it."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    # A nameless one has a number for its name, which the decoder of TIFF does not take.
+    file = tempfile.NamedTemporaryFile(delete=os.name != "posix")  # noqa: SIM115 - the caller closes it
     try:
+        if os.name == "posix":
+            os.unlink(file.name)
         with _in_words(f"{url} cannot be opened"):
             system, path = _system(url)
             with system.open(path, "rb") as source:
@@ -76,11 +80,14 @@ def opened(url: str, max_bytes: int) -> BinaryIO:
     except BaseException:
         file.close()
         raise
-    return file
+    return cast(BinaryIO, file)
 
 
 def write(url: str, data: bytes | memoryview) -> None:
     """Write a file at an address so that it holds its old content or all of the new."""
+    if _is_web(url):
+        remedy = "Choose another folder."
+        raise FileWriteError(f"{url} cannot be written", "a web address can only be read", remedy)
     with _in_words(f"{url} cannot be written", FileWriteError):
         system, path = _system(url)
         if _protocols(system) & _WHOLE_PUTS:
@@ -135,7 +142,7 @@ def make_folder(url: str) -> None:
 
 def is_folder(url: str) -> bool:
     """Return whether an address is a folder. A web server is not asked: it has pages."""
-    if url.lower().startswith("http"):
+    if _is_web(url):
         return url.endswith("/")
     with _in_words(f"{url} cannot be searched"):
         system, path = _system(url)
@@ -156,6 +163,15 @@ def matches(url: str) -> list[str]:
     with _in_words(f"{url} cannot be searched"):
         system, path = _system(url)
         return sorted(system.unstrip_protocol(one) for one in system.glob(path))
+
+
+def is_pattern(url: str) -> bool:
+    """Return whether an address stands for several files. A ? in a web address is no pattern."""
+    return glob.has_magic(url) and not _is_web(url)
+
+
+def _is_web(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))
 
 
 def _system(url: str) -> tuple[Any, str]:
