@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from engine.api.operation import Operated, operate
     from engine.api.plan import Plan, plan
     from engine.api.product import matmul
+    from engine.cluster.chunked import filter_dask, operate_dask
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.geometry.block import Block
     from engine.geometry.border import Border
@@ -47,6 +48,7 @@ _NAMES = {
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
     "engine.api.plan": "Plan plan",
+    "engine.cluster.chunked": "filter_dask operate_dask",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
     "engine.geometry.refusal": "UnsupportedVariant",
     "engine.geometry.block": "Block",
@@ -65,9 +67,9 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 __all__ = [
     "Applied", "AppliedBank", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated",
     "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed",
-    "apply", "apply_bank", "convolve", "correlate", "filter_stream", "format_mask", "list_devices",
-    "list_variants", "matmul", "network", "open_image", "operate", "parse_mask", "pinned_array",
-    "plan", "preset", "preset_names", "save_image",
+    "apply", "apply_bank", "convolve", "correlate", "filter_dask", "filter_stream", "format_mask",
+    "list_devices", "list_variants", "matmul", "network", "open_image", "operate", "operate_dask",
+    "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from engine.api.host_copy import device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of
+from engine.device.core_count import most_launch_cores
 from engine.device.devices import backend, own_process_needed
 from engine.device.launches import Prepared
 from engine.device_info import AUTO, DeviceInfo
@@ -317,7 +318,8 @@ def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> 
     key = _as_key(options)
     if key is None:
         return Plan(request_of(mask, *options), image.shape, image.dtype)
-    return _kept_plan(image.shape, image.dtype, _key_of(mask), key, math.copysign(1.0, key[1]))
+    sign = math.copysign(1.0, key[1])
+    return _kept_plan(image.shape, image.dtype, _key_of(mask), key, sign, most_launch_cores())
 
 
 def _key_of(mask: MaskLike) -> tuple[Any, ...]:
@@ -351,10 +353,15 @@ def _as_key(options: Options) -> Options | None:
     return key
 
 
-# Zeros of either sign are equal: `sign` is that of cval.
+# Zeros of either sign are equal: `sign` is that of cval. A plan keeps the cores that it was made for.
 @lru_cache(maxsize=MOST_PLANS)
 def _kept_plan(
-    shape: tuple[int, ...], dtype: np.dtype, mask_key: tuple[Any, ...], options: Options, sign: float
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    mask_key: tuple[Any, ...],
+    options: Options,
+    sign: float,
+    most_cores: int | None,
 ) -> Plan:
     sample_type(shape, dtype)
     contents, kind, sides, anchor, offset = mask_key

@@ -28,13 +28,19 @@ _launches = threading.local()
 
 def launch_cores() -> int:
     """Return the cores that a launch of this thread may use: all, unless `launches_on` says less."""
-    return min(cores(), getattr(_launches, "most", cores()))
+    most = most_launch_cores()
+    return cores() if most is None else min(cores(), most)
+
+
+def most_launch_cores() -> int | None:
+    """Return what `launches_on` says in this thread, None outside of it."""
+    return getattr(_launches, "most", None)
 
 
 @contextmanager
 def launches_on(most: int) -> Iterator[None]:
     """Let launches that this thread prepares use so many cores at most, as others have work of their own."""
-    before = getattr(_launches, "most", None)
+    before = most_launch_cores()
     _launches.most = most
     try:
         yield

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def _band(problem: Problem, top: int, bottom: int) -> Band:
     below = problem.mask_shape[0] - 1 - above
     first, last = top - above, bottom + below
     inside = max(first, 0), min(last, problem.height)
-    if _stays_near(problem.border, problem.height, first, last):
+    if stays_near(problem.border, problem.height, first, last):
         return Band(top, bottom, (inside,), top - inside[0])
     rule, height = problem.border.rule, problem.height
     above_it = [rule(row, height) for row in range(first, 0)]
@@ -66,7 +68,25 @@ def _band(problem: Problem, top: int, bottom: int) -> Band:
     return Band(top, bottom, (*_ranges(above_it), inside, *_ranges(below_it)), above)
 
 
-def _stays_near(border: Border, height: int, first: int, last: int) -> bool:
+def refuse_cut(variant: Variant, cut: str, piece: str, remedy: str) -> None:
+    """Raise UnsupportedVariant for a variant whose results depend on where a picture is cut.
+
+    `cut` says what the picture is, such as "a picture in bands", and `piece` what each is: "band".
+    """
+    if variant.band_invariant:
+        return
+    raise UnsupportedVariant(
+        f"variant '{variant.key}' on {cut}",
+        Refusal(
+            "not-in-bands",
+            f"its sums run through the whole picture, so a {piece}'s results would differ in their last "
+            "digits",
+            remedy=remedy,
+        ),
+    )
+
+
+def stays_near(border: Border, height: int, first: int, last: int) -> bool:
     """Return whether a border's rule does the same to rows first .. last - 1 alone as to all rows."""
     top, bottom = max(first, 0), min(last, height)
     rows = bottom - top

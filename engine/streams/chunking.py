@@ -16,13 +16,12 @@ from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.launches import Prepared
 from engine.device_info import SIMULATOR
 from engine.errors import BadValue
-from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
 from engine.run.executor import outcome_of
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
-from engine.streams.bands import Band, cut, rows_of_chunk
+from engine.streams.bands import Band, cut, refuse_cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Span, Timeline
@@ -178,16 +177,9 @@ def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice[Varia
     """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
     asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
     choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
-    if choice.variant.band_invariant:
-        return choice
-    raise UnsupportedVariant(
-        f"variant '{choice.variant.key}' on a picture in bands",
-        Refusal(
-            "not-in-bands",
-            "its sums run through the whole picture, so a band's results would differ in their last digits",
-            remedy="Raise chunk_bytes until the picture is one chunk, or name a direct variant.",
-        ),
-    )
+    remedy = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
+    refuse_cut(choice.variant, "a picture in bands", "band", remedy)
+    return choice
 
 
 def _chunk_bytes(request: Request, pictures: int) -> int:

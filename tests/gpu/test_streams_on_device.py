@@ -46,6 +46,18 @@ def test_that_bands_give_the_bits_of_the_whole(device, key, border):
             np.testing.assert_array_equal(bits(streamed.values), bits(whole))
 
 
+@pytest.mark.parametrize("key", [key for key in BAND_INVARIANT if not variant(key).uint8_only])
+@pytest.mark.parametrize("border", list(Border))
+def test_that_chunks_of_dask_give_the_bits_of_the_whole(device, key, border):
+    arrays = pytest.importorskip("dask.array")
+    mask = binomial_for(variant(key)).weights
+    picture = np.random.default_rng(2).random((603, 517)).astype(np.float32)
+    how = {"border": border, "cval": 0.3, "variant": key, "device": device}
+    lazy = engine.filter_dask(arrays.from_array(picture, chunks=(130, 177)), mask, **how)
+    values = lazy.compute(scheduler="threads", num_workers=3)
+    np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, mask, **how)))
+
+
 @pytest.mark.parametrize(
     ("key", "dtype", "shape"),
     [

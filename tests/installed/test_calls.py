@@ -56,6 +56,11 @@ def test_that_an_error_names_what_an_installation_has():
         haloscope.preset("no-such-preset")
 
 
-def test_that_importing_it_loads_neither_numba_nor_qt():
-    code = "import haloscope, sys; print({'numba', 'PySide6', 'numpy'} & set(sys.modules))"
+def test_that_a_missing_dask_is_said_in_words():
+    with pytest.raises(haloscope.EngineError, match=r"needs Dask: pip install 'haloscope\[cluster\]'"):
+        haloscope.filter_dask(NUMBERS, "box:3")
+
+
+def test_that_importing_it_loads_neither_numba_nor_qt_nor_dask():
+    code = "import haloscope, sys; print({'numba', 'PySide6', 'numpy', 'dask'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

@@ -176,6 +176,22 @@ def test_that_the_package_works_beside_others_called_engine_and_gui(written, tmp
     assert "sobel-x" in fresh_python("-P", "-c", code, PYTHONPATH=path)
 
 
+IN_PROCESSES = """
+import dask.array, haloscope, numpy
+if __name__ == "__main__":
+    array = dask.array.from_array(numpy.eye(20, dtype=numpy.float32), chunks=10)
+    lazy = haloscope.filter_dask(array, "box:3", device="cpu")
+    print(lazy.compute(scheduler="processes", num_workers=2).sum())
+"""
+
+
+@pytest.mark.slow
+def test_that_workers_of_dask_find_the_tasks_under_the_names_of_the_package(written, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(IN_PROCESSES, encoding="utf-8")
+    assert float(fresh_python(str(script), PYTHONPATH=str(written))) == pytest.approx(18 + 8 / 9, rel=1e-5)
+
+
 def requirements(lines):
     """Return requirements by the name of the package."""
     stated = (line.partition("#")[0].strip() for line in lines)

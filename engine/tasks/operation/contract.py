@@ -139,6 +139,11 @@ def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse no picture."""
 
 
+def pixel_alone(parameters: dict[str, Value]) -> int:
+    """Return the window of an operation on each pixel by itself."""
+    return 0
+
+
 Verify = Callable[
     [np.ndarray, OperationOperands, OperationProblem, int, int | None, Checkpoint], Verification
 ]
@@ -159,6 +164,9 @@ class Operation:
     # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
     result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = own_shape
     result_dtype: str = "same"
+    # How far on each side the cells lie that a sample of the result depends on; cells outside the picture
+    # repeat the nearest one. None: it depends on more than such a window.
+    window: Callable[[dict[str, Value]], int] | None = None
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture

@@ -6,7 +6,7 @@ Source of the weights: ITU-R BT.601 and BT.709, the equations of luminance.
 import numpy as np
 
 from engine.errors import BadValue
-from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
+from engine.tasks.operation.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.problem import OperationProblem, Value
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.verify.regions import Region
@@ -54,6 +54,7 @@ DESATURATE = Operation(
     teaches="A thread per pixel reads three samples and writes one brightness three times: neighbours in a "
     "warp read 96 bytes in a row.",
     result=ResultKind.PICTURE,
+    window=pixel_alone,
     parameters=(
         Parameter(
             name="weights",

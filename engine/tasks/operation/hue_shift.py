@@ -14,7 +14,7 @@ Source: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978: the hexcone o
 
 import numpy as np
 
-from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
+from engine.tasks.operation.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.desaturate import refuse_all_but_rgb
 from engine.tasks.operation.problem import OperationProblem
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
@@ -70,6 +70,7 @@ HUE_SHIFT = Operation(
     teaches="A thread per pixel turns its colour round the colour wheel: branches by the highest channel "
     "make the threads of a warp diverge.",
     result=ResultKind.PICTURE,
+    window=pixel_alone,
     parameters=(
         Parameter(
             name="degrees",

@@ -5,11 +5,15 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.geometry.border import Border
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
-from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.problem import OperationProblem, Value
 from engine.verify.regions import Region
 
 BORDER = Border.REPLICATE
 SIZES = (3, 5)
+
+
+def _half_side(parameters: dict[str, Value]) -> int:
+    return int(parameters["size"]) // 2
 
 
 def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
@@ -35,6 +39,7 @@ MEDIAN = Operation(
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
     result=ResultKind.PICTURE,
+    window=_half_side,
     parameters=(
         Parameter(
             name="size",

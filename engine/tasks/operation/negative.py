@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.tasks.operation.contract import Operation, ResultKind, verified_by
+from engine.tasks.operation.contract import Operation, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.problem import OperationProblem
 from engine.verify.closeness import UNIT_ROUNDOFF
 from engine.verify.regions import Region
@@ -27,6 +27,7 @@ NEGATIVE = Operation(
     teaches="White less the sample: the simplest thing that a thread per sample can do, and limited by "
     "memory alone.",
     result=ResultKind.PICTURE,
+    window=pixel_alone,
     verify=verified_by(wanted, limits),
     proof="8 and 16 bit: equal; float32: one rounding.",
 )

@@ -69,13 +69,20 @@ class SeparableSerial:
         )
         multiply_adds_per_row = problem.width * problem.channels * max(mask.shape)
         self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
-        self._sums = np.empty((0, 0, 0), np.float32)
+        # Of earlier launches: one for each that is under way, as several threads may call a plan.
+        self._spare_sums: list[np.ndarray] = []
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on the calling thread."""
-        if self._sums.shape != image.shape:
-            self._sums = np.empty(image.shape, np.float32)
-        sums = self._sums
+        try:
+            sums = self._spare_sums.pop()
+        except IndexError:
+            sums = np.empty(image.shape, np.float32)
+        self.filter(image, out, sums)
+        self._spare_sums.append(sums)
+
+    def filter(self, image: np.ndarray, out: np.ndarray, sums: np.ndarray) -> None:
+        """Filter with memory for the sums of the first pass."""
         for first in range(0, len(image), self._rows_per_call):
             rows = slice(first, first + self._rows_per_call)
             self.along_rows(image[rows], self._row, *self._row_arguments, sums[rows])
@@ -93,7 +100,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
     """Return compiled loops; raise UnsupportedVariant for a mask that is not one column times one row."""
     prepared = SeparableSerial(problem, mask)
     tiny = np.zeros((1, 1, problem.channels), problem.dtype)
-    prepared.launch(tiny, np.empty(tiny.shape, problem.result_dtype))
+    prepared.filter(tiny, np.empty(tiny.shape, problem.result_dtype), np.empty(tiny.shape, np.float32))
     return prepared
 
 

@@ -305,10 +305,12 @@ def test_that_threads_never_share_the_memory_of_results_that_are_alive(no_spares
         assert all((values == number).all() for values in results)
 
 
-def test_that_threads_share_one_plan():
-    filtered = engine.plan(np.empty((150, 170), np.float32), MASK, border="wrap", device="cpu")
-    images = [RANDOM.normal(size=(150, 170)).astype(np.float32) for _ in range(8)]
-    wanted = [alone(image, MASK, border="wrap") for image in images]
+@pytest.mark.parametrize("variant", [one.key for one in engine.list_variants() if one.device == "cpu"])
+def test_that_threads_share_one_plan(variant):
+    mask, how = "box:3", {"border": "wrap", "device": "cpu", "variant": variant}
+    filtered = engine.plan(np.empty((150, 170), np.uint8), mask, **how)
+    images = [RANDOM.integers(0, 256, (150, 170), np.uint8) for _ in range(8)]
+    wanted = [alone(image, mask, **how) for image in images]
     found = at_once(8, lambda number: [filtered(images[number]) for _ in range(20)])
     for values, right in zip(found, wanted, strict=True):
         assert {one.tobytes() for one in values} == {right.tobytes()}
