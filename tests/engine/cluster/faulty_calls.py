@@ -70,7 +70,7 @@ def wait_for(path):
     return path
 
 
-def rename_machines():
+def rename_machines(dask_worker):
     """Let each worker of one machine say that it runs on another one."""
-    name = f"machine-{distributed.get_worker().name}"
+    name = f"machine-{dask_worker.name}"
     platform.node = lambda: name
