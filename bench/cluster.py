@@ -1,10 +1,14 @@
 """1,000 small photos over two worker processes, beside plain `batch` with the same two cores, in turns.
 
-python -m bench.cluster --count 1000 --rounds 3 --json FILE
+    taskset -c 0,1 python -m bench.cluster --count 1000 --rounds 3 --json FILE
+
+The ratio is the throughput of the cluster over that of plain `batch`, without and with the cluster's start;
+`cpu_ratio` is that of the processor time of all processes, which other programs disturb less.
 """
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -31,10 +35,17 @@ def batch(source: Path, *options: str) -> dict[str, float]:
     """Return what `batch` says of itself as JSON."""
     with tempfile.TemporaryDirectory(dir=source.parent) as out:
         command = [sys.executable, "main.py", "batch", str(source), "--out", out, "--mask", MASK, "--json"]
+        before = cpu_s()
         done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=True)
     document: dict[str, float] = json.loads(done.stdout)
     assert document["failed"] == 0
-    return document
+    return document | {"cpu_s": cpu_s() - before}
+
+
+def cpu_s() -> float:
+    """Return the processor time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -56,12 +67,15 @@ def main() -> None:
                 "plain_s": plain["elapsed_s"],
                 "cluster_s": spread["elapsed_s"],
                 "start_s": spread["start_s"],
+                "plain_cpu_s": plain["cpu_s"],
+                "cluster_cpu_s": spread["cpu_s"],
+                "cpu_ratio": plain["cpu_s"] / spread["cpu_s"],
                 "ratio": plain["elapsed_s"] / (spread["elapsed_s"] - spread["start_s"]),
                 "ratio_with_start": plain["elapsed_s"] / spread["elapsed_s"],
             }
             rounds.append(found)
             print("  ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
-    for name in ("ratio", "ratio_with_start"):
+    for name in ("ratio", "ratio_with_start", "cpu_ratio"):
         print(
             f"{name}: median {statistics.median(one[name] for one in rounds):.3f} of {asked.count} pictures"
         )
