@@ -97,9 +97,10 @@ def connected(address: SchedulerAddress) -> Iterator[Cluster]:
     """Yield the cluster of an address; what was started for it ends with it, and with this process."""
     distributed = loaded("distributed", "--scheduler")
     loaded("cloudpickle", "--scheduler").register_pickle_by_value(machine_facts)
-    # What goes wrong is said in our words; Dask's logs would stand between them.
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # What goes wrong is said in our words; the logs would stand between them. Some have levels of their own.
+    for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     begin = time.perf_counter()
     local = client = None
     try:
