@@ -16,9 +16,7 @@ def check_place(path: str) -> None:
     """
     path = urls.local_path(path)
     if urls.is_url(path):
-        probe = urls.joined(urls.parent(path), urls.part_name())
-        urls.write(probe, b"")
-        urls.remove(probe)
+        urls.check_place(path)
         return
     # Permissions alone do not show that a disk is read-only.
     with write_errors(path), tempfile.TemporaryFile(dir=writable_target(path).parent):
@@ -45,8 +43,9 @@ def check_other_file(
 
     `what` says in the error what the source is where it is no picture.
     """
+    output, source = urls.local_path(output), urls.local_path(source)
     try:
-        is_same = os.path.samefile(output, source)
+        is_same = output == source if urls.is_url(output) else os.path.samefile(output, source)
     except (OSError, ValueError):
         # One of them is not there; opening it says so.
         is_same = False

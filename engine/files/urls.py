@@ -85,9 +85,7 @@ def opened(url: str, max_bytes: int) -> BinaryIO:
 
 def write(url: str, data: bytes | memoryview) -> None:
     """Write a file at an address so that it holds its old content or all of the new."""
-    if _is_web(url):
-        remedy = "Choose another folder."
-        raise FileWriteError(f"{url} cannot be written", "a web address can only be read", remedy)
+    _refuse_web(url)
     with _in_words(f"{url} cannot be written", FileWriteError):
         system, path = _system(url)
         if _protocols(system) & _WHOLE_PUTS:
@@ -101,6 +99,14 @@ def write(url: str, data: bytes | memoryview) -> None:
             with suppress(Exception):
                 system.rm_file(part)
             raise
+
+
+def check_place(url: str) -> None:
+    """Refuse an address where no file can be written now; nothing is left there."""
+    _refuse_web(url)
+    probe = joined(parent(url), part_name())
+    write(probe, b"")
+    remove(probe)
 
 
 def part_name() -> str:
@@ -135,6 +141,7 @@ def content(path: str) -> bytes:
 
 def make_folder(url: str) -> None:
     """Make a folder at an address, if needed, with those around it."""
+    _refuse_web(url)
     with _in_words(f"{url} cannot be written", FileWriteError):
         system, path = _system(url)
         system.makedirs(path, exist_ok=True)
@@ -168,6 +175,12 @@ def matches(url: str) -> list[str]:
 def is_pattern(url: str) -> bool:
     """Return whether an address stands for several files. A ? in a web address is no pattern."""
     return glob.has_magic(url) and not _is_web(url)
+
+
+def _refuse_web(url: str) -> None:
+    if _is_web(url):
+        remedy = "Choose another folder."
+        raise FileWriteError(f"{url} cannot be written", "a web address can only be read", remedy)
 
 
 def _is_web(url: str) -> bool:

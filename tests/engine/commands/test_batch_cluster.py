@@ -14,6 +14,8 @@ import engine
 from engine.cluster import connection
 from engine.commands import batch_cluster, batch_loop, command_line
 from engine.commands.batch_files import PictureFile
+from engine.device.core_count import cores
+from engine.device.device_list import cpu_chosen_as, cpu_info
 from engine.errors import BadValue, EngineError
 from engine.files import urls
 from engine.image.formats import format_to_save
@@ -299,3 +301,9 @@ def test_that_tasks_have_each_file_once_and_end_small(tmp_path, count, threads):
 def test_that_an_address_and_a_path_are_told_apart():
     texts = "C://x", "a/b.png", "file:///a.png", "s3://b/a.png", "https://h/a.png?x=1"
     assert [text for text in texts if urls.is_url(text)] == ["s3://b/a.png", "https://h/a.png?x=1"]
+
+
+def test_that_auto_chooses_on_a_worker_by_the_cores_of_the_machine_that_asks():
+    with cpu_chosen_as(77):
+        assert cpu_info().facts["cores"] == "77"
+    assert cpu_info().facts["cores"] == str(cores())

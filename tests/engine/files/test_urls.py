@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import FileWriteError, ImageReadError
+from engine.errors import BadValue, FileWriteError, ImageReadError
 from engine.files import urls
 from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_place, make_folder
+from engine.files.output_checks import check_other_file, check_place, make_folder
 
 
 @pytest.fixture
@@ -72,9 +72,23 @@ def test_that_a_place_at_an_address_is_checked_and_nothing_stays(folder):
     assert urls.files_in(folder, recursive=True) == []
 
 
-def test_that_a_web_server_cannot_be_written_to():
-    with pytest.raises(FileWriteError, match="can only be read"):
-        atomic_write("http://127.0.0.1:9/a.png", b"x")
+@pytest.mark.parametrize("do", [check_place, make_folder, lambda url: atomic_write(url, b"x")])
+def test_that_a_web_server_cannot_be_written_to(do):
+    with pytest.raises(FileWriteError, match=r"http://127\.0\.0\.1:9/a\.png .* can only be read"):
+        do("http://127.0.0.1:9/a.png")
+
+
+def test_that_a_picture_is_known_as_itself_by_any_address(tmp_path, pixels):
+    path = tmp_path / "a.png"
+    engine.save_image(pixels, path)
+    for output, source in (
+        (path.as_uri(), str(path)),
+        (str(path), path.as_uri()),
+        ("s3://b/a.png", "s3://b/a.png"),
+    ):
+        with pytest.raises(BadValue, match="the picture itself"):
+            check_other_file(output, source)
+    check_other_file("s3://b/a.png", str(path))
 
 
 def test_that_a_file_is_renamed_into_its_name_where_puts_are_not_whole(folder, monkeypatch):
