@@ -173,14 +173,16 @@ def _keeping_signals_from_workers() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
-    # Or the first process that is started starts it, and takes the signals back. It would print a warning of
-    # its own where this process is killed.
+    signals = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    # Else the first process that is started starts Python's tracker, which takes Ctrl+C back for its starter.
+    # It would print a warning of its own where this process is killed.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     try:
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.pop()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

@@ -4,10 +4,15 @@ import functools
 import http.server
 import itertools
 import logging
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import distributed
 import numpy as np
+import psutil
 import pytest
 
 import engine
@@ -21,6 +26,7 @@ from engine.files import urls
 from engine.image.formats import format_to_save
 from tests.engine.cluster import faulty_calls
 from tests.engine.commands import worker_faults
+from tests.fresh_python import ROOT
 
 MASK = "--mask gaussian:5:1 --border mirror"
 PICTURES = 24
@@ -307,3 +313,35 @@ def test_that_auto_chooses_on_a_worker_by_the_cores_of_the_machine_that_asks():
     with cpu_chosen_as(77):
         assert cpu_info().facts["cores"] == "77"
     assert cpu_info().facts["cores"] == str(cores())
+
+
+@pytest.fixture
+def running(photos, tmp_path):
+    """Return a batch over `local:2` that is a program with a process group of its own, and its children."""
+    command = [sys.executable, "main.py", "batch", photos, "--out", tmp_path / "out", *MASK.split()]
+    with subprocess.Popen(
+        [*command, "--scheduler", "local:2"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as program:
+        first = program.stderr.readline()
+        assert first.startswith("[1/"), first
+        yield program, psutil.Process(program.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGTERM", "SIGKILL"])
+def test_that_local_workers_end_with_the_program_whatever_ends_it(running, tmp_path, name):
+    program, children = running
+    assert len(children) >= 2
+    # As a terminal does, to all of its group; `kill` names the program alone.
+    signal_all = os.killpg if name in ("SIGINT", "SIGHUP") else os.kill
+    signal_all(program.pid, signal.Signals[name])
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    assert "Traceback" not in program.stderr.read()
+    # What is killed leaves parts, which the next program removes.
+    left = [path for path in (tmp_path / "out").iterdir() if path.suffix not in (".png", ".tif", ".jpg")]
+    assert name == "SIGKILL" or not left
