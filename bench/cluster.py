@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+import engine
+
 ROOT = Path(__file__).parents[1]
 MASK = "gaussian:9:1.5"
 
@@ -27,8 +29,8 @@ def photos(folder: Path, count: int) -> None:
     sample = Image.open(ROOT / "assets" / "samples" / "astronaut.png").convert("RGB").resize((1024, 768))
     pixels = np.asarray(sample)
     for number in range(count):
-        photo = Image.fromarray(np.roll(pixels, 7 * number, axis=1))
-        photo.save(folder / f"{number:05}.{'png' if number % 2 else 'jpg'}", quality=92, compress_level=3)
+        photo = np.roll(pixels, 7 * number, axis=1)
+        engine.save_image(photo, folder / f"{number:05}.{'png' if number % 2 else 'jpg'}")
 
 
 def batch(source: Path, *options: str) -> dict[str, float]:

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from engine.cluster.address import SchedulerAddress
-from engine.cluster.connection import Cluster, connected
+from engine.cluster.connection import Cluster, SchedulerLost, connected
 from engine.cluster.extra import loaded
 from engine.cluster.worker import machine_name
 from engine.device.devices import devices
 from engine.device.versions import commit, versions
 from engine.device_info import AUTO
-from engine.errors import DeviceFault, EngineError
+from engine.errors import DeviceFault, DeviceUnavailable, EngineError
 from engine.host.executor import executor_for
 from engine.results.export import machine_document
 from engine.results.measurement import AnyResult
@@ -51,7 +51,10 @@ class Machines:
         on_result: Callable[[Any], None] = lambda result: None,
         measure: Measure = measured_result,
     ) -> tuple[list[AnyResult], DeviceFault | None]:
-        """Have every machine measure every job; as `engine.run.sweep.sweep`."""
+        """Have every machine measure every job; as `engine.run.sweep.sweep`.
+
+        A scheduler that is lost is returned too, beside what was measured before.
+        """
         results: list[AnyResult] = []
         for job in jobs:
             sent = {
@@ -59,7 +62,12 @@ class Machines:
                 for machine, worker in self._workers.items()
             }
             for machine, future in sent.items():
-                result, self._faults[machine] = self._measured(machine, job, device, future)
+                try:
+                    result, self._faults[machine] = self._measured(machine, job, device, future)
+                except SchedulerLost as lost:
+                    if not results:
+                        raise
+                    return results, lost
                 results.append(result)
                 on_result(result)
         return results, next(filter(None, self._faults.values()), None)
@@ -88,7 +96,13 @@ class Machines:
 
     def _lost(self, machine: str, job: AnyJob, device: str) -> Cell:
         """Return the result of a cell whose worker ended; the next one has another worker there, if any."""
-        self._cluster.check()
+        try:
+            self._cluster.check()
+        except SchedulerLost:
+            raise
+        except DeviceUnavailable:
+            # The cells that follow say so, unless a worker comes back.
+            pass
         others = [worker for worker, name in self._cluster.machines.items() if name == machine]
         present = self._cluster.workers()
         self._workers[machine] = next((one for one in others if one in present), self._workers[machine])

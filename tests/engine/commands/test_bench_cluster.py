@@ -11,7 +11,7 @@ import pytest
 
 from engine.cluster import machines
 from engine.cluster.address import SchedulerAddress
-from engine.commands import benchmark
+from engine.commands import benchmark, command_line
 from engine.commands.arguments import read
 from engine.results.compare import compared
 from engine.run.sweep import measured_result
@@ -87,6 +87,22 @@ def test_that_results_of_one_machine_have_no_column_for_it(command, tmp_path):
     answer = command("bench", CELLS, "--out", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
     assert "machine" not in answer.out
     assert "machine" not in (tmp_path / "r.csv").read_text().splitlines()[0].split(",")
+
+
+def test_that_what_was_measured_is_written_when_the_scheduler_is_lost(bench, monkeypatch):
+    monkeypatch.setattr(command_line, "leave_at_once", lambda status: None)
+    measured, cells = machines.Machines._measured, []
+
+    def lost_after_two(self, *given):
+        cells.append(given)
+        if len(cells) > 2:
+            raise self._cluster.lost()
+        return measured(self, *given)
+
+    monkeypatch.setattr(machines.Machines, "_measured", lost_after_two)
+    answer, document, rows = bench(status=3)
+    assert len(document["results"]) == len(rows) == 2
+    assert "was lost" in answer.err
 
 
 def kill_this_worker(job, device, plan, executor_for):
