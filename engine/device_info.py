@@ -7,10 +7,14 @@ from engine.geometry.block import Limits
 from engine.reason import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.gpu_attributes import GpuAttributes
 
 AUTO = "auto"
 """In place of a key: any device that works."""
+ALL_GPUS = "cuda:all"
+"""In place of a key, for what can be spread: all GPUs that work."""
 RECORDED = "recorded"
 """In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
@@ -44,3 +48,10 @@ class DeviceInfo:
     def is_usable_gpu(self) -> bool:
         """Whether it is a real GPU, not the simulator, that can be used."""
         return self.available and self.kind == "cuda" and self.times_mean_speed
+
+
+def titles(devices: "Sequence[DeviceInfo]") -> tuple[str, ...]:
+    """Return the titles of devices, with their keys where there are several: they may be of one kind."""
+    if len(devices) == 1:
+        return (devices[0].title,)
+    return tuple(f"{device.title} ({device.key})" for device in devices)

@@ -163,9 +163,9 @@ def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, De
     """
     asked = how.settings
     if asked.variant != AUTO:
-        return how, device_for(how.named_variant(), asked.device), []
+        return how, device_for(how.named_variant(), how.device_key), []
     if asked.device != AUTO:
-        return how, device_named(asked.device), []
+        return how, device_named(how.device_key), []
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.

@@ -28,6 +28,7 @@ from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
+from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
@@ -216,25 +217,25 @@ class Stream(OneByOne):
         if asked is None:
             self.filter(loop, begin)
             return None
-        in_stream: deque[Job] = deque()
+        in_stream: dict[int, Job] = {}
         other: list[Job] = []
 
         def pictures() -> Iterator[np.ndarray]:
-            for job in chain((begin,), jobs):
+            for number, job in enumerate(chain((begin,), jobs)):
                 if how.stream(job.call) != asked:
                     other.append(job)
                     return
-                in_stream.append(job)
+                in_stream[number] = job
                 yield job.call.samples
 
         def results() -> Iterator[np.ndarray]:
             while True:
-                yield in_stream[-1].room()
+                yield in_stream[max(in_stream)].room()
 
         def receive(number: int, values: np.ndarray) -> None:
-            self.hand_over(loop, in_stream.popleft(), values)
+            self.hand_over(loop, in_stream.pop(number), values)
 
-        loop.devices[begin.call.device.title] = None
+        loop.devices |= dict.fromkeys(titles(how.devices(begin.call)))
         try:
             streamed = filter_stream(pictures(), **asked, out=results(), receive=receive)
             loop.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
@@ -242,7 +243,7 @@ class Stream(OneByOne):
             raise
         except (EngineError, MemoryError):
             while in_stream:
-                self.filter(loop, in_stream.popleft())
+                self.filter(loop, in_stream.pop(min(in_stream)))
         return other[0] if other else None
 
 

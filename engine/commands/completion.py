@@ -13,6 +13,7 @@ from engine.commands.arguments import Parser, settings_of
 from engine.commands.option_readers import OneOf
 from engine.commands.output import print_answer
 from engine.course.papers import PAPERS
+from engine.device_info import ALL_GPUS
 from engine.explain.architectures import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
@@ -31,7 +32,10 @@ _KNOWN: dict[str, Callable[[str], Sequence[str]]] = {
     "masks": lambda command: preset_names(),
     "operation": lambda command: list(OPERATIONS),
     "diff": lambda command: _variants(command),
-    "device": lambda command: ["auto", "cpu", "cuda", "simulator"],
+    "device": lambda command: [
+        *("auto", "cpu", "cuda", "simulator"),
+        *((ALL_GPUS,) if command in ("filter", "batch") else ()),
+    ],
     "paper": lambda command: [paper.key for paper in PAPERS],
     "variant": lambda command: _variants(command),
     "variants": lambda command: _variants(command),

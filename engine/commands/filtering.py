@@ -15,7 +15,8 @@ from engine.commands.output import log_notes, print_answer, print_json, report_i
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import Opened, open_picture
 from engine.commands.picture_settings import PictureSettings
-from engine.errors import EngineError
+from engine.device_info import ALL_GPUS
+from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.image.form import Form
@@ -73,6 +74,9 @@ def run(settings: FilterSettings) -> int:
 
 def _filter(settings: FilterSettings) -> None:
     output, asked = settings.output, settings.picture
+    if settings.explain and asked.device == ALL_GPUS:
+        why = "the limits of one device are the reason for a time"
+        raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")
     check_place(output)
     if not settings.overwrite:
         remedy = "Give the result another name, or --overwrite to lose the picture."

@@ -1,7 +1,7 @@
 """What `filter` and `batch` do with each picture: one road for masks and all other operations."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -12,6 +12,7 @@ from engine.api.request import Request
 from engine.commands.output import printable
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
+from engine.device_info import DeviceInfo, titles
 from engine.errors import VerificationFailed
 from engine.geometry.layout import Layout
 from engine.image.form import Form
@@ -63,6 +64,11 @@ class PictureFilter(ABC, Generic[C]):
         other = copy(self)
         other.settings = settings
         return other
+
+    @property
+    def device_key(self) -> str:
+        """The key of the device that the settings name, or of the first of several."""
+        return self.settings.device
 
     @abstractmethod
     def named_variant(self) -> AnyVariant[Any, Any]:
@@ -133,15 +139,20 @@ class PictureFilter(ABC, Generic[C]):
             notes.append(f"--device was not used: {variant.key} runs on the CPU.")
         return notes
 
+    def devices(self, call: C) -> Sequence[DeviceInfo]:
+        """Return the devices of a picture: its own, unless it is spread over several."""
+        return (call.device,)
+
     def headline(self, call: C, target: str) -> str:
         """Return what ran, in words."""
-        choice, device, problem = call.choice, call.device, call.problem
+        choice, problem = call.choice, call.problem
         block = f", block {choice.block}" if choice.variant.uses_block else ""
-        is_packed = call.asked.layout is Layout.PACKED and device.kind == "cuda"
+        is_packed = call.asked.layout is Layout.PACKED and call.device.kind == "cuda"
         rows = f", {call.asked.layout} rows" if is_packed else ""
         rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
         chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
-        where = f"by {choice.variant.key} on {device.title}{block}{rows}{rounded}{chosen}"
+        on_devices = ", ".join(titles(self.devices(call)))
+        where = f"by {choice.variant.key} on {on_devices}{block}{rows}{rounded}{chosen}"
         return f"{printable(target)}: {self.what(call)} {where}"
 
     def document(self, call: C) -> dict[str, object]:
@@ -149,7 +160,7 @@ class PictureFilter(ABC, Generic[C]):
         choice, device = call.choice, call.device
         return {
             "variant": choice.variant.key,
-            "device": device.key,
+            "device": ", ".join(used.key for used in self.devices(call)),
             "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
             "layout": str(call.asked.layout) if device.kind == "cuda" else None,
         }

@@ -86,8 +86,8 @@ class PictureSettings:
     )
     block: Block | None = option("--block 16x16  threads of a CUDA block, width × height", None, Block.parse)
     device: str = option(
-        """--device KEY  auto, cpu, cuda:0 or simulator (`devices` lists them; default auto); a CPU variant
-        always runs on the CPU""",
+        """--device KEY  auto, cpu, cuda:0, cuda:all (every GPU, with --mask) or simulator (`devices` lists
+        them; default auto); a CPU variant always runs on the CPU""",
         AUTO,
     )
     layout: Layout = option(

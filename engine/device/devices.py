@@ -10,10 +10,10 @@ from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
-from engine.device_info import DeviceInfo
+from engine.device_info import ALL_GPUS, DeviceInfo
 from engine.errors import DeviceUnavailable
 
-__all__ = ["backend", "device_named", "devices", "own_process_needed"]
+__all__ = ["all_gpus", "backend", "device_named", "devices", "own_process_needed"]
 
 Made = TypeVar("Made")
 
@@ -70,7 +70,11 @@ def device_named(key: str) -> DeviceInfo:
     known = devices()
     if key == "auto":
         return next((d for d in known if d.key.startswith("cuda:") and d.available), known[0])
-    wanted = "cuda:0" if key == "cuda" else key
+    if key == ALL_GPUS and any(device.is_usable_gpu for device in known):
+        remedy = f"Choose one of {', '.join(device.key for device in known if device.available)}."
+        why = "only `filter` and `batch` with a mask, and engine.filter_stream, use several GPUs at once"
+        raise DeviceUnavailable(f"device '{key}'", why, remedy)
+    wanted = "cuda:0" if key in ("cuda", ALL_GPUS) else key
     for device in known:
         if device.key == wanted:
             if not device.available:
@@ -79,6 +83,11 @@ def device_named(key: str) -> DeviceInfo:
             return device
     remedy = f"Choose one of {', '.join(['auto', *(device.key for device in known if device.available)])}."
     raise DeviceUnavailable(f"device '{key}'", "there is no such device here", remedy)
+
+
+def all_gpus() -> tuple[DeviceInfo, ...]:
+    """Return every GPU that can be used (`cuda:all`); raises DeviceUnavailable where there is none."""
+    return tuple(device for device in devices() if device.is_usable_gpu) or (device_named(ALL_GPUS),)
 
 
 def own_process_needed(device: DeviceInfo) -> bool:

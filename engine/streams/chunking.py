@@ -1,7 +1,8 @@
 """From pictures to chunks, and from chunks to results: the state of one call of `filter_stream`."""
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 
@@ -11,10 +12,9 @@ from engine.api.arguments import Image
 from engine.api.calls import as_applied
 from engine.api.request import Request
 from engine.device.cpu import CpuBackend
-from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.launches import Prepared
-from engine.device_info import SIMULATOR
+from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import BadValue
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
@@ -24,7 +24,7 @@ from engine.run.task import Choice
 from engine.streams.bands import Band, cut, refuse_cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
-from engine.streams.timeline import Chunk, Span, Timeline
+from engine.streams.timeline import Chunk, Timeline
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
@@ -54,15 +54,20 @@ class Stream:
     ring: int
     checkpoint: Checkpoint
     receive: Callable[[int, np.ndarray], None] | None
+    # Over which the chunks are spread; none: over the device of the first picture.
+    gpus: Sequence[DeviceInfo] = ()
     values: list[np.ndarray] = field(default_factory=list, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
     _unfinished: dict[int, np.ndarray] = field(default_factory=dict, init=False)
-    # When the last result was written and the device was idle.
+    # Rows of these that are not written yet.
+    _rows_left: dict[int, int] = field(default_factory=dict, init=False)
+    # When the last result was written.
     _end_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._activate: Callable[[], None] = lambda: None
+        self._preparing = threading.Lock()
 
     def run(self, pictures: Iterable[Image]) -> Timeline:
         """Filter all pictures and return when each chunk was in which queue."""
@@ -75,8 +80,12 @@ class Stream:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.") from None
         device, layout = first.device, first.asked.layout
-        # Mask and device are those of all pictures.
-        self._prepared = lru_cache(MOST_PREPARED)(partial(_prepare, first))
+        gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
+        # Mask and devices are those of all pictures. What passes keep between them belongs to one thread,
+        # which has one device.
+        self._prepared = lru_cache(MOST_PREPARED * len(gpus))(
+            lambda thread, choice, problem: _prepare(first, choice, problem)
+        )
 
         def requests() -> Iterator[Request]:
             yield first
@@ -85,39 +94,31 @@ class Stream:
                 self._activate()
                 yield self.resolve(image)
 
-        jobs = self._jobs(requests(), self.chunk_bytes or _chunk_bytes(first, total), total)
-        if device.kind == "cuda" and device.key != SIMULATOR:
-            spans, clock, ring = self._on_device(jobs, first), "device events", self.ring
+        jobs = self._jobs(requests(), self.chunk_bytes or _chunk_bytes(first, total, len(gpus)), total)
+        keys: Sequence[str] = ()
+        if device.is_usable_gpu:
+            # Numba's CUDA target and what drives it: the CPU needs neither.
+            from engine.streams import on_gpus
+
+            self._activate = backend(device.key).activate
+            spans, keys = on_gpus.run(jobs, gpus, layout, self.ring, self._finished)
+            clock, ring = "device events", self.ring
         else:
             # A simulator in a process of its own is called by `_InSimulator`, with arrays of the host.
             machine = CpuBackend() if own_process_needed(device) else backend(device.key)
             spans, clock, ring = run_in_order(jobs, machine, layout, self._finished), "host clock", 1
-            self._end_s = time.perf_counter()
         return Timeline(
-            device=device.key,
+            device=", ".join(gpu.key for gpu in gpus),
             variant=", ".join(self._variants),
             clock=clock,
             ring=ring,
-            chunks=tuple(self._chunks),
+            chunks=tuple(
+                replace(chunk, device=key)
+                for chunk, key in zip(self._chunks, keys or [device.key] * len(self._chunks), strict=True)
+            ),
             spans=spans,
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
         )
-
-    def _on_device(self, jobs: Iterator[ChunkJob], request: Request) -> tuple[Span, ...]:
-        # Numba's CUDA target and what drives it: the CPU needs neither.
-        from engine.streams import cuda_queues, pipeline
-
-        machine = backend(request.device.key)
-        with cuda_errors_in_words("filtering in chunks"), machine.selected():
-            self._activate = machine.activate
-            queues = cuda_queues.CudaQueues(request.asked.layout)
-            try:
-                running = pipeline.Pipeline(queues, self.ring, time.perf_counter())
-                running.run(jobs, self._finished)
-                self._end_s = time.perf_counter()
-                return running.spans()
-            finally:
-                queues.close()
 
     def _jobs(self, requests: Iterator[Request], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
         """Yield the chunks of all pictures."""
@@ -126,7 +127,7 @@ class Stream:
             result = self.outputs.take(request, picture + 1)
             target = result.reshape(samples.shape)
             bands = cut(problem, rows_of_chunk(problem, chunk_bytes))
-            self._unfinished[picture] = result
+            self._unfinished[picture], self._rows_left[picture] = result, len(target)
             prepared = self._preparation(request, bands)
             for number, band in enumerate(bands):
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
@@ -148,14 +149,26 @@ class Stream:
             self._variants[found.variant.key] = None
             return found
 
-        # Held as long as a chunk needs it: others may displace it meanwhile.
-        return cache(lambda rows: self._prepared(choice(), replace(request.problem, height=rows)))
+        @cache
+        def prepared(rows: int, thread: int) -> Prepared:
+            # Held as long as a chunk needs it: others may displace it meanwhile.
+            return self._prepared(thread, choice(), replace(request.problem, height=rows))
+
+        def in_turn(rows: int) -> Prepared:
+            # What one thread compiles, the next one finds.
+            with self._preparing:
+                return prepared(rows, threading.get_ident())
+
+        return in_turn
 
     def _finished(self, job: ChunkJob) -> None:
-        """Hand over the picture whose last chunk is finished; chunks finish in order."""
+        """Hand over the picture whose last chunk is finished; pictures finish in order."""
         number = job.chunk.picture
-        if job.chunk.bottom < len(self._unfinished[number]):
+        self._end_s = time.perf_counter()
+        self._rows_left[number] -= len(job.target)
+        if self._rows_left[number]:
             return
+        del self._rows_left[number]
         values = self._unfinished.pop(number)
         if self.receive is None:
             self.values.append(values)
@@ -182,13 +195,13 @@ def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice[Varia
     return choice
 
 
-def _chunk_bytes(request: Request, pictures: int) -> int:
+def _chunk_bytes(request: Request, pictures: int, gpus: int) -> int:
     """Return the size of a chunk; for a batch of unknown length, that for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES
     problem = request.problem
     whole = pictures * problem.samples * max(problem.itemsize, problem.result_itemsize)
-    wanted, smallest = CHUNKS_WANTED, SMALLEST_CHUNK_BYTES
+    wanted, smallest = CHUNKS_WANTED * gpus, SMALLEST_CHUNK_BYTES
     if request.device.kind == "cpu":
         wanted, smallest = CHUNKS_IN_ORDER, SMALLEST_CHUNK_IN_ORDER_BYTES
     return min(max(whole // wanted, smallest), LARGEST_CHUNK_BYTES)

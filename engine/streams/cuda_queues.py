@@ -28,10 +28,10 @@ NOWHERE = np.empty(0, np.float32)
 
 
 @cache
-def _streams(device: int) -> tuple[dict[Queue, Any], Any, Any]:
+def _streams(device: int, number: int) -> tuple[dict[Queue, Any], Any, Any]:
     """Return a stream for each queue of a device, one that reads the clock for copies out, and an idle one.
 
-    They are made once, and two threads' pictures go through the same ones.
+    They are made once for each number, and two threads' pictures go through the same ones.
     """
     queues = {queue: cuda.stream() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)}
     return queues, cuda.stream(), cuda.stream()
@@ -54,12 +54,12 @@ class CudaQueues:
     """The selected device as the pipeline sees it: three queues, marks in them, arrays for slots.
 
     Everything but `wait` and the arrays returns at once; a queue works in order. A slot's pictures of all
-    shapes lie in the same memory, and so do its results.
+    shapes lie in the same memory, and so do its results. Queues of another `number` are others of the device.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, number: int = 0) -> None:
         self._layout = layout
-        self._streams, clock, idle = _streams(cuda.get_current_device().id)
+        self._streams, clock, idle = _streams(cuda.get_current_device().id, number)
         self._handles = {
             queue: driver.CUstream(int(stream.handle)) for queue, stream in self._streams.items()
         }

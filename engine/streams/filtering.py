@@ -10,8 +10,8 @@ import numpy as np
 from engine.api.arguments import BlockLike, Image
 from engine.api.request import MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.devices import backend, device_named
-from engine.device_info import AUTO
+from engine.device.devices import all_gpus, backend, device_named
+from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -69,19 +69,21 @@ def filter_stream(
         the fastest. Arrays in a GPU's memory are refused: `engine.correlate` filters them where they lie.
     mask, border, cval, anchor, variant, block, device, flip, layout, result
         As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied
-        back in a quarter or half of the bytes.
+        back in a quarter or half of the bytes. The device "cuda:all" is every GPU that works: each chunk goes
+        to the one that is free first, and the bits are those of one GPU.
     out : ndarray, or iterable of ndarray, optional
         Where the results go: an array for one picture, one for each of a batch, each C-contiguous, of its
         picture's shape and of the result's type; of a generator no more are taken than there are pictures.
         None: fresh arrays.
     receive : callable of (int, ndarray), optional
         Called with the index of each picture of a batch and its result, in order, as soon as it is whole; the
-        results are then not kept. Called on: the calling thread.
+        results are then not kept. Where one of several GPUs fails, also with what the others have finished,
+        before the error is raised. Called on: the calling thread.
     chunk_bytes : int, optional
-        What a chunk copies at most in either direction, about. None: a quarter of the whole, within 8 and 32
-        MB; on the CPU a 32nd, within 4 and 32 MB.
+        What a chunk copies at most in either direction, about. None: a quarter of what a device has to do,
+        within 8 and 32 MB; on the CPU a 32nd, within 4 and 32 MB.
     ring : int
-        Chunks that are on the device at once, 2 to 16.
+        Chunks that are on a device at once, 2 to 16.
     checkpoint : callable of Progress
         Called before each chunk; may raise `Cancelled`.
 
@@ -105,6 +107,8 @@ def filter_stream(
     refuse_pictures(pictures)
     refuse_outputs(out, pictures)
     refuse_calls(receive, checkpoint)
+    gpus = all_gpus() if device == ALL_GPUS else ()
+    device = gpus[0].key if gpus else device
     wanted = as_mask(mask, anchor)
     wanted = wanted.flipped() if flip else wanted
     numbers = itertools.count(1)
@@ -129,7 +133,9 @@ def filter_stream(
         # Errors of the call are reported for the call, not for its first picture.
         resolve(np.zeros((1, 1), np.uint8))
     outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
-    stream = Stream(resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive)
+    stream = Stream(
+        resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive, gpus
+    )
     timeline = stream.run((pictures,) if is_one else pictures)  # type: ignore[arg-type]
     return Streamed(stream.values[0] if is_one and receive is None else tuple(stream.values), timeline)
 

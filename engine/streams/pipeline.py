@@ -19,6 +19,7 @@ the last, would be a ms of the whole.
 Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 outputs in turn).
 """
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,20 +71,28 @@ class Pipeline:
         self._threads = StagingThreads()
         self._spans: list[Span] = []
 
-    def run(self, jobs: Iterable[ChunkJob], finished: Callable[[ChunkJob], None]) -> None:
+    def run(self, jobs: Iterable[ChunkJob | None], finished: Callable[[ChunkJob], None]) -> None:
         """Send all chunks through and wait for them.
 
-        Jobs are taken one by one as there is room; an error that one raises ends the stream. `finished` is
-        called for each, in order, when its result lies in its target, on the calling thread.
+        Jobs are taken one by one as there is room; an error that one raises ends the stream. None in place of
+        a job has the oldest chunk finished. `finished` is called for each, in order, when its result lies in
+        its target, on the calling thread.
         """
         under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
         ahead: list[_Passage] | None = []
+        slots = itertools.cycle(range(len(self._slots)))
         try:
-            for number, job in enumerate(jobs):
+            for job in jobs:
+                if job is None:
+                    chunks, ahead = ahead or [], None
+                    self._send_on(*chunks)
+                    if under_way:
+                        self._finish(under_way.popleft(), finished)
+                    continue
                 while len(under_way) >= 2 * len(self._slots):
                     self._finish(under_way.popleft(), finished)
-                passage = _Passage(job, number % len(self._slots))
+                passage = _Passage(job, next(slots))
                 under_way.append(passage)
                 self._bring_in(passage)
                 if ahead is None:

@@ -21,7 +21,8 @@ class Queue(StrEnum):
 class Chunk:
     """One chunk: rows `top` to `bottom` (past the last) of a picture's result, and the bytes copied for them.
 
-    `number` counts the chunks of the stream, `picture` its pictures, both from 0.
+    `number` counts the chunks of the stream, `picture` its pictures, both from 0; `device` is the key of the
+    device that filtered it.
     """
 
     number: int
@@ -30,6 +31,7 @@ class Chunk:
     bottom: int
     bytes_in: int
     bytes_out: int
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Span:
 class Timeline:
     """When each chunk of a stream was in which queue."""
 
-    device: str  # its key
+    device: str  # its key; those of several GPUs separated by ", "
     variant: str  # keys of the variants that filtered, separated by ", "
     # What the spans were read from. On a GPU: device events; only the queues of pinned memory, where the host
     # copies, are read from its own clock, set to zero together with the device's.
@@ -64,7 +66,7 @@ class Timeline:
     )
 
     def busy_ms(self, queue: Queue) -> float:
-        """Return how long a queue worked: the sum of its spans, ms."""
+        """Return how long a queue worked: the sum of its spans, ms; of several GPUs together."""
         return sum(span.ms for span in self.spans if span.queue is queue)
 
     @property

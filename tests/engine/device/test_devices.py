@@ -15,7 +15,7 @@ from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
-from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
+from engine.device.devices import all_gpus, backend, device_named, devices, made_once, own_process_needed
 from engine.device.index_rules import cpu_code
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
@@ -101,6 +101,18 @@ def test_that_devices_are_found_by_key_or_refused_in_words():
     with pytest.raises(DeviceUnavailable) as caught:
         device_named("cuda")
     assert caught.value.why == str(unavailable.reason)
+
+
+def test_that_one_computation_on_all_gpus_is_refused_in_words(monkeypatch):
+    broken_gpu = device_list.unusable_gpu(device_list.NO_GPU, "cuda:1")
+    listed = (device_list.cpu_info(), GPU, broken_gpu, device_list.simulator_info())
+    monkeypatch.setattr(device_module, "devices", lambda: listed)
+    with pytest.raises(
+        DeviceUnavailable,
+        match=r"'cuda:all': only `filter` and `batch` with a mask.*Choose one of cpu, cuda:0, sim",
+    ):
+        device_named("cuda:all")
+    assert all_gpus() == (GPU,)
 
 
 def v1(quota):

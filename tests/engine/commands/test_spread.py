@@ -1,0 +1,120 @@
+"""`--device cuda:all` of `filter` and `batch`: as many GPUs as there are, the bytes of one device."""
+
+import json
+
+import numpy as np
+import pytest
+
+import engine
+from engine.commands import batch as batch_command
+from engine.commands import batch_plan, batch_sources, spread_filter
+from engine.device.cpu import CpuBackend
+from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
+from engine.errors import DeviceFault
+from engine.streams import chunking, filtering
+from tests.engine.streams.fake_gpus import QueuesInTurn, install
+
+MASK = "--mask gaussian:5:1 --border mirror --variant cpu-serial"
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Return a function that gives the machine so many GPUs, which filter as the CPU, in small chunks."""
+
+    def install_gpus(count, queues=QueuesInTurn):
+        made = install(monkeypatch, count, cpu_info(), queues)
+        monkeypatch.setattr(spread_filter, "all_gpus", filtering.all_gpus)
+        monkeypatch.setattr(spread_filter, "backend", lambda key: CpuBackend())
+        by_key = {gpu.key: gpu for gpu in filtering.all_gpus()}
+        monkeypatch.setattr(batch_plan, "device_for", lambda variant, key: by_key.get(key, cpu_info()))
+        monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
+        for name in ("SMALLEST_CHUNK_BYTES", "SMALLEST_CHUNK_IN_ORDER_BYTES"):
+            monkeypatch.setattr(chunking, name, 1 << 9)
+        return made
+
+    return install_gpus
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder of nine pictures."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    random = np.random.default_rng(1)
+    for number in range(9):
+        picture = random.integers(0, 255, (40 + 3 * number, 30), np.uint8)
+        engine.save_image(picture, folder / f"{number}.png")
+    return folder
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
+    alone, spread = tmp_path / "alone.png", tmp_path / "spread.png"
+    assert command("filter", photos / "8.png", alone, MASK, "--device cpu").status == 0
+    gpus(count)
+    answer = command("filter", photos / "8.png", spread, MASK, "--device cuda:all --json --no-verify")
+    assert answer.status == 0
+    assert alone.read_bytes() == spread.read_bytes()
+
+
+def test_that_filter_says_which_gpus_filtered_and_proves_it(command, gpus, photos, tmp_path):
+    gpus(2)
+    answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all --json")
+    document = json.loads(answer.out)
+    assert document["device"] == "cuda:0, cuda:1"
+    assert document["result"]["device"] == "cuda:0, cuda:1"
+    assert document["verified"]
+    said = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all").out
+    assert "by cpu-serial on GPU 0 (cuda:0), GPU 1 (cuda:1)" in said
+    assert "end to end" in said
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_that_batch_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
+    assert command("batch", photos, "--out", tmp_path / "alone", MASK, "--device cpu").status == 0
+    queues = gpus(count)
+    answer = command("batch", photos, "--out", tmp_path / "spread", MASK, "--device cuda:all")
+    assert answer.status == 0
+    assert len(queues) == count
+    for number in range(9):
+        name = f"{number}.png"
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "spread" / name).read_bytes()
+    assert answer.out.startswith("9 of 9 pictures filtered")
+    assert f"GPU {count - 1}" in answer.out
+
+
+class FailingQueues(QueuesInTurn):
+    def launch(self, prepared, image, out):
+        raise DeviceFault("The GPU failed while filtering in chunks on cuda:1 (GPU 1)", "made to")
+
+
+def test_that_batch_keeps_what_the_other_gpus_did(command, gpus, photos, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.commands.command_line.leave_at_once", lambda status: None)
+    gpus(2, lambda number: FailingQueues(1) if number == 1 else QueuesInTurn(0))
+    out = tmp_path / "out"
+    answer = command("batch", photos, "--out", out, MASK, "--device cuda:all")
+    assert answer.status != 0
+    saved = sorted(path.name for path in out.iterdir())
+    assert saved
+    assert all(name.endswith(".png") for name in saved)
+    assert answer.out.startswith(f"{len(saved)} of 9 pictures filtered")
+    assert "on cuda:1 (GPU 1): made to" in answer.err
+
+
+@pytest.mark.parametrize("name", ["filter", "batch"])
+def test_that_without_a_gpu_both_are_refused_as_with_cuda(command, photos, tmp_path, name, monkeypatch):
+    monkeypatch.setattr(
+        "engine.device.devices.devices", lambda: (cpu_info(), unusable_gpu(NO_DRIVER), simulator_info())
+    )
+    if name == "filter":
+        answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all")
+    else:
+        answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--device cuda:all")
+    assert answer.status == 3
+    assert "device 'cuda:all': No NVIDIA driver. Use the CPU (device cpu or auto)" in answer.err
+
+
+def test_that_one_time_of_several_gpus_is_not_explained(command, photos, tmp_path):
+    answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all --explain")
+    assert answer.status == 2
+    assert "--explain with --device cuda:all: the limits of one device" in answer.err

@@ -1,0 +1,60 @@
+"""A machine with any number of GPUs, which filter as another device does and are as late as they may be."""
+
+import threading
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from engine.device_info import DeviceInfo
+from engine.streams import chunking, filtering, on_gpus
+from engine.tasks.filtering import resolve
+from tests.engine.streams.fake_queues import FakeQueues
+
+
+@dataclass(frozen=True, slots=True)
+class FakeGpu(DeviceInfo):
+    """A device that is used as a GPU, whatever its kind is."""
+
+    @property
+    def is_usable_gpu(self):
+        return True
+
+
+# Numba simulates one kernel at a time.
+LAUNCHING = threading.Lock()
+
+
+class QueuesInTurn(FakeQueues):
+    """Queues whose kernels run one after the other, of all devices together."""
+
+    def launch(self, prepared, image, out):
+        def launch(image, out):
+            with LAUNCHING:
+                prepared.launch(image, out)
+
+        super().launch(SimpleNamespace(launch=launch), image, out)
+
+
+def install(monkeypatch, count, like, queues=QueuesInTurn):
+    """Give the machine so many GPUs that filter as the device `like`; return their queues, as they are made.
+
+    `queues` makes those of a GPU by its number.
+    """
+    gpus = [FakeGpu(f"cuda:{n}", like.kind, f"GPU {n}", limits=like.limits) for n in range(count)]
+    by_key, made = {gpu.key: gpu for gpu in gpus}, []
+
+    @contextmanager
+    def queues_of(gpu, layout, number, doing):
+        found = queues(gpus.index(gpu))
+        made.append(found)
+        yield found
+
+    machine = SimpleNamespace(selected=nullcontext, activate=lambda: None)
+    monkeypatch.setattr(filtering, "all_gpus", lambda: tuple(gpus))
+    monkeypatch.setattr(resolve, "device_named", by_key.get)
+    monkeypatch.setattr(resolve, "device_for", lambda variant, key: by_key[key])
+    monkeypatch.setattr("engine.api.calls.device_named", by_key.get)
+    monkeypatch.setattr(on_gpus, "queues_of", queues_of)
+    for module in (on_gpus, chunking):
+        monkeypatch.setattr(module, "backend", lambda key: machine)
+    return made
