@@ -2,13 +2,14 @@
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.files import urls
 from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
 
 
@@ -16,7 +17,8 @@ from engine.image.open import open_image
 class PictureFile:
     """One picture of a batch: its file, the file for its result and its format, or why it is not filtered.
 
-    There is a format where there is no refusal. `replaces` says whether the result may replace a file.
+    There is a format where there is no refusal and it is not filtered `in_parts`. `replaces` says whether the
+    result may replace a file.
     """
 
     source: str
@@ -24,10 +26,17 @@ class PictureFile:
     saved_as: Format | None
     refusal: EngineError | None = None
     replaces: bool = False
+    in_parts: bool = False
 
 
 def files_for(
-    inputs: Sequence[str], out: str, *, extension: str = "", recursive: bool = False, overwrite: bool = False
+    inputs: Sequence[str],
+    out: str,
+    *,
+    extension: str = "",
+    recursive: bool = False,
+    overwrite: bool = False,
+    in_parts: Callable[[str, str], bool] = lambda source, target: False,
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
@@ -36,6 +45,8 @@ def files_for(
     a picture's extension, in order of their names, without hidden ones; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
     as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
+    `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
+    memory.
     """
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
@@ -47,14 +58,17 @@ def files_for(
         stem, own = os.path.splitext(name)
         target = urls.joined(out, stem + (extension or own))
         real_target = _real(target)
-        saved_as = format_to_save(target)
-        refusal = _refusal(source, target, saved_as, seen_targets.get(real_target), overwrite)
+        # What lies at an address is fetched whole.
+        is_in_parts = not (urls.is_url(source) or urls.is_url(target)) and in_parts(source, target)
+        saved_as = None if is_in_parts else format_to_save(target)
+        is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
+        refusal = _refusal(source, target, is_written, seen_targets.get(real_target), overwrite)
         if refusal is None and real_target != real_source and real_target in sources:
             remedy = "Choose another folder for the results, or another --format."
             refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
         if refusal is None:
             seen_targets[real_target] = source
-        found.append(PictureFile(source, target, saved_as, refusal, overwrite))
+        found.append(PictureFile(source, target, saved_as, refusal, overwrite, is_in_parts))
     return found
 
 
@@ -63,13 +77,13 @@ def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple
     for given in inputs:
         if urls.is_url(given):
             yield from _at(given, recursive)
-        elif os.path.isdir(given):
+        elif os.path.isdir(given) and not is_zarr(Path(given)):
             yield from _in_folder(given, out, recursive)
         elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
             yield from _sources(matches, out, recursive)
         else:
-            yield given, os.path.basename(given)
+            yield given, os.path.basename(os.path.normpath(given))
 
 
 def _at(url: str, recursive: bool) -> Iterator[tuple[str, str]]:
@@ -95,15 +109,18 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
     unread: list[str] = []
     # Left to itself, `os.walk` passes over a folder that may not be read.
     for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
+        stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
         folders[:] = sorted(
             name
             for name in folders
             if recursive
+            and name not in stores
             and not name.startswith(".")
             and os.path.realpath(os.path.join(parent, name)) != own_results
         )
-        for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in opened_suffixes():
+        for name in sorted([*files, *stores]):
+            suffixes = (*opened_suffixes(), *SUFFIXES)
+            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
                 path = os.path.join(parent, name)
                 yield path, os.path.relpath(path, folder)
     for path in unread:
@@ -119,19 +136,19 @@ def is_unmatched_pattern(source: str) -> bool:
 
 
 def _refusal(
-    source: str, target: str, saved_as: Format | None, other: str | None, overwrite: bool
+    source: str, target: str, is_written: bool, other: str | None, overwrite: bool
 ) -> EngineError | None:
     """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
     is_here = not urls.is_url(source)
-    if is_here and os.path.isdir(source):
+    if is_here and os.path.isdir(source) and not is_zarr(Path(source)):
         remedy = "Check its permissions, or leave it out."
         return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
     if is_here and not os.path.exists(source) and (why_not := _why_not_opened(source)):
         return why_not
-    if saved_as is None:
+    if not is_written:
         extension = os.path.splitext(target)[1].lower()
         names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
         why = f"{extension} files are not written" if extension else "its name has no extension"

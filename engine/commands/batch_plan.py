@@ -10,6 +10,7 @@ import numpy as np
 from engine.cluster.address import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
+from engine.commands.large_kinds import form_in_parts, is_in_parts
 from engine.commands.option_readers import OneOf
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_kinds import filter_for, mask_for
@@ -103,6 +104,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
         extension="" if settings.format == _KEEP else f".{settings.format}",
         recursive=settings.recursive,
         overwrite=settings.overwrite,
+        in_parts=lambda source, target: is_in_parts(source, target, settings.picture),
     )
     if not files:
         remedy = "Add --recursive to look into its folders too, or name the files."
@@ -111,7 +113,8 @@ def planned(settings: BatchSettings) -> BatchPlan:
     if files[0].refusal is not None and all(is_unmatched_pattern(file.source) for file in files):
         raise files[0].refusal
     _prepare_folder(settings.out or ".")
-    how, device, why = settled(how, files)
+    # One that is filtered in bands has the machine for itself, and chooses for itself.
+    how, device, why = settled(how, [file for file in files if not file.in_parts] or files)
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.settings.unused_quality(written)]
     return BatchPlan(how, files, device, notes, urls.local_path(settings.out), settings.scheduler)
@@ -169,7 +172,7 @@ def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, De
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.
-        forms = (_form_of(file.source) for file in files if file.refusal is None)
+        forms = (_form_of(file) for file in files if file.refusal is None)
         form = next(filter(None, forms), None)
         why = how.why_not_gpu(form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
@@ -177,8 +180,12 @@ def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, De
     return how.asking(replace(asked, device=device.key)), device, notes
 
 
-def _form_of(path: str) -> Form | None:
+def _form_of(file: PictureFile) -> Form | None:
     """Return the form of a picture from its header alone; None where it cannot be opened."""
+    if file.in_parts:
+        with suppress(EngineError):
+            return form_in_parts(file.source)
+        return None
     found: list[Form] = []
 
     def note(form: Form) -> int:
@@ -186,5 +193,5 @@ def _form_of(path: str) -> Form | None:
         return sys.maxsize  # which is refused: nothing is decoded
 
     with suppress(EngineError):
-        open_image(path, work_bytes=note)
+        open_image(file.source, work_bytes=note)
     return found[0] if found else None

@@ -13,7 +13,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -93,15 +93,27 @@ class Job:
         return data, Finished(file, None, notes, verification, found)
 
 
+def source_for(plan: BatchPlan) -> "Source":
+    """Return the source that suits the device, and the pictures that are larger than memory."""
+    large = [file for file in plan.files if file.in_parts]
+    if not large:
+        return _source_for(plan)
+    ordinary = replace(plan, files=[file for file in plan.files if not file.in_parts])
+    # Loaded only with such a picture.
+    in_parts: Source = import_module("engine.commands.large_batch").InParts(
+        plan.how, large, _source_for(ordinary)
+    )
+    return in_parts
+
+
 class Source(Protocol):
-    """Who filters the files of a batch."""
+    """What has pictures filtered."""
 
     def run(self, loop: Loop) -> None:
-        """Hand each file over to the loop."""
+        """Have every picture filtered, and hand each over."""
 
 
-def source_for(plan: BatchPlan) -> Source:
-    """Return the source that suits the device."""
+def _source_for(plan: BatchPlan) -> Source:
     if plan.scheduler is not None:
         # It needs the extra `cluster`.
         made: Source = import_module("engine.commands.batch_cluster").OnCluster(plan)

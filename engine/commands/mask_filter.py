@@ -1,7 +1,8 @@
 """A mask, correlated with each picture or convolved."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
-from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem
 from engine.tasks.filtering.variants import Variant, variant
+
+R = TypeVar("R", bound=ResolvedFilter)
 
 
 class MaskFilter(PictureFilter[Request]):
@@ -68,33 +72,39 @@ class MaskFilter(PictureFilter[Request]):
         pixels = picture.pixels
         if asked.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
-        request = self._cheapest(pixels)
+        request = self.cheapest(lambda device: self._request(pixels, device))
         if in_bands and not request.choice.variant.band_invariant:
             # Another variant may take its bands, and round otherwise.
             return request
+        return self.as_saved(request, dtype == picture.dtype)
+
+    def as_saved(self, request: R, is_same_type: bool) -> R:
+        """Return a request whose kernel writes the samples of the file, where that is the same."""
+        asked = self.settings
         is_same = asked.range == "clip" or (asked.range == "absolute" and _is_never_negative(request))
-        if asked.result_type == AUTO_TYPE and is_same and dtype == picture.dtype and is_finite(request):
+        if asked.result_type == AUTO_TYPE and is_same and is_same_type and is_finite(request):
             return request.quantised() or request
         return request
 
-    def _cheapest(self, pixels: np.ndarray) -> Request:
+    def cheapest(self, on_device: Callable[[str], R]) -> R:
+        """Return the request on the device that is asked for; of `auto` the one that is done sooner."""
         asked = self.settings
         if asked.device != AUTO or asked.variant != AUTO or not has_driver():
-            return self._request(pixels, asked.device)
+            return on_device(asked.device)
         # Listing the GPUs starts the driver.
-        on_cpu = self._request(pixels, "cpu")
-        why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, 1)
+        on_cpu = on_device("cpu")
+        why = why_not_gpu(on_cpu.problem, on_cpu.asked.mask, on_cpu.device, 1)
         if not why:
-            return self._request(pixels, AUTO)
+            return on_device(AUTO)
         choice = on_cpu.choice
         on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
         return on_cpu
 
     def _request(self, pixels: np.ndarray, device: str) -> Request:
-        asked = self._arguments() | {"device": device}
+        asked = self.arguments() | {"device": device}
         return Request(pixels, self.mask, anchor=None, key=self.settings.variant, **asked)
 
-    def _arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments that `Request` and `filter_stream` have in common.
 
         Results are float32 unless the picture's type was asked for.
@@ -105,19 +115,27 @@ class MaskFilter(PictureFilter[Request]):
 
     def what(self, call: Request) -> str:
         """Return the mask, how it is applied, and the border, in words."""
+        return self.what_of(call.problem)
+
+    def what_of(self, problem: Problem) -> str:
+        """Return the same for a problem."""
         mask = self.mask
         name = printable(mask.name) or "a mask"
         size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} × {mask.columns}"
         flipped = "rotated by 180 degrees" if self.settings.flip else ""
         about = ", ".join(filter(None, (size, flipped)))
-        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {call.problem.border},"
+        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {problem.border},"
 
     def facts(self, call: Request) -> dict[str, object]:
         """Return the mask, before it is flipped, and the border, for JSON."""
+        return self.facts_of(call.problem)
+
+    def facts_of(self, problem: Problem) -> dict[str, object]:
+        """Return the same for a problem."""
         return {
             "operation": self.name,
             "mask": {"name": self.mask.name} | mask_document(self.mask),
-            "border": str(call.problem.border),
+            "border": str(problem.border),
         }
 
     def document(self, call: Request) -> dict[str, object]:
@@ -145,7 +163,7 @@ class MaskFilter(PictureFilter[Request]):
 
     def stream(self, call: Request) -> dict[str, Any] | None:
         """Return the arguments of the stream that may take a picture; None where none may."""
-        asked, chosen = self._arguments() | {"mask": self.mask}, call.choice.variant
+        asked, chosen = self.arguments() | {"mask": self.mask}, call.choice.variant
         if not chosen.band_invariant and self.settings.variant != AUTO:
             return None
         if call.problem.is_quantised:
@@ -154,9 +172,9 @@ class MaskFilter(PictureFilter[Request]):
         return asked | {"variant": self.settings.variant}
 
 
-def is_finite(request: Request) -> bool:
+def is_finite(request: ResolvedFilter) -> bool:
     """Return whether no result can become infinite, which is noted (`lost_values`)."""
-    samples, mask = request.samples.dtype, request.mask
+    samples, mask = request.samples.dtype, request.asked.mask
     if samples == np.float32:
         return False
     largest = max(float(np.iinfo(samples).max), abs(request.problem.ghost_value))
@@ -165,8 +183,8 @@ def is_finite(request: Request) -> bool:
     return most < float(np.finfo(np.float32).max) / 2
 
 
-def _is_never_negative(request: Request) -> bool:
+def _is_never_negative(request: ResolvedFilter) -> bool:
     """Return whether no result can be below 0, so that it is its own absolute value."""
-    mask, samples = request.mask, request.samples.dtype
+    mask, samples = request.asked.mask, request.samples.dtype
     least = min(float(mask.weights.min()), mask.offset, request.problem.ghost_value)
     return samples != np.float32 and least >= 0.0

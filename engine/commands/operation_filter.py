@@ -49,11 +49,15 @@ class OperationFilter(PictureFilter[OperationCall]):
 
     def call(self, opened: Opened, *, in_bands: bool = False) -> OperationCall:
         """Return the call that does the operation on a picture."""
+        return self.call_of(opened.picture.pixels)
+
+    def call_of(self, pixels: np.ndarray) -> OperationCall:
+        """Return the call for an array."""
         asked = self.settings
         # With `auto` on the CPU, as starting a GPU takes longer than all.
         device = "cpu" if asked.device == AUTO and asked.variant == AUTO else asked.device
         return OperationCall(
-            opened.picture.pixels,
+            pixels,
             self.name,
             self.parameters,
             patch=self.patch,

@@ -130,6 +130,8 @@ class PictureFilter(ABC, Generic[C]):
         """Return a sentence for each option that changed nothing."""
         asked, variant, is_on_cpu = self.settings, call.choice.variant, call.device.kind == "cpu"
         notes = []
+        if asked.memory is not None:
+            notes.append("--memory was not used: this picture is filtered as a whole (--max-bytes).")
         if asked.block is not None and not variant.uses_block:
             notes.append(f"--block was not used: {variant.key} has no block.")
         if asked.layout is Layout.PACKED and is_on_cpu:

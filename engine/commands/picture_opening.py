@@ -65,15 +65,20 @@ def result_form(asked: PictureSettings, picture: Picture) -> tuple[tuple[int, ..
     if asked.is_plot:
         # Any format holds it.
         return (1, 1, 3), np.dtype(np.uint8)
+    return picture.pixels.shape, result_dtype(asked, picture.dtype)
+
+
+def result_dtype(asked: PictureSettings, given: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the sample type that the result of a picture of a type will be saved in; refuse as above."""
     mode = f"--range {asked.range}"
-    dtype = picture.dtype if asked.depth == "keep" else np.dtype(DEPTH_DTYPES[asked.depth])
+    dtype = given if asked.depth == "keep" else np.dtype(DEPTH_DTYPES[asked.depth])
     if dtype == np.float32 and asked.range != "clip":
         why = "a float32 result keeps its values as they are, whatever their range"
         raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
     if asked.result_type == "same" and asked.range != "clip":
         why = "results of the picture's type are clipped where they are computed"
         raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
-    return picture.pixels.shape, dtype
+    return dtype
 
 
 def work_bytes(asked: PictureSettings, form: Form, saved_as: Format) -> int:

@@ -53,7 +53,7 @@ class SpreadFilter(MaskFilter):
             self._used = [call.device]
             return super().measured(call, on_values, is_recorded=is_recorded)
         result = "same" if call.problem.is_quantised else "float32"
-        asked = self._arguments() | {"variant": call.choice.variant.key, "result": result}
+        asked = self.arguments() | {"variant": call.choice.variant.key, "result": result}
         streamed = filter_stream(call.samples, self.mask, **asked)
         values, first = np.asarray(streamed.values), streamed.timeline
         keys = {chunk.device for chunk in first.chunks}

@@ -199,33 +199,33 @@ def is_inner_picture(compression: int) -> bool:
 
 def check_inner_pictures(page: "TiffPage", file: BinaryIO) -> None:
     """Raise Refused where a strip or tile is a picture of another size than the tags say."""
-    read = _READERS[int(page.compression)]
+    for number, (offset, size) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=False)):
+        if size:
+            file.seek(offset)
+            check_inner_picture(page, number, file.read(size))
+
+
+def check_inner_picture(page: "TiffPage", number: int, data: bytes) -> None:
+    """Raise Refused where one strip or tile is a picture of another size than the tags say."""
     planes, _, height, width, samples = page.shaped
     rows, columns = (
         (page.tilelength, page.tilewidth) if page.is_tiled else (min(page.rowsperstrip, height), width)
     )
     down, across = -(-height // rows), -(-width // columns)
-    for number, (offset, size) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=False)):
-        if not size:
-            continue
-        file.seek(offset)
-        data = file.read(size)
-        if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
-            data = page.jpegheader + data + b"\xff\xd9"
-        try:
-            found = read(data)
-        except (struct.error, IndexError) as error:
-            raise Refused("the header of a strip or tile of it is damaged or cut short") from error
-        row, column = divmod(number % (down * across), across)
-        # The last may be whole, or end where the picture does.
-        heights = {rows, min(rows, height - row * rows)}
-        widths = {columns, min(columns, width - column * columns)}
-        if found.height not in heights or found.width not in widths:
-            raise Refused(
-                f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
-                f"{columns:,} × {rows:,}"
-            )
-        if found.samples > max(samples, planes):
-            raise Refused(
-                f"a strip or tile of it has {found.samples:,} values per pixel, its tags say {samples}"
-            )
+    if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
+        data = page.jpegheader + data + b"\xff\xd9"
+    try:
+        found = _READERS[int(page.compression)](data)
+    except (struct.error, IndexError) as error:
+        raise Refused("the header of a strip or tile of it is damaged or cut short") from error
+    row, column = divmod(number % (down * across), across)
+    # The last may be whole, or end where the picture does.
+    heights = {rows, min(rows, height - row * rows)}
+    widths = {columns, min(columns, width - column * columns)}
+    if found.height not in heights or found.width not in widths:
+        raise Refused(
+            f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
+            f"{columns:,} × {rows:,}"
+        )
+    if found.samples > max(samples, planes):
+        raise Refused(f"a strip or tile of it has {found.samples:,} values per pixel, its tags say {samples}")

@@ -89,29 +89,31 @@ def open_image(
             f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
         )
     path = Path(urls.local_path(name))
-    with _errors_in_words(name):
+    with errors_in_words(name):
         file = (
             _fetched(name, max_bytes, remedy)
             if urls.is_url(name)
-            else _open_regular_file(path, max_bytes, remedy)
+            else open_regular_file(path, max_bytes, remedy)
         )
     with file:
-        with _errors_in_words(name):
+        with errors_in_words(name):
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
-        with _errors_in_words(name, known):
+        with errors_in_words(name, known):
             decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy), allocate)
             return _picture(decoded, path, known)
 
 
 @contextmanager
-def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
-    """Translate whatever is raised while a file is opened into `ImageReadError`."""
-    what = f"{name} cannot be opened"
+def errors_in_words(name: str, known: Format | None = None, *, doing: str = "opened") -> Iterator[None]:
+    """Translate whatever is raised while a file is opened, or read, into `ImageReadError`."""
+    what = f"{name} cannot be {doing}"
     title, unsupported = (known.title, known.unsupported) if known else ("file", ())
     try:
         with ignored_warnings():
             yield
+    except ImageReadError:
+        raise  # of a part of the file, in words already
     except Refused as refusal:
         raise ImageReadError(what, refusal.why, refusal.remedy) from refusal
     except MemoryError as error:
@@ -138,7 +140,8 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
         raise ImageReadError(what, why, SAVE_AGAIN) from error
 
 
-def _open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
+def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
+    """Open a file for reading; Refused where it is none, may not be read, or is larger than the limit."""
     try:
         # Asked before opening: opening a pipe would wait for ever.
         facts = path.stat()

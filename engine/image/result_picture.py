@@ -38,7 +38,7 @@ def finished_picture(
     if alpha is not None and not with_alpha:
         alpha = change_alpha_depth(alpha, target)
     elif alpha is not None and alpha.dtype == np.float32:
-        alpha = _filtered_alpha(alpha, picture.dtype, target)
+        alpha = filtered_alpha(alpha, picture.dtype, target)
     if pixels.dtype != target:
         pixels = to_depth(pixels, target, range_mode=range_mode, scale=scale_to(picture.dtype, target))
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
@@ -60,26 +60,37 @@ def _colours_and_alpha(
 
 def lost_values(values: np.ndarray, target: np.dtype) -> tuple[str, ...]:
     """Return a sentence each for NaN and infinity among values that are to become 8 or 16 bit."""
-    if values.dtype == target:
-        return ()
+    return lost_sentences(values.size, *count_lost(values, target), target)
+
+
+def count_lost(values: np.ndarray, target: np.dtype) -> tuple[int, int]:
+    """Return how many NaN and how many infinite values there are that are to become 8 or 16 bit."""
     nan_count = infinite_count = 0
+    if values.dtype == target:
+        return nan_count, infinite_count
     # One look at all of them is all that most pictures cost: 6 ms for 4096 x 4096.
     for rows in bands_of(values):
         if not np.isfinite(values[rows]).all():
             nan_count += int(np.isnan(values[rows]).sum())
             infinite_count += int(np.isinf(values[rows]).sum())
+    return nan_count, infinite_count
+
+
+def lost_sentences(size: int, nan_count: int, infinite_count: int, target: np.dtype) -> tuple[str, ...]:
+    """Return a sentence each for so many NaN and infinite ones of `size` values."""
     bits = 8 * target.itemsize
     keeping = titles(formats_for(np.float32))
     found = ((nan_count, "NaN", "0"), (infinite_count, "infinite", "an end of the range"))
     return tuple(
-        f"Of {values.size:,} samples of the result {number:,} {'is' if number == 1 else 'are'} {kind}, "
+        f"Of {size:,} samples of the result {number:,} {'is' if number == 1 else 'are'} {kind}, "
         f"which {bits} bit cannot hold: saved as {as_what}. A float32 {keeping} keeps them."
         for number, kind, as_what in found
         if number
     )
 
 
-def _filtered_alpha(values: NDArray[np.float32], source: np.dtype, target: np.dtype) -> np.ndarray:
+def filtered_alpha(values: NDArray[np.float32], source: np.dtype, target: np.dtype) -> np.ndarray:
+    """Return alpha that was filtered, in float32, in the type of the result: clipped."""
     scale = full_scale_of(target) / full_scale_of(source)
     if target == np.float32:
         # fmax and fmin prefer the number to NaN, as everywhere where results are clipped.

@@ -25,9 +25,9 @@ from engine.image.tiff_rows import bytes_beside, sample_bands
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
-_ICC_PROFILE_TAG = 34675
+ICC_PROFILE_TAG = 34675
 _EXIF_TAG = 34665
-_RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
+RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 296
 # The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
 _LAST_OF_PIXELS = 532
@@ -59,9 +59,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     # 40 ms: loaded with the first TIFF.
     from tifffile import TiffFile, TiffPage
 
-    # Without a handler, what tifffile says of its repairs goes to stderr. What matters is checked here.
-    for library in ("tifffile", "imagecodecs"):
-        logging.getLogger(library).addHandler(logging.NullHandler())
+    silence_libraries()
 
     file_bytes = os.fstat(file.fileno()).st_size
     with TiffFile(file) as tiff:
@@ -71,15 +69,15 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
             raise Refused("it has no page: its first list of tags is missing or damaged") from error
         if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
             raise Refused("it has no first page")
-        lost = _lost_tags(page)
-        _check_header(page)
+        lost = lost_tags(page)
+        check_header(page)
         samples_form = Form(
             page.imagelength, page.imagewidth, page.samplesperpixel, False, np.dtype(page.dtype)
         )
         budget.check(samples_form)
-        form = _form(page)
+        form = picture_form(page)
         budget.check(form, bytes_beside(page, form.decoded_bytes))
-        notes = [*lost, *_check_segments(page, form, file_bytes)]
+        notes = [*lost, *check_segments(page, form, file_bytes)]
         if is_inner_picture(page.compression):
             check_inner_pictures(page, file)
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
@@ -92,12 +90,18 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         # Each band says the same of the picture.
         notes += dict.fromkeys([*warnings, *changes])
         notes += _page_notes(tiff)
-        profile = page.tags.valueof(_ICC_PROFILE_TAG)
-        metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=_dpi(page))
+        profile = page.tags.valueof(ICC_PROFILE_TAG)
+        metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=dpi(page))
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
 
 
-def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
+def silence_libraries() -> None:
+    """Keep what tifffile says of its repairs from stderr. What matters is checked here."""
+    for library in ("tifffile", "imagecodecs"):
+        logging.getLogger(library).addHandler(logging.NullHandler())
+
+
+def lost_tags(page: "TiffPage") -> tuple[str, ...]:
     """Return a note on tags that cannot be read, which tifffile leaves out; refuse those of the pixels."""
     file, layout = page.parent.filehandle, page.parent.tiff
     file.seek(page.offset)
@@ -124,16 +128,17 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
     return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
 
 
-def _dpi(page: "TiffPage") -> float:
+def dpi(page: "TiffPage") -> float:
     """Pixels per inch; 0 where the file does not say."""
-    inches = _INCHES.get(page.tags.valueof(_RESOLUTION_UNIT_TAG, 1))
-    resolution = page.tags.valueof(_RESOLUTION_TAG)
+    inches = _INCHES.get(page.tags.valueof(RESOLUTION_UNIT_TAG, 1))
+    resolution = page.tags.valueof(RESOLUTION_TAG)
     if inches is None or not isinstance(resolution, tuple) or len(resolution) != 2 or not resolution[1]:
         return 0.0
     return inches * float(resolution[0]) / float(resolution[1])
 
 
-def _check_header(page: "TiffPage") -> None:
+def check_header(page: "TiffPage") -> None:
+    """Refuse a page whose tags describe no picture."""
     if page.imagewidth < 1 or page.imagelength < 1:
         raise Refused(f"its tags say {page.imagewidth} × {page.imagelength} pixels")
     if page.imagedepth > 1:
@@ -149,7 +154,7 @@ def _check_header(page: "TiffPage") -> None:
         raise Refused("its tiles have no size")
 
 
-def _form(page: "TiffPage") -> Form:
+def picture_form(page: "TiffPage") -> Form:
     """Return the form of the picture, found by interpreting a single pixel."""
     pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
     pixels, alpha, _ = to_picture_arrays(pixel, page)
@@ -158,7 +163,7 @@ def _form(page: "TiffPage") -> Form:
     )
 
 
-def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, ...]:
+def check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, ...]:
     """Every strip or tile must lie whole within the file: tifffile would fill what is missing."""
     expected = math.prod(page.chunked)
     segments = list(zip(page.dataoffsets, page.databytecounts, strict=False))

@@ -38,8 +38,8 @@ def is_of_jpegs(page: "TiffPage") -> bool:
     return int(page.compression) in _COMPRESSIONS
 
 
-def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
-    """Let simplejpeg decode the JPEGs of a page when tifffile reads it to `image`.
+def note_damage(page: "TiffPage", image: np.ndarray | None, notes: list[str]) -> None:
+    """Let simplejpeg decode the JPEGs of a page when tifffile reads it to `image`, or to arrays of their own.
 
     What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
     last row.
@@ -132,8 +132,10 @@ def _head_of(data: bytes, page: "TiffPage") -> _Head:
     return _Head(stored, complete, colours, (height, width, samples))
 
 
-def _target(image: np.ndarray, corner: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def _target(image: np.ndarray | None, corner: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Return an array for the samples of a strip or tile: rows of the image where it has all of them."""
+    if image is None:
+        return np.empty(shape, np.uint8)
     plane, depth, row, _, _ = corner
     rows: np.ndarray = image[plane, depth, row : row + shape[0]]
     return rows if rows.shape == shape and rows.dtype == np.uint8 else np.empty(shape, np.uint8)

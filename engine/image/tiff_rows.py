@@ -35,7 +35,7 @@ _PIECE_BYTES = 2**18
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
     """Return the most memory that reading takes beside the picture, of which samples are given back."""
-    if _is_stored_plainly(page):
+    if is_stored_plainly(page):
         return 0
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
     compressed = max(page.databytecounts, default=0)
@@ -51,7 +51,7 @@ def sample_bands(page: "TiffPage", file: BinaryIO, notes: list[str]) -> Iterator
 
     What is damaged is added to `notes`.
     """
-    if _is_stored_plainly(page):
+    if is_stored_plainly(page):
         yield from _stored_bands(page, file)
         return
     scratch = Scratch(page.shaped, np.dtype(page.dtype))
@@ -78,7 +78,8 @@ def _samples(part: np.ndarray) -> np.ndarray:
     return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
 
 
-def _is_stored_plainly(page: "TiffPage") -> bool:
+def is_stored_plainly(page: "TiffPage") -> bool:
+    """Return whether the rows of a page lie in the file one after the other, as they are."""
     return (
         page.is_contiguous
         and not page.is_subsampled

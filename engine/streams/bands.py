@@ -7,6 +7,8 @@ the few rows outside to rows near that edge, which the band has. Where one does 
 end), the band carries the rows that it maps to.
 """
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadValue
@@ -45,11 +47,18 @@ def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
     count = -(-height // max(wanted_rows, 2 * mask_rows, 1))
     if count == 1:
         return (Band(0, height, ((0, height),), 0),)
-    edges = [height * number // count for number in range(count + 1)]
-    return tuple(_band(problem, edges[number], edges[number + 1]) for number in range(count))
+    return bands_between(problem, [height * number // count for number in range(count + 1)])
 
 
-def _band(problem: Problem, top: int, bottom: int) -> Band:
+def bands_between(problem: Problem, edges: Sequence[int]) -> tuple[Band, ...]:
+    """Return the bands of the results from each edge to the next one, for which `cut` says how far apart."""
+    if tuple(edges) == (0, problem.height):
+        return (Band(0, problem.height, ((0, problem.height),), 0),)
+    return tuple(band(problem, top, bottom) for top, bottom in itertools.pairwise(edges))
+
+
+def band(problem: Problem, top: int, bottom: int) -> Band:
+    """Return the band of some rows of a result, first and past the last."""
     above = problem.anchor[0]
     below = problem.mask_shape[0] - 1 - above
     first, last = top - above, bottom + below

@@ -27,6 +27,7 @@ from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Timeline
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
 from engine.tasks.filtering.variants import Variant
 
@@ -144,7 +145,13 @@ class Stream:
 
         @cache
         def choice() -> Choice[Variant]:
-            found = request.choice if len(bands) == 1 else _choice_for_bands(request, bands)
+            found = (
+                request.choice
+                if len(bands) == 1
+                else choice_for_bands(
+                    request, replace(request.problem, height=max(band.rows for band in bands))
+                )
+            )
             refuse_non_finite(found.variant, request.samples)
             self._variants[found.variant.key] = None
             return found
@@ -186,11 +193,18 @@ def _prepare(request: Request, choice: Choice[Variant], problem: Problem) -> Pre
     return choice.variant.prepare(problem, request.mask, choice.block)
 
 
-def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice[Variant]:
-    """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
-    asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
-    choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
-    remedy = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
+_RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
+
+
+def choice_for_bands(
+    request: ResolvedFilter, problem: Problem, remedy: str = _RAISE_CHUNK
+) -> Choice[Variant]:
+    """Return the variant for a picture in bands; refuse one whose results depend on where a band begins.
+
+    `problem` is that of the highest band, or of the whole.
+    """
+    asked = request.asked
+    choice = choose(asked.variant, problem, asked.mask, asked.block, request.device, in_bands=True)
     refuse_cut(choice.variant, "a picture in bands", "band", remedy)
     return choice
 

@@ -30,6 +30,10 @@ class Region(NamedTuple):
         """The pixels as (row, column) slices of an array."""
         return slice(self.top, self.bottom, self.step), slice(self.left, self.right, self.step)
 
+    def below(self, rows: int) -> "Region":
+        """Return the same region so many rows further down."""
+        return self._replace(top=self.top + rows, bottom=self.bottom + rows)
+
     def bands(self, pixels: int) -> Iterator["Region"]:
         """Yield the region in pieces of at most so many pixels, at least one each."""
         step = self.step

@@ -1,4 +1,9 @@
 """Pictures that are larger than memory: read and written in parts.
 
 - `source`: `LargePicture`, the levels of a picture and any rectangle of one
+- `kinds`, `opening`: which files are read in parts, and `open_large`
+- `segments`: strips, tiles and chunks, decoded by threads; `plain_rows`: rows without compression
+- `tiff_reader`, `zarr_reader`, `npy_reader`: the formats; `storage`: how each stores a picture
+- `making`: results of the same kinds, `tiff_writer`, `zarr_writer`, `npy_writer`; `pyramid`: their levels
+- `part_folder`: the folder in which a result grows, and its journal
 """

@@ -1,12 +1,18 @@
 """LargePicture: a picture that stays in its file; rectangles of its levels are read when asked for."""
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.image.large.storage import Storage
+from engine.image.open import errors_in_words
+
+MOST_CHANNELS = 4
 
 
 class LargePicture(ABC):
@@ -29,6 +35,12 @@ class LargePicture(ABC):
         uint8, uint16 or float32, in the machine's byte order.
     chunk : (int, int)
         Rows and columns that the file stores together: what reading a single pixel of full size costs.
+    has_alpha : bool
+        Whether the last channel is the opacity.
+    icc_profile : bytes or None
+        The colour profile.
+    storage : Storage
+        How it is stored, for a result of the same kind.
     notes : tuple of str
         Sentences for the person: what was special about the file.
     """
@@ -39,6 +51,9 @@ class LargePicture(ABC):
     channels: int
     dtype: np.dtype[Any]
     chunk: tuple[int, int]
+    storage: Storage
+    has_alpha: bool = False
+    icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -60,6 +75,14 @@ class LargePicture(ABC):
         ImageReadError
             A part of the file is missing, damaged, or of a codec that is not there.
         """
+
+    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+        """Read the pixels of a rectangle into an array of its shape and of the picture's type."""
+        out[...] = self.read(level, rows, columns)
+
+    def _errors_in_words(self) -> AbstractContextManager[None]:
+        """Translate whatever is raised while the file is read into `ImageReadError`."""
+        return errors_in_words(str(self.path), doing="read")
 
     @abstractmethod
     def close(self) -> None:

@@ -27,6 +27,7 @@ ever rounded: the result has to be equal bit for bit.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -123,6 +124,7 @@ def verify(
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
     steps: float = 0.0,
+    skip: int = 0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
@@ -141,19 +143,22 @@ def verify(
         value: `engine.tasks.filtering.variants.Variant.added_error`. In the exact class nothing may be off.
     steps : float
         The same in steps of 2^-149: `Variant.added_steps`.
+    skip : int
+        Rows of the picture above the first one of the result, which is that of some of its rows.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
     added = added_error * largest_magnitude(image, problem) if added_error else 0.0
     added += steps * SMALLEST_SUBNORMAL
 
     def wanted(band: Region) -> np.ndarray:
-        return oracle.correlate(image, mask, problem.border, problem.cval, band)
+        return oracle.correlate(image, mask, problem.border, problem.cval, band.below(skip))
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band)
+        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band.below(skip))
         bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
         return largest, bound
 
-    regions = regions_to_check(problem, seed, affordable)
+    checked = problem if result.shape[0] == problem.height else replace(problem, height=result.shape[0])
+    regions = regions_to_check(checked, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
     return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint)

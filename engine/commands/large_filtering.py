@@ -1,0 +1,59 @@
+"""`filter` of a picture that is larger than memory."""
+
+import os
+from dataclasses import asdict
+
+from engine.commands.filtering import VERSION, FilterSettings
+from engine.commands.large_filter import filter_large
+from engine.commands.large_progress import ProgressLog, proof_text, rate_text
+from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.errors import BadValue
+from engine.files.output_checks import check_other_file
+
+
+def run(settings: FilterSettings) -> None:
+    """Filter a file in bands; print notes and the answer."""
+    source, output, asked = settings.input, settings.output, settings.picture
+    if os.path.exists(output) and os.path.samefile(source, output):
+        raise BadValue(
+            f"{output} is the picture itself",
+            "it is read while the result is written",
+            "Give the result another name.",
+        )
+    check_other_file(output, source, "Give the result another name.")
+    if settings.explain:
+        raise BadValue(
+            "--explain with a picture in bands",
+            "its kernel is not timed alone",
+            "Leave it out, or use `explain`.",
+        )
+    how = filter_for(asked, mask_for(asked))
+    written = [0, 1]
+
+    def on_state(rows: int, height: int) -> None:
+        written[:] = rows, height
+
+    def kept() -> str:
+        if not written[0]:
+            return ""
+        share = 100 * written[0] // written[1]
+        return f"{share} % is done, and the same command goes on from there"
+
+    with report_interrupt([output], kept):
+        done = filter_large(
+            how, source, output, memory=asked.memory, report=ProgressLog(output), on_state=on_state
+        )
+    notes = [*done.notes]
+    log_notes(notes)
+    if settings.json:
+        document: dict[str, object] = {"format": how.format, "version": VERSION}
+        document |= {"input": source, "output": output, **done.document}
+        document |= {"verified": done.verification is not None, "elapsed_ms": 1e3 * done.elapsed_s}
+        document |= {"result": None, "notes": notes}
+        document["verification"] = None if done.verification is None else asdict(done.verification)
+        print_json(document)
+    else:
+        print_answer(
+            f"{printable(output)}: {done.headline}\n{rate_text(done)}; {proof_text([done.verification])}"
+        )

@@ -1,0 +1,78 @@
+"""Making the file for a result: of the kind that its name says, stored as a source of the same kind."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.image.large.npy_writer import NpyResult
+from engine.image.large.part_folder import PartFolder
+from engine.image.large.result import LargeResult
+from engine.image.large.source import LargePicture
+from engine.image.large.storage import Storage, storage_of_result
+from engine.image.large.tiff_writer import LOSSLESS, TiffResult
+from engine.image.large.zarr_writer import ZarrResult
+
+# Strips and rows that are written together, bytes.
+_UNIT_BYTES = 8 << 20
+
+
+def result_storage(picture: LargePicture, kind: str) -> tuple[Storage, list[str]]:
+    """Return how the result of a picture is stored, and a sentence for each thing that it does not keep."""
+    source, notes = picture.storage, []
+    storage = storage_of_result(source, kind, picture.width)
+    row_bytes = picture.width * picture.channels * picture.dtype.itemsize
+    if storage.kind == "tiff":
+        if storage.compression not in LOSSLESS:
+            notes.append(
+                f"Its compression ({storage.compression}) loses values or is not written: saved as deflate."
+            )
+            storage = replace(storage, compression="deflate")
+        if left_out := storage.details.get("left_out"):
+            notes.append(f"Its tags {', '.join(map(str, left_out))} are not saved.")
+        is_odd = storage.is_tiled and any(side % 16 for side in storage.chunk)
+        if is_odd or (not storage.is_tiled and storage.chunk[0] > picture.height):
+            storage = replace(storage, chunk=(512, 512), is_tiled=True)
+        if not storage.is_tiled:
+            strips = max(1, _UNIT_BYTES // (storage.chunk[0] * row_bytes))
+            storage = replace(storage, details=storage.details | {"rows_at_once": strips * storage.chunk[0]})
+    elif kind == "npy" and source.smallest is not None:
+        notes.append("An .npy has no smaller levels: only the full size is saved.")
+    if source.is_ome and source.kind != kind:
+        notes.append(
+            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
+        )
+    if kind != "tiff" and picture.icc_profile:
+        notes.append("The colour profile is not saved: only a TIFF has one.")
+    if kind == "npy":
+        storage = replace(storage, chunk=(max(1, _UNIT_BYTES // row_bytes), picture.width))
+    if storage.smallest is not None and storage.rows_at_once % 2:
+        # Rows are halved in pairs.
+        storage = replace(storage, details=storage.details | {"rows_at_once": 2 * storage.rows_at_once})
+    if kind == "zarr" and picture.has_alpha:
+        notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
+    return storage, notes
+
+
+def make_result(
+    picture: LargePicture,
+    storage: Storage,
+    dtype: np.dtype[Any],
+    part: PartFolder,
+    state: dict[str, Any] | None,
+) -> LargeResult:
+    """Make the file of a result anew, or open what an earlier run has left: its `state`."""
+    shape = picture.height, picture.width, picture.channels
+    if storage.kind == "zarr":
+        return ZarrResult(part.result, storage, shape, dtype, is_new=state is None)
+    if storage.kind == "npy":
+        return NpyResult(part.result, storage, shape, dtype, is_new=state is None)
+    return TiffResult(
+        part.result,
+        storage,
+        shape,
+        dtype,
+        has_alpha=picture.has_alpha,
+        icc_profile=picture.icc_profile,
+        state=state,
+    )

@@ -1,0 +1,53 @@
+"""Opening a file that is read in parts."""
+
+import os
+from pathlib import Path
+
+from engine.files.atomic_write import path_text
+from engine.image.faults import Refused
+from engine.image.large.kinds import kind_of
+from engine.image.large.npy_reader import open_npy
+from engine.image.large.segments import DEFAULT_CACHE_BYTES
+from engine.image.large.source import LargePicture
+from engine.image.large.tiff_reader import TIFF, open_tiff
+from engine.image.large.zarr_reader import open_zarr
+from engine.image.open import errors_in_words, open_regular_file
+
+
+def open_large(
+    path: str | os.PathLike[str], *, threads: int | None = None, cache_bytes: int = DEFAULT_CACHE_BYTES
+) -> LargePicture:
+    """Open a TIFF, an OME-Zarr, a Zarr array or an .npy so that rectangles of it can be read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, or the folder of a Zarr store.
+    threads : int, optional
+        Threads that decode; by default one for each core.
+    cache_bytes : int
+        Decoded strips, tiles or chunks that are kept.
+
+    Raises
+    ------
+    ImageReadError
+        There is no such file, it cannot be read in parts, is damaged or cut short, or a package or a codec is
+        not there.
+    """
+    name = path_text(path)
+    kind, place = kind_of(path), Path(path)
+    with errors_in_words(name):
+        if kind == "zarr":
+            return open_zarr(place, threads=threads, cache_bytes=cache_bytes)
+        if place.is_dir():
+            raise Refused("it is a folder, and no Zarr store", "Choose a picture file in it.")
+        open_regular_file(place, 1 << 62, "").close()
+        if kind == "npy":
+            return open_npy(place)
+        if kind != "tiff":
+            raise Refused(
+                "only TIFF, OME-Zarr and .npy are read in parts",
+                "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole.",
+            )
+    with errors_in_words(name, TIFF):
+        return open_tiff(place, threads=threads, cache_bytes=cache_bytes)

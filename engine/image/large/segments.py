@@ -1,0 +1,109 @@
+"""A picture that is stored in segments (strips, tiles, chunks): threads decode those that a rectangle needs.
+
+What is decoded is kept for a while, within a bound, as neighbours in space are asked for in turn.
+"""
+
+import os
+import threading
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.large.source import LargePicture
+
+# Decoded segments that are kept, bytes.
+DEFAULT_CACHE_BYTES = 64 << 20
+
+Key = tuple[int, int, int]
+"""Level, row and column of a segment among the segments."""
+
+
+class SegmentedPicture(LargePicture):
+    """The part that all formats of segments have in common."""
+
+    def __init__(self, threads: int | None, cache_bytes: int) -> None:
+        self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
+        self._cache_bytes, self._cached_bytes = cache_bytes, 0
+        self._cache: OrderedDict[Key, NDArray[Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def segment_shape(self, level: int) -> tuple[int, int]:
+        """Return rows and columns of the segments of a level; the last ones may be smaller."""
+
+    @abstractmethod
+    def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
+        """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
+
+    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return the pixels of a rectangle, which lies within the level."""
+        out = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.channels), self.dtype)
+        self.read_into(level, rows, columns, out)
+        return out
+
+    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+        """Read the pixels of a rectangle into an array."""
+        keys = list(self._keys(level, rows, columns))
+
+        def place(key: Key) -> None:
+            _, down, across = key
+            pixels = self._segment(key)
+            height, width = self.segment_shape(level)
+            top, left = down * height, across * width
+            first, last = max(top, rows.start), min(top + len(pixels), rows.stop)
+            begin, end = max(left, columns.start), min(left + pixels.shape[1], columns.stop)
+            out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start] = pixels[
+                first - top : last - top, begin - left : end - left
+            ]
+
+        if len(keys) == 1:
+            place(keys[0])
+            return
+        with self._errors_in_words():
+            pending = [self._pool.submit(place, key) for key in keys]
+            try:
+                for future in pending:
+                    future.result()
+            finally:
+                for future in pending:
+                    future.cancel()
+
+    def _keys(self, level: int, rows: slice, columns: slice) -> Iterator[Key]:
+        height, width = self.segment_shape(level)
+        for row in range(rows.start // height, -(-rows.stop // height)):
+            for column in range(columns.start // width, -(-columns.stop // width)):
+                yield level, row, column
+
+    def _segment(self, key: Key) -> NDArray[Any]:
+        with self._lock:
+            found = self._cache.get(key)
+            if found is not None:
+                self._cache.move_to_end(key)
+                return found
+        with self._errors_in_words():
+            pixels = self._decode(*key)
+        if pixels.nbytes <= self._cache_bytes:
+            with self._lock:
+                if key not in self._cache:
+                    self._cache[key] = pixels
+                    self._cached_bytes += pixels.nbytes
+                while self._cached_bytes > self._cache_bytes:
+                    self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        return pixels
+
+    def close(self) -> None:
+        """Close the file; nothing is read after that."""
+        self._pool.shutdown(cancel_futures=True)
+        with self._lock:
+            self._cache.clear()
+            self._cached_bytes = 0
+
+
+def core_count() -> int:
+    """Return how many threads decode: what this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,137 @@
+"""Writing OME-Zarr and Zarr arrays in parts, through the package `zarr`."""
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.large.result import LargeResult
+from engine.image.large.storage import Storage, level_shapes
+from engine.image.large.zarr_reader import zarr_package
+
+_DEFAULT_FORMAT = 2
+_AXIS_TYPES = {"t": "time", "c": "channel"}
+
+
+class ZarrResult(LargeResult):
+    """A store under way, in a folder of another name."""
+
+    def __init__(
+        self, path: Path, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype[Any], *, is_new: bool
+    ) -> None:
+        zarr = zarr_package()
+        height, width, self.channels = shape
+        details = storage.details
+        self.storage, self.dtype, self.notes, self._path = storage, dtype, [], path
+        self.levels = level_shapes(height, width, storage.smallest)
+        self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
+        is_array = details.get("is_array", False)
+        if is_new:
+            zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
+            if is_array:
+                store = zarr.storage.LocalStore(str(path))
+                self._make(zarr.create_array, {"store": store, "zarr_format": zarr_format}, self.levels[0])
+            else:
+                group = zarr.create_group(str(path), zarr_format=zarr_format)
+                for number, level in enumerate(self.levels):
+                    self._make(group.create_array, {"name": str(number)}, level)
+                _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
+        node = zarr.open(str(path), mode="r+")
+        arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
+        # Also those that are the fill value: a chunk that is not there shall be one that was lost.
+        self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
+
+    def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
+        details = self.storage.details
+        settings: dict[str, Any] = {"chunks": self._sides(level, details.get("chunks"), self.storage.chunk)}
+        if details.get("shards"):
+            settings["shards"] = self._sides(level, details["shards"], self.storage.chunk)
+        for name in ("compressors", "filters", "chunk_key_encoding"):
+            if details.get(name) is not None:
+                settings[name] = details[name]
+        if details.get("zarr_format", _DEFAULT_FORMAT) == 3:
+            settings["dimension_names"] = list(self._axes)
+        elif "chunk_key_encoding" not in settings:
+            settings["chunk_key_encoding"] = {"name": "v2", "separator": "/"}
+        sizes = {"y": level[0], "x": level[1], "c": self.channels}
+        shape = tuple(sizes.get(axis, 1) for axis in self._axes)
+        create(**where, shape=shape, dtype=self.dtype, fill_value=0, **settings)
+
+    def _sides(
+        self, level: tuple[int, int], given: tuple[int, ...] | None, chunk: tuple[int, int]
+    ) -> tuple[int, ...]:
+        """Return the sides of a chunk or shard along the axes."""
+        sizes = {"y": chunk[0], "x": chunk[1], "c": 1}
+        sides = given or tuple(sizes.get(axis, 1) for axis in self._axes)
+        most = {"c": self.channels, "y": 1 << 62, "x": 1 << 62}
+        return tuple(min(side, most.get(axis, 1)) for axis, side in zip(self._axes, sides, strict=True))
+
+    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+        """Write whole chunks, which the library encodes on several threads."""
+        left = [axis for axis in self._axes if axis in "yxc"]
+        values = rows if "c" in left else rows[..., 0]
+        values = np.transpose(values, ["yxc".index(axis) for axis in left])
+        where = tuple(
+            slice(top, top + len(rows)) if axis == "y" else slice(None) if axis in "xc" else 0
+            for axis in self._axes
+        )
+        self._arrays[level][where] = values
+
+    def state(self) -> dict[str, Any]:
+        """Bring to the disk what was written, where the system can for a whole disk."""
+        if hasattr(os, "sync"):
+            os.sync()
+        return {}
+
+    def finish(self) -> None:
+        """Nothing is left to write: the folder has another name until then."""
+        self.state()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _write_metadata(
+    group: Any,
+    zarr_format: int,
+    axes: str,
+    levels: tuple[tuple[int, int], ...],
+    attributes: dict[str, Any],
+) -> None:
+    """Write the metadata of an OME-Zarr: those of the source, with the levels that there are now."""
+    source = copy.deepcopy(attributes)
+    first = (source.get("multiscales") or [{}])[0]
+    named = first.get("axes") or [{"name": axis, "type": _AXIS_TYPES.get(axis, "space")} for axis in axes]
+    scale = _scale_of(first, len(axes))
+    datasets = []
+    for number, (height, width) in enumerate(levels):
+        by_axis = {"y": levels[0][0] / height, "x": levels[0][1] / width}
+        scales = [one * by_axis.get(axis, 1.0) for one, axis in zip(scale, axes, strict=True)]
+        datasets.append(
+            {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": scales}]}
+        )
+    version = "0.5" if zarr_format == 3 else "0.4"
+    multiscale = {key: first[key] for key in ("name", "type") if key in first}
+    multiscale |= {"axes": named, "datasets": datasets}
+    if zarr_format == 3:
+        ome: dict[str, Any] = {"version": version, "multiscales": [multiscale]}
+        if "omero" in source:
+            ome["omero"] = source["omero"]
+        group.attrs["ome"] = ome
+    else:
+        group.attrs["multiscales"] = [multiscale | {"version": version}]
+        if "omero" in source:
+            group.attrs["omero"] = source["omero"]
+
+
+def _scale_of(multiscale: dict[str, Any], axes: int) -> list[float]:
+    """Return the size of a pixel along each axis."""
+    for dataset in multiscale.get("datasets", [])[:1]:
+        for transformation in dataset.get("coordinateTransformations", []):
+            scale = transformation.get("scale")
+            if isinstance(scale, list) and len(scale) == axes:
+                return [float(one) for one in scale]
+    return [1.0] * axes

@@ -1,0 +1,128 @@
+"""How much of a large picture is in memory at once: rows that are read, rows that are filtered, buffers."""
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.image.budget import bytes_text
+from engine.image.large.segments import core_count
+from engine.image.large.source import LargePicture
+from engine.image.large.storage import Storage
+from engine.tasks.filtering.problem import Problem
+
+# What is read at a time, and what is filtered at a time: more is no faster.
+_READ_BYTES = 64 << 20
+_BAND_BYTES = 32 << 20
+# Chunks on a GPU: the ring of the stream has so many, twice as many are under way.
+GPU_RING, GPU_CHUNK_BYTES = 3, 16 << 20
+# What libraries take that the process has not loaded yet, and what its allocator keeps.
+_LATER_BYTES = 160 << 20
+_LATER_BYTES_ON_GPU = 900 << 20
+# Where a system does not say what a process takes.
+_USUAL_BYTES = 300 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LargePlan:
+    """Rows and buffers of a run.
+
+    `step_rows` are read at a time, `band_rows` filtered at a time; `buffers` of the former and `values` of
+    the latter exist at once; `needed_bytes` is the most that the process takes with all of them.
+    """
+
+    step_rows: int
+    band_rows: int
+    buffers: int
+    values: int
+    needed_bytes: int
+
+
+def plan_large(
+    picture: LargePicture,
+    problem: Problem,
+    storage: Storage,
+    dtype: np.dtype[Any],
+    memory: int | None,
+    *,
+    on_gpu: bool,
+) -> LargePlan:
+    """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
+
+    The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
+    """
+    rows_of_segment = picture.chunk[0]
+    halo = problem.mask_shape[0]
+    in_row = problem.width * picture.channels * problem.itemsize
+    value_row = problem.width * problem.channels * problem.result_itemsize
+    out_row = problem.width * picture.channels * dtype.itemsize
+    segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
+    out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
+    fixed = _resident_bytes() + (_LATER_BYTES_ON_GPU if on_gpu else _LATER_BYTES)
+    fixed += min(storage.rows_at_once, problem.height) * out_row
+    # Of what is decoded and encoded on threads, with the compressed bytes.
+    fixed += 3 * core_count() * segment + 8 * core_count() * out_tile
+    if storage.smallest is not None:  # rows while they are halved
+        fixed += min(storage.rows_at_once, problem.height) * out_row
+    if storage.kind == "zarr":
+        fixed += 2 * min(storage.rows_at_once, problem.height) * out_row
+
+    def plan(step_rows: int, band_rows: int) -> LargePlan:
+        step_bytes = max(1, step_rows * in_row)
+        under_way = 2 * GPU_RING * GPU_CHUNK_BYTES
+        buffers = 3 + -(-under_way // step_bytes) if on_gpu else 3
+        if on_gpu:
+            under_way = 2 * GPU_RING * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
+        values = 2 * GPU_RING + 3 if on_gpu else 3
+        # Colours without their alpha are copied, once for each result.
+        copies = values if picture.channels > problem.channels else 0
+        needed = fixed + buffers * (step_rows + 3 * halo) * in_row + values * (band_rows + halo) * value_row
+        needed += copies * (band_rows + halo) * in_row
+        needed += 2 * under_way if on_gpu else 0
+        return LargePlan(step_rows, band_rows, buffers, values, needed)
+
+    # A band holds twice the mask's rows (`bands`), and so does a step.
+    least_step = -(-4 * halo // rows_of_segment) * rows_of_segment
+    least = plan(least_step, 2 * halo)
+    step = max(least_step, _READ_BYTES // in_row // rows_of_segment * rows_of_segment)
+    band = max(2 * halo, _BAND_BYTES // max(in_row, value_row))
+    if memory is None:
+        return plan(step, band)
+    if least.needed_bytes > memory:
+        raise BadValue(
+            f"--memory {bytes_text(memory)}",
+            f"filtering {picture.path.name} in bands takes {bytes_text(least.needed_bytes)} at least: "
+            f"{least_step:,} rows of it at a time, which are stored together",
+            f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
+        )
+    while plan(step, band).needed_bytes > memory and (step > least_step or band > 2 * halo):
+        band = max(2 * halo, band * 3 // 4)
+        step = max(least_step, step * 3 // 4 // rows_of_segment * rows_of_segment)
+    return plan(step, band)
+
+
+def _mebibytes(count: int) -> str:
+    return f"{-(-count // (1 << 20))}M"
+
+
+def _resident_bytes() -> int:
+    """Return the most memory that this process had so far."""
+    # Not `ru_maxrss` where this is: a new process has that of the one that started it.
+    with suppress(OSError, StopIteration, ValueError), open("/proc/self/status", encoding="ascii") as lines:
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    if find_spec("resource") is None:  # Windows
+        return _USUAL_BYTES
+    resource = import_module("resource")
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def free_disk_words(needed: int, free: int, folder: os.PathLike[str]) -> str:
+    """Return how much a disk has and how much is needed."""
+    return f"the result takes about {bytes_text(needed)}, the disk of {folder} has {bytes_text(free)} free"

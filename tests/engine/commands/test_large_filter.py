@@ -1,0 +1,521 @@
+"""`filter` and `batch` of pictures that are larger than memory: the bits of the whole, whatever the file."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tifffile
+
+import engine
+from engine.commands import large_filter
+from engine.commands.arguments import read
+from engine.commands.filtering import FilterSettings
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.device.launches import DeviceKind
+from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
+from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
+from engine.image.large.npy_writer import NpyResult
+from engine.image.large.opening import open_large
+from engine.image.large.tiff_writer import TiffResult
+from engine.image.large.zarr_writer import ZarrResult
+from engine.image.open import open_image
+from engine.streams import large_plan
+from engine.tasks.filtering.variants import VARIANTS, variant
+from tests.fresh_python import ROOT
+
+zarr = pytest.importorskip("zarr")
+
+HEIGHT, WIDTH = 131, 83
+CPU = [known.key for known in VARIANTS if known.device is DeviceKind.CPU and known.band_invariant]
+
+
+@pytest.fixture(autouse=True)
+def _small_bands(monkeypatch):
+    """Cut small pictures into many steps and bands, as large ones are."""
+    monkeypatch.setattr(large_plan, "_READ_BYTES", 4096)
+    monkeypatch.setattr(large_plan, "_BAND_BYTES", 2048)
+
+
+def picture(dtype="uint8", channels=3, height=HEIGHT, width=WIDTH):
+    random = np.random.default_rng(7)
+    if dtype == "float32":
+        return random.random((height, width, channels), np.float32)
+    return random.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype, endpoint=True)
+
+
+def as_read(path):
+    with open_large(path) as found:
+        return found.read(0, slice(0, found.height), slice(0, found.width))
+
+
+def written(kind, pixels, folder):
+    """Return the path of a file of a kind with these pixels."""
+    squeezed = pixels[..., 0] if pixels.shape[2] == 1 else pixels
+    path = folder / f"in.{kind.split()[0]}"
+    if kind.startswith("tif"):
+        options = dict(word.split("=") for word in kind.split()[1:])
+        tifffile.imwrite(
+            path,
+            squeezed,
+            photometric="rgb" if pixels.shape[2] >= 3 else "minisblack",
+            extrasamples=["unassalpha"] if pixels.shape[2] == 4 else None,
+            tile=(16, 32) if "tile" in options else None,
+            rowsperstrip=int(options["strip"]) if "strip" in options else None,
+            compression=options.get("compression"),
+            predictor="predictor" in options or None,
+            bigtiff="big" in options,
+            metadata=None,
+        )
+    elif kind.startswith("npy"):
+        np.save(path, squeezed)
+    else:
+        version = int(kind.split()[1])
+        group = zarr.create_group(str(path), zarr_format=version)
+        planes = np.moveaxis(pixels, 2, 0)
+        group.create_array("0", shape=planes.shape, chunks=(1, 16, 32), dtype=planes.dtype)[...] = planes
+        axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "yx")]
+        scale = [{"type": "scale", "scale": [1.0, 0.5, 0.5]}]
+        datasets = [{"path": "0", "coordinateTransformations": scale}]
+        multiscales = [{"axes": axes, "datasets": datasets, "version": "0.4", "name": "cells"}]
+        group.attrs.update(
+            {"multiscales": multiscales}
+            if version == 2
+            else {"ome": {"version": "0.5", "multiscales": multiscales}}
+        )
+    return str(path)
+
+
+def filtered(source, output, *arguments, memory=None):
+    """Filter a file in bands; return what became of it."""
+    settings = read("filter", FilterSettings, [source, str(output), *arguments, "--device", "cpu"])
+    how = filter_for(settings.picture, mask_for(settings.picture))
+    return large_filter.filter_large(how, source, str(output), memory=memory)
+
+
+KINDS = [
+    "tif tile=1", "tif tile=1 compression=zlib predictor=1 big=1", "tif strip=7 compression=lzw", "tif",
+    "tif strip=5 compression=zstd", "npy", "zarr 2", "zarr 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("border", list(Border))
+def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind, border, tmp_path):
+    pixels = picture()
+    source = written(kind, pixels, tmp_path)
+    output = tmp_path / f"out.{kind.split()[0]}"
+    mask = "1 2 0 -1; 3 5 1 0; -2 0 4 1"
+    filtered(
+        source, output, "--mask", mask, "--border", str(border), "--cval", "9", "--depth", "float32",
+        "--variant", "cpu-parallel",
+    )  # fmt: skip
+    whole = engine.correlate(pixels, mask, border=border, cval=9, variant="cpu-parallel", device="cpu")
+    assert np.array_equal(as_read(output), whole)
+
+
+@pytest.mark.parametrize("key", CPU)
+@pytest.mark.parametrize("border", [Border.WRAP, Border.MIRROR])
+def test_that_every_variant_for_bands_has_the_bits_of_the_whole(key, border, tmp_path):
+    mask = np.random.default_rng(3).random((5, 4)) - 0.5
+    if variant(key).rank == 1:
+        mask = np.outer(mask[:, 0], mask[0])
+    pixels = picture(channels=1)
+    text = "; ".join(" ".join(repr(float(weight)) for weight in row) for row in mask)
+    source = written("tif tile=1", pixels, tmp_path)
+    output = tmp_path / "out.tif"
+    arguments = ("--mask", text, "--border", str(border), "--depth", "float32", "--variant", key)
+    filtered(source, output, *arguments)
+    whole = engine.correlate(pixels, mask, border=border, variant=key, device="cpu")
+    assert np.array_equal(as_read(output).view(np.uint8), whole.view(np.uint8))
+
+
+@pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_that_a_result_is_that_of_a_picture_in_memory(mode, channels, tmp_path, command):
+    source = written("tif tile=1 compression=zlib", picture(channels=channels), tmp_path)
+    arguments = ["--mask", "sobel-x", "--range", mode, "--device", "cpu"]
+    whole = tmp_path / "whole.tif"
+    assert command("filter", source, str(whole), *arguments).status == 0
+    filtered(source, tmp_path / "parts.tif", *arguments[:-2])
+    assert np.array_equal(as_read(tmp_path / "parts.tif"), as_read(whole))
+
+
+@pytest.mark.parametrize("operation", ["negative", "desaturate", "hue-shift", "median"])
+def test_that_an_operation_that_needs_a_window_has_the_bits_of_the_whole(operation, tmp_path):
+    pixels = picture()
+    source = written("tif strip=9", pixels, tmp_path)
+    filtered(source, tmp_path / "out.tif", "--operation", operation)
+    whole = engine.operate(pixels, operation, device="cpu").picture
+    assert np.array_equal(as_read(tmp_path / "out.tif"), whole)
+
+
+@pytest.mark.parametrize("operation", ["equalise", "histogram", "compress", "find-patch"])
+def test_that_an_operation_on_the_whole_picture_is_refused(operation, tmp_path):
+    source = written("npy", picture(), tmp_path)
+    with pytest.raises(BadValue, match="depends on the whole picture"):
+        filtered(source, tmp_path / "out.npy", "--operation", operation)
+
+
+def test_that_a_variant_that_depends_on_the_bands_is_refused(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    with pytest.raises(UnsupportedVariant, match="its sums run through the whole picture"):
+        filtered(source, tmp_path / "out.npy", "--mask", "box:5", "--variant", "cpu-box")
+
+
+def test_that_an_alpha_is_kept_as_it_is(tmp_path):
+    pixels = picture(channels=4)
+    source = written("tif tile=1", pixels, tmp_path)
+    filtered(source, tmp_path / "out.tif", "--mask", "gaussian:5:1")
+    assert np.array_equal(as_read(tmp_path / "out.tif")[..., 3], pixels[..., 3])
+
+
+def test_that_what_is_left_is_one_file(tmp_path):
+    source = written("tif tile=1", picture(), tmp_path)
+    filtered(source, tmp_path / "out.tif", "--mask", "box:3")
+    assert sorted(os.listdir(tmp_path)) == ["in.tif", "out.tif"]
+
+
+@pytest.mark.parametrize("kind", KINDS[:5])
+def test_that_a_tiff_stays_as_it_is_stored(kind, tmp_path):
+    source = written(kind, picture(), tmp_path)
+    filtered(source, tmp_path / "out.tif", "--mask", "box:3")
+    stored = []
+    for path in (source, tmp_path / "out.tif"):
+        with tifffile.TiffFile(path) as tiff:
+            page = tiff.pages.first
+            shape = (page.tilelength, page.tilewidth) if page.is_tiled else ()
+            stored.append((page.is_tiled, shape, page.compression, page.predictor, tiff.is_bigtiff))
+    assert stored[0] == stored[1]
+
+
+def ome_tiff(path, pixels, **settings):
+    with tifffile.TiffWriter(path, ome=True) as tiff:
+        metadata = {"axes": "YXS", "PhysicalSizeX": 0.25, "PhysicalSizeXUnit": "µm", "Name": "cells"}
+        tiff.write(pixels, subifds=2, tile=(16, 32), photometric="rgb", metadata=metadata, **settings)
+        for step in (2, 4):
+            tiff.write(pixels[::step, ::step], subfiletype=1, tile=(16, 32), photometric="rgb", **settings)
+
+
+def test_that_an_ome_tiff_has_its_pyramid_again(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture())
+    filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "box:3")
+    with open_large(tmp_path / "out.ome.tif") as found:
+        assert found.levels == ((131, 83), (66, 42), (33, 21))
+
+
+def test_that_a_level_is_the_mean_of_the_one_before(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture())
+    filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "box:3")
+    with open_large(tmp_path / "out.ome.tif") as found:
+        first, second = (found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels[:2]))
+    mean = first[:130, :82].reshape(65, 2, 41, 2, 3).astype(int).sum((1, 3)) + 2
+    assert np.array_equal(second[:65, :41], mean // 4)
+
+
+def test_that_physical_sizes_of_an_ome_tiff_are_kept(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture())
+    filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "box:3")
+    with tifffile.TiffFile(tmp_path / "out.ome.tif") as tiff:
+        assert 'PhysicalSizeX="0.25"' in tiff.ome_metadata
+
+
+def test_that_channels_on_pages_stay_on_pages(tmp_path):
+    planes = np.moveaxis(picture("uint16"), 2, 0)
+    tifffile.imwrite(tmp_path / "in.ome.tif", planes, metadata={"axes": "CYX"}, photometric="minisblack")
+    filtered(
+        str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "identity", "--result-type", "same"
+    )
+    assert np.array_equal(tifffile.imread(tmp_path / "out.ome.tif"), planes)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_that_an_ome_zarr_keeps_the_size_of_its_pixels(version, tmp_path):
+    source = written(f"zarr {version}", picture(), tmp_path)
+    filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+    attributes = dict(zarr.open(str(tmp_path / "out.zarr")).attrs)
+    first = attributes.get("ome", attributes)["multiscales"][0]
+    assert first["datasets"][0]["coordinateTransformations"][0]["scale"] == [1.0, 0.5, 0.5]
+
+
+def test_that_a_bound_of_memory_that_is_too_small_is_refused_with_the_least(tmp_path):
+    source = written("tif tile=1", picture(), tmp_path)
+    with pytest.raises(BadValue, match=r"takes .* at least.*Give --memory \d+M"):
+        filtered(source, tmp_path / "out.tif", "--mask", "box:3", memory=1 << 20)
+
+
+def test_that_nothing_is_left_of_what_is_refused(tmp_path):
+    source = written("tif tile=1", picture(), tmp_path)
+    with pytest.raises(BadValue):
+        filtered(source, tmp_path / "out.tif", "--mask", "box:3", memory=1 << 20)
+    assert os.listdir(tmp_path) == ["in.tif"]
+
+
+def test_that_a_disk_without_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    source = written("tif tile=1", picture(), tmp_path)
+    monkeypatch.setattr(large_filter.PartFolder, "free_bytes", lambda part: 1000)
+    with pytest.raises(FileWriteError, match="1000 bytes free"):
+        filtered(source, tmp_path / "out.tif", "--mask", "box:3")
+    assert os.listdir(tmp_path) == ["in.tif"]
+
+
+def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
+    source = written("tif tile=1 compression=zlib", picture(), tmp_path)
+    with tifffile.TiffFile(source) as tiff:
+        offset = tiff.pages.first.dataoffsets[11]
+    with open(source, "r+b") as file:
+        file.seek(offset)
+        file.write(b"\xff" * 40)
+    with pytest.raises(ImageReadError, match=r"in\.tif cannot be read"):
+        filtered(source, tmp_path / "out.tif", "--mask", "box:3")
+    assert os.listdir(tmp_path) == ["in.tif"]
+
+
+KILLED = """
+import os, signal, sys
+from engine import interrupts
+from engine.commands import large_filter
+from engine.commands.command_line import main
+from engine.image.large.part_folder import PartFolder
+from engine.streams import large_plan
+large_plan._READ_BYTES, large_plan._BAND_BYTES, large_filter.JOURNAL_S = 4096, 2048, 0.0
+interrupts.listen()
+note, notes = PartFolder.note, []
+def noted(*given):
+    note(*given)
+    notes.append(1)
+    if len(notes) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+PartFolder.note = noted
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def killed(count, *arguments):
+    """Filter in a process that is killed when it has written down so often what is done."""
+    command = [sys.executable, "-c", KILLED, str(count), "filter", *arguments, "--device", "cpu"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("kind", ["tif tile=1 compression=zlib", "tif strip=8", "npy", "zarr 2", "zarr 3"])
+def test_that_a_killed_run_goes_on_and_has_the_same_bits(kind, tmp_path):
+    source = written(kind, picture("uint16", height=400), tmp_path)
+    output = tmp_path / f"out.{kind.split()[0]}"
+    arguments = ("--mask", "gaussian:5:1.2", "--border", "wrap")
+    assert killed(2, source, str(output), *arguments, "--memory", "4G").returncode == -9
+    done = filtered(source, output, *arguments)
+    again = tmp_path / f"again.{kind.split()[0]}"
+    filtered(source, again, *arguments)
+    assert done.resumed_row > 0
+    assert np.array_equal(as_read(output), as_read(again))
+
+
+def test_that_a_killed_pyramid_goes_on(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
+    source = str(tmp_path / "in.ome.tif")
+    assert killed(12, source, str(tmp_path / "a.tif"), "--mask", "box:3", "--memory", "4G").returncode == -9
+    filtered(source, tmp_path / "a.tif", "--mask", "box:3")
+    filtered(source, tmp_path / "b.tif", "--mask", "box:3")
+    levels = []
+    for name in "ab":
+        with open_large(tmp_path / f"{name}.tif") as found:
+            levels.append([found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels)])
+    assert all(np.array_equal(a, b) for a, b in zip(*levels, strict=True))
+
+
+def test_that_a_killed_run_leaves_no_file_of_the_name(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
+    assert sorted(os.listdir(tmp_path)) == ["in.tif", "out.tif.part"]
+
+
+def test_that_what_a_killed_run_leaves_is_no_picture(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
+    for path in (tmp_path / "out.tif.part").iterdir():
+        with pytest.raises(EngineError):
+            open_image(path)
+
+
+def test_that_other_settings_begin_anew_and_say_so(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
+    done = filtered(source, tmp_path / "out.tif", "--mask", "box:5")
+    assert any("begun anew" in note for note in done.notes)
+    assert done.resumed_row == 0
+
+
+def test_that_another_source_begins_anew(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
+    written("tif tile=1", picture(height=404), tmp_path)
+    assert filtered(source, tmp_path / "out.tif", "--mask", "box:3").resumed_row == 0
+
+
+def test_that_the_answer_says_how_much_was_verified(tmp_path, command):
+    source = written("npy", picture(), tmp_path)
+    answer = command(
+        "filter", source, str(tmp_path / "out.npy"), "--mask", "box:3", "--json", "--device", "cpu"
+    )
+    proof = answer.document["verification"]
+    assert proof["passed"]
+    assert 0 < proof["checked_pixels"] <= proof["total_pixels"] == HEIGHT * WIDTH
+
+
+def test_that_a_tiff_within_the_limit_is_filtered_as_a_whole(tmp_path, command):
+    source = written("tif", picture(), tmp_path)
+    answer = command(
+        "filter", source, str(tmp_path / "out.tif"), "--mask", "box:3", "--json", "--device", "cpu"
+    )
+    assert "bands" not in json.loads(answer.out)
+
+
+def test_that_a_tiff_beyond_the_limit_is_filtered_in_bands(tmp_path, command):
+    source = written("tif tile=1", picture(), tmp_path)
+    arguments = ("--mask", "box:3", "--json", "--device", "cpu", "--max-bytes", "20k")
+    assert "bands" in command("filter", source, str(tmp_path / "out.tif"), *arguments).document
+
+
+def test_that_another_suffix_is_refused_with_those_that_can_be_written(tmp_path, command):
+    source = written("npy", picture(), tmp_path)
+    answer = command("filter", source, str(tmp_path / "out.png"), "--mask", "box:3")
+    assert (answer.status, "End the name in .tif, .zarr or .npy." in answer.err) == (2, True)
+
+
+def test_that_a_batch_takes_such_files_beside_others(tmp_path, command):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    written("npy", picture(), folder)
+    written("zarr 2", picture(), folder)
+    tifffile.imwrite(folder / "small.tif", picture())
+    answer = command(
+        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
+    )
+    assert (answer.status, sorted(os.listdir(tmp_path / "out"))) == (0, ["in.npy", "in.zarr", "small.tif"])
+
+
+def test_that_a_large_picture_that_fails_does_not_stop_a_batch(tmp_path, command):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    np.save(folder / "bad.npy", np.zeros((4, 4), np.int64))
+    written("npy", picture(), folder)
+    answer = command(
+        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
+    )
+    assert (answer.status, os.listdir(tmp_path / "out")) == (2, ["in.npy"])
+
+
+def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    (tmp_path / "out.zarr").mkdir()
+    (tmp_path / "out.zarr" / "letter.txt").write_text("dear")
+    with pytest.raises(FileWriteError, match="no Zarr store"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+
+
+def test_that_a_folder_named_as_the_part_is_never_removed(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    (tmp_path / "out.npy.part").mkdir()
+    (tmp_path / "out.npy.part" / "letter.txt").write_text("dear")
+    with pytest.raises(FileWriteError, match="no folder that an earlier run has left"):
+        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
+
+
+def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
+    source = written("tif tile=1", picture(height=400), tmp_path)
+    script = KILLED.replace("os.getpid(), signal.SIGKILL", "os.getpid(), signal.SIGINT), signal.pause(")
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "2",
+        "filter",
+        source,
+        str(tmp_path / "out.tif"),
+        "--mask",
+        "box:3",
+    ]
+    command += ["--memory", "4G", "--device", "cpu"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 130
+    assert "the same command goes on from there; " in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux says the peak of a process there")
+def test_that_a_bound_of_memory_holds_for_a_process(tmp_path):
+    source = tmp_path / "in.npy"
+    stored = np.lib.format.open_memmap(source, "w+", np.uint8, (30_000, 20_000))  # 600 MB
+    stored[::64] = 100
+    del stored
+    script = (
+        "import sys; from engine.commands.command_line import main; status = main(sys.argv[1:]);"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]);"
+        "sys.exit(status)"
+    )
+    arguments = ["filter", str(source), str(tmp_path / "out.npy"), "--mask", "box:3", "--memory", "500M"]
+    command = [sys.executable, "-c", script, *arguments, "--device", "cpu"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    assert int(ended.stdout.split()[-1]) * 1024 < 500 << 20
+
+
+def test_that_two_processes_never_write_one_result(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    part = large_filter.PartFolder(str(tmp_path / "out.npy"))
+    part.begin()
+    with pytest.raises(FileWriteError, match="another process writes it now"):
+        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
+    part.remove()
+
+
+@pytest.mark.parametrize("kind", ["tif tile=1", "npy", "zarr 2"])
+def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatch):
+    source = written(kind, picture(height=400), tmp_path)
+    output = tmp_path / f"out.{kind.split()[0]}"
+    monkeypatch.setattr(large_filter, "JOURNAL_S", 0.0)
+    monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
+    with monkeypatch.context() as full:
+        for writer in (TiffResult, NpyResult, ZarrResult):
+
+            def write(result, level, top, rows, *, real=writer.write):
+                if top > 100:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                real(result, level, top, rows)
+
+            full.setattr(writer, "write", write)
+        with pytest.raises(FileWriteError, match="the same command goes on from there"):
+            filtered(source, output, "--mask", "box:3")
+    assert filtered(source, output, "--mask", "box:3").resumed_row > 0
+
+
+def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
+    pixels = picture(height=40, width=9)
+    source = written("npy", pixels, tmp_path)
+    words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
+    settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
+    how = filter_for(settings.picture, mask_for(settings.picture))
+    large_filter.filter_large(how, source, words[1], memory=None)
+    whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
+    assert np.array_equal(as_read(words[1]), whole)
+
+
+def test_that_memory_with_a_png_is_said_to_be_unused(tmp_path, command):
+    sample = str(ROOT / "assets" / "samples" / "impulse.png")
+    arguments = ("--mask", "box:3", "--memory", "2G", "--device", "cpu")
+    assert "--memory was not used" in command("filter", sample, str(tmp_path / "out.png"), *arguments).err
+
+
+def test_that_every_chunk_of_a_result_is_there_even_of_zeros(tmp_path):
+    source = written("zarr 3", np.zeros((40, 40, 1), np.uint8), tmp_path)
+    filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+    assert zarr.open(str(tmp_path / "out.zarr"))["0"].nchunks_initialized == 6
+
+
+def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
+    ome_tiff(tmp_path / "in.ome.tif", picture())
+    done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
+    assert any("OME metadata" in note for note in done.notes)

@@ -1,0 +1,295 @@
+"""Reading pictures in parts: rectangles of every kind of file, and what is wrong with files, in words."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import tifffile
+
+from engine.errors import ImageReadError
+from engine.image.large.opening import open_large
+from engine.image.open import open_image
+
+zarr = pytest.importorskip("zarr")
+
+HEIGHT, WIDTH = 77, 101
+PARTS = [((0, HEIGHT), (0, WIDTH)), ((5, 31), (7, 40)), ((60, HEIGHT), (90, WIDTH)), ((33, 34), (0, 1))]
+
+
+def pixels(dtype="uint8", channels=3):
+    random = np.random.default_rng(5)
+    if dtype == "float32":
+        return random.random((HEIGHT, WIDTH, channels), np.float32)
+    return random.integers(0, np.iinfo(dtype).max, (HEIGHT, WIDTH, channels), dtype)
+
+
+def parts_differ(path, wanted):
+    """Return the rectangles that are not those of the pixels."""
+    wanted = wanted.reshape(*wanted.shape[:2], -1)
+    with open_large(path) as found:
+        return [
+            part
+            for part in PARTS
+            if not np.array_equal(
+                found.read(0, slice(*part[0]), slice(*part[1])), wanted[slice(*part[0]), slice(*part[1])]
+            )
+        ]
+
+
+LAYOUTS = list(
+    itertools.product(
+        [None, (32, 48)],
+        [None, "zlib", "lzw", "zstd", "packbits"],
+        ["contig", "separate"],
+        ["<", ">"],
+        [False, True],
+    )
+)
+
+
+@pytest.mark.parametrize(("tile", "compression", "planar", "order", "big"), LAYOUTS)
+def test_that_every_layout_of_a_tiff_is_read_in_parts(tile, compression, planar, order, big, tmp_path):
+    wanted = pixels("uint16")
+    stored = wanted if planar == "contig" else np.moveaxis(wanted, 2, 0)
+    tifffile.imwrite(
+        tmp_path / "a.tif", stored, tile=tile, compression=compression, planarconfig=planar,
+        photometric="rgb",
+        byteorder=order, bigtiff=big,
+        rowsperstrip=None if tile else 10, metadata=None,
+    )  # fmt: skip
+    assert parts_differ(tmp_path / "a.tif", wanted) == []
+
+
+@pytest.mark.parametrize(("dtype", "channels"), list(itertools.product(["uint8", "float32"], [1, 3, 4])))
+def test_that_predictors_are_undone(dtype, channels, tmp_path):
+    wanted = pixels(dtype, channels)
+    stored = wanted[..., 0] if channels == 1 else wanted
+    tifffile.imwrite(
+        tmp_path / "a.tif", stored, tile=(32, 48), compression="zlib", predictor=True, metadata=None,
+        photometric="rgb" if channels > 1 else "minisblack", extrasamples=["unassalpha"] * (channels == 4),
+    )  # fmt: skip
+    assert parts_differ(tmp_path / "a.tif", wanted) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"compression": "jpeg", "photometric": "ycbcr"},
+        {"compression": "jpeg", "photometric": "rgb"},
+        {"compression": "jpeg2000", "photometric": "rgb"},
+        {"compression": "webp", "photometric": "rgb"},
+        {"compression": "png", "photometric": "rgb"},
+    ],
+)
+def test_that_inner_pictures_are_those_of_the_whole(settings, tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", pixels(), tile=(32, 48), **settings)
+    assert parts_differ(tmp_path / "a.tif", open_image(tmp_path / "a.tif").pixels) == []
+
+
+def pyramid(path, **settings):
+    wanted = pixels()
+    with tifffile.TiffWriter(path, **settings) as tiff:
+        options = {"tile": (32, 48), "photometric": "rgb", "metadata": {"axes": "YXS"}}
+        if settings.get("ome"):
+            tiff.write(wanted, subifds=2, **options)
+        else:
+            options["metadata"] = None
+            tiff.write(wanted, **options)
+        for step in (2, 4):
+            tiff.write(wanted[::step, ::step].copy(), subfiletype=1, **options)
+    return wanted
+
+
+@pytest.mark.parametrize("settings", [{"ome": True}, {}])
+def test_that_a_pyramid_has_its_levels(settings, tmp_path):
+    pyramid(tmp_path / "a.tif", **settings)
+    with open_large(tmp_path / "a.tif") as found:
+        assert found.levels == ((77, 101), (39, 51), (20, 26))
+
+
+@pytest.mark.parametrize("settings", [{"ome": True}, {}])
+def test_that_a_smaller_level_is_read(settings, tmp_path):
+    wanted = pyramid(tmp_path / "a.tif", **settings)
+    with open_large(tmp_path / "a.tif") as found:
+        assert np.array_equal(found.read(1, slice(3, 30), slice(4, 50)), wanted[::2, ::2][3:30, 4:50])
+
+
+@pytest.mark.parametrize("tile", [None, (32, 48)])
+def test_that_planes_of_an_ome_tiff_are_channels(tile, tmp_path):
+    stored = np.random.default_rng(1).integers(0, 60_000, (2, 3, 3, HEIGHT, WIDTH), np.uint16)
+    tifffile.imwrite(
+        tmp_path / "a.ome.tif", stored, metadata={"axes": "TZCYX"}, photometric="minisblack", tile=tile
+    )
+    assert parts_differ(tmp_path / "a.ome.tif", np.moveaxis(stored[0, 0], 0, 2)) == []
+
+
+def test_that_further_times_and_depths_are_named(tmp_path):
+    stored = np.zeros((2, 3, HEIGHT, WIDTH), np.uint8)
+    tifffile.imwrite(tmp_path / "a.ome.tif", stored, metadata={"axes": "TZYX"}, photometric="minisblack")
+    with open_large(tmp_path / "a.ome.tif") as found:
+        assert found.notes == ("It has 2 times and 3 depths; the first was opened.",)
+
+
+@pytest.mark.parametrize("dtype", ["u1", ">u2", "<f4", "f8", "?"])
+def test_that_an_npy_is_read_in_parts(dtype, tmp_path):
+    stored = pixels("float32", 2).astype(dtype)
+    np.save(tmp_path / "a.npy", stored)
+    wanted = stored.astype("u1") * 255 if dtype == "?" else stored.astype({"f8": "f4"}.get(dtype, dtype))
+    assert parts_differ(tmp_path / "a.npy", wanted) == []
+
+
+def store(path, stored, axes, chunks, version, **settings):
+    group = zarr.create_group(str(path), zarr_format=version)
+    array = group.create_array("0", shape=stored.shape, chunks=chunks, dtype=stored.dtype, **settings)
+    array[...] = stored
+    multiscales = [{"axes": [{"name": axis} for axis in axes], "datasets": [{"path": "0"}]}]
+    group.attrs.update(
+        {"multiscales": multiscales} if version == 2 else {"ome": {"multiscales": multiscales}}
+    )
+
+
+AXES = [("yx", (HEIGHT, WIDTH)), ("cyx", (3, HEIGHT, WIDTH)), ("tczyx", (2, 3, 2, HEIGHT, WIDTH))]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("axes", "shape"), AXES)
+def test_that_an_ome_zarr_is_read_in_parts(version, axes, shape, tmp_path):
+    stored = np.random.default_rng(2).integers(1, 60_000, shape, np.uint16)
+    store(tmp_path / "a.zarr", stored, axes, (*(1,) * (len(shape) - 2), 32, 48), version)
+    plane = {"yx": stored, "cyx": np.moveaxis(stored, 0, -1)}.get(axes)
+    wanted = np.moveaxis(stored[0, :, 0], 0, 2) if plane is None else plane
+    assert parts_differ(tmp_path / "a.zarr", wanted) == []
+
+
+def test_that_a_store_with_shards_is_read_in_parts(tmp_path):
+    stored = pixels("uint16", 1)[..., 0] + np.uint16(1)
+    store(tmp_path / "a.zarr", stored, "yx", (16, 16), 3, shards=(32, 48))
+    assert parts_differ(tmp_path / "a.zarr", stored) == []
+
+
+def test_that_a_plain_zarr_array_is_read_in_parts(tmp_path):
+    stored = pixels("uint16")
+    zarr.create_array(str(tmp_path / "a.zarr"), shape=stored.shape, chunks=(32, 48, 3), dtype="u2")[...] = (
+        stored
+    )
+    assert parts_differ(tmp_path / "a.zarr", stored) == []
+
+
+def test_that_a_missing_chunk_is_named_where_it_is_read(tmp_path):
+    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0] + np.uint16(1), "yx", (32, 48), 2)
+    (tmp_path / "a.zarr" / "0" / "1.0").unlink()
+    with open_large(tmp_path / "a.zarr") as found:
+        found.read(0, slice(0, HEIGHT), slice(0, WIDTH))
+        assert found.notes == ("1 of the chunks that were read are not stored and are the fill value.",)
+
+
+def test_that_a_missing_chunk_without_a_fill_value_is_refused(tmp_path):
+    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0] + np.uint16(1), "yx", (32, 48), 2)
+    (tmp_path / "a.zarr" / "0" / "1.0").unlink()
+    metadata = tmp_path / "a.zarr" / "0" / ".zarray"
+    metadata.write_text(json.dumps(json.loads(metadata.read_text()) | {"fill_value": None}))
+    with (
+        open_large(tmp_path / "a.zarr") as found,
+        pytest.raises(ImageReadError, match=r"chunk 1\.0 is missing"),
+    ):
+        found.read(0, slice(0, HEIGHT), slice(0, WIDTH))
+
+
+def refusal(path):
+    with pytest.raises(ImageReadError) as found, open_large(path) as opened:
+        opened.read(0, slice(0, opened.height), slice(0, opened.width))
+    return str(found.value)
+
+
+def test_that_a_damaged_chunk_is_refused(tmp_path):
+    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0], "yx", (32, 48), 2)
+    (tmp_path / "a.zarr" / "0" / "0.1").write_bytes(b"\x02\x01" + bytes(range(60)))
+    assert "a.zarr cannot be read" in refusal(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_that_a_codec_that_is_not_there_is_named(version, tmp_path):
+    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0], "yx", (32, 48), version)
+    metadata = tmp_path / "a.zarr" / "0" / (".zarray" if version == 2 else "zarr.json")
+    document = json.loads(metadata.read_text())
+    if version == 2:
+        document["compressor"] = {"id": "secret"}
+    else:
+        document["codecs"][-1] = {"name": "secret", "configuration": {}}
+    metadata.write_text(json.dumps(document))
+    assert "a codec that it needs is not there" in refusal(tmp_path / "a.zarr")
+
+
+def test_that_a_group_in_place_of_an_array_is_refused_with_its_arrays(tmp_path):
+    zarr.create_group(str(tmp_path / "a.zarr")).create_array("cells", shape=(3, 3), dtype="u1")
+    assert "it is a group of arrays and no OME-Zarr: it names no multiscales; its arrays: cells" in refusal(
+        tmp_path / "a.zarr"
+    )
+
+
+def test_that_a_missing_level_is_named(tmp_path):
+    group = zarr.create_group(str(tmp_path / "a.zarr"), zarr_format=2)
+    group.attrs["multiscales"] = [{"axes": ["y", "x"], "datasets": [{"path": "0"}]}]
+    assert "its level '0' is missing" in refusal(tmp_path / "a.zarr")
+
+
+def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0], "yx", (32, 48), 2)
+    missing = ModuleNotFoundError("No module named 'zarr'", name="zarr")
+
+    def import_nothing(name):
+        raise missing
+
+    monkeypatch.setattr("engine.image.large.zarr_reader.import_module", import_nothing)
+    assert "pip install 'haloscope[zarr]'" in refusal(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.asfortranarray(np.zeros((4, 5), np.uint8)), "column by column (Fortran order)"),
+        (np.zeros((4, 5), np.int32), "its values are int32"),
+        (np.zeros(4, np.uint8), "its shape is (4,)"),
+        (np.zeros((4, 5, 7), np.uint8), "its shape is (4, 5, 7)"),
+        (np.zeros((0, 5), np.uint8), "has no pixel"),
+        (np.array([[None]]), "Python objects"),
+    ],
+)
+def test_that_an_array_that_is_no_picture_is_refused(array, says, tmp_path):
+    np.save(tmp_path / "a.npy", array, allow_pickle=True)
+    assert says in refusal(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("size", [7, 60, 128, 5000])
+def test_that_an_npy_that_ends_early_is_refused(size, tmp_path):
+    np.save(tmp_path / "a.npy", pixels())
+    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:size])
+    assert "cut short" in refusal(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("settings", [{}, {"tile": (32, 48)}, {"compression": "zlib", "rowsperstrip": 9}])
+def test_that_a_tiff_that_ends_early_is_refused(settings, tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", pixels(), photometric="rgb", metadata=None, **settings)
+    data = (tmp_path / "a.tif").read_bytes()
+    (tmp_path / "a.tif").write_bytes(data[: len(data) * 2 // 3])
+    assert "cut short" in refusal(tmp_path / "a.tif")
+
+
+def test_that_a_segment_without_bytes_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", pixels(), photometric="rgb", metadata=None, rowsperstrip=9)
+    with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as tiff:
+        counts = list(tiff.pages.first.databytecounts)
+        tiff.pages.first.tags["StripByteCounts"].overwrite([0, *counts[1:]])
+    assert "zero bytes" in refusal(tmp_path / "a.tif")
+
+
+def test_that_a_turned_tiff_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", pixels(), photometric="rgb", extratags=[(274, 3, 1, 6, True)])
+    assert "orientation 6" in refusal(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("name", ["nothing.tif", ".", "letter.txt"])
+def test_that_what_is_no_such_file_is_refused(name, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    assert "cannot be opened" in refusal(tmp_path / name)

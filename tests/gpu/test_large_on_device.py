@@ -1,0 +1,32 @@
+"""Pictures larger than memory on a CUDA device: the bits of the whole, at every border."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.commands.arguments import read
+from engine.commands.filtering import FilterSettings
+from engine.commands.large_filter import filter_large
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.geometry.border import Border
+from engine.streams import large_plan
+
+MASK = "1 2 0 -1; 3 5 1 0; -2 0 4 1"
+
+
+@pytest.mark.parametrize("border", list(Border))
+@pytest.mark.parametrize("key", ["naive", "tiled"])
+@pytest.mark.parametrize("sizes", [(4096, 2048), (1 << 20, 1 << 18)])
+def test_that_bands_on_the_device_have_the_bits_of_the_whole(
+    device, border, key, sizes, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(large_plan, "_READ_BYTES", sizes[0])
+    monkeypatch.setattr(large_plan, "_BAND_BYTES", sizes[1])
+    pixels = np.random.default_rng(1).integers(0, 255, (1500, 700, 3), np.uint8)
+    np.save(tmp_path / "in.npy", pixels)
+    source, output = str(tmp_path / "in.npy"), str(tmp_path / "out.npy")
+    words = [source, output, "--mask", MASK, "--border", str(border), "--cval", "9", "--depth", "float32"]
+    settings = read("filter", FilterSettings, [*words, "--variant", key, "--device", device])
+    filter_large(filter_for(settings.picture, mask_for(settings.picture)), source, output, memory=None)
+    whole = engine.correlate(pixels, MASK, border=border, cval=9, variant=key, device=device)
+    assert np.array_equal(np.load(output), whole)
