@@ -1,15 +1,12 @@
 """What the rest of the program knows about a device; `engine.device` finds it out. No Numba in here."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.geometry.block import Limits
+from engine.gpu_attributes import GpuAttributes
 from engine.reason import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from engine.gpu_attributes import GpuAttributes
 
 AUTO = "auto"
 """In place of a key: any device that works."""
@@ -38,7 +35,7 @@ class DeviceInfo:
     # Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
     # unknown.
     bandwidth_gb_s: float | None = None
-    attributes: "GpuAttributes | None" = None  # of a real GPU
+    attributes: GpuAttributes | None = None  # of a real GPU
 
     def as_json(self) -> dict[str, Any]:
         """Return the device as plain data for JSON; the reason is text."""

@@ -152,6 +152,12 @@ class HostLost(EngineError):
     code = "host-lost"
 
 
+class LineLost(HostLost):
+    """The engine's process on another machine is not reached, or not any more; work here is kept."""
+
+    code = "line-lost"
+
+
 class HostLostTwice(HostLost):
     """Two processes ended, one after the other, during the same request: it is not tried again."""
 

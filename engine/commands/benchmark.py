@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, refuse_given
+from engine.commands.arguments import RemoteSettings, Use, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
@@ -80,7 +80,7 @@ def _mask(text: str) -> Mask | tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchSettings(Settings):
+class BenchSettings(RemoteSettings):
     """What `bench` takes."""
 
     about = (
@@ -99,7 +99,9 @@ class BenchSettings(Settings):
     )
 
     out: str | None = option(
-        "--out results.json  file for the results, with every sample; needed without --best", None
+        "--out results.json  file for the results, with every sample; needed without --best",
+        None,
+        file=Use.WRITE,
     )
     variants: tuple[str, ...] = option("--variants a,b  keys (default: all)", (), several("--variants", str))
     sizes: tuple[tuple[int, int], ...] = option(
@@ -113,6 +115,7 @@ class BenchSettings(Settings):
         file)""",
         DEFAULT_MASKS,
         several("--masks", _mask),
+        file=Use.MAY_READ,
     )
     operation: str | None = option(
         """--operation KEY  instead of masks: median, histogram, ... (docs/operations.md); --variants and

@@ -9,7 +9,14 @@ from engine.commands import BAD_INPUT, COMMANDS, DONE, NO_DEVICE, NOT_VERIFIED, 
 from engine.commands.arguments import call
 from engine.commands.output import log, log_notes
 from engine.compiled.code_store import report_code_not_kept
-from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
+from engine.errors import (
+    DeviceFault,
+    DeviceUnavailable,
+    EngineError,
+    LineLost,
+    UnknownName,
+    VerificationFailed,
+)
 from engine.files.standard_streams import PIPE_CLOSED, silence
 from engine.shortages import shortage_of
 
@@ -17,9 +24,9 @@ from engine.shortages import shortage_of
 def main(argv: list[str]) -> int:
     """Run the command that `argv` names, without the program's name, and return the exit status.
 
-    0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed verification; 1 for
-    an unexpected error, 141 where the reader of standard output closed it. An error is one line on standard
-    error. Ctrl+C ends the process (`engine.interrupts`).
+    0 done, 2 bad use or bad input, 3 no such device or server, or one that cannot be used, 4 failed
+    verification; 1 for an unexpected error, 141 where the reader of standard output closed it. An error is
+    one line on standard error. Ctrl+C ends the process (`engine.interrupts`).
     """
     try:
         with report_code_not_kept(lambda warning: log_notes([str(warning)])):
@@ -33,8 +40,10 @@ def main(argv: list[str]) -> int:
         return DONE
     except EngineError as error:
         line, status = str(error), BAD_INPUT
-        if isinstance(error, DeviceUnavailable | VerificationFailed):
-            status = NO_DEVICE if isinstance(error, DeviceUnavailable) else NOT_VERIFIED
+        if isinstance(error, DeviceUnavailable | LineLost):
+            status = NO_DEVICE
+        elif isinstance(error, VerificationFailed):
+            status = NOT_VERIFIED
         if isinstance(error, DeviceFault):
             log(line)
             leave_at_once(status)

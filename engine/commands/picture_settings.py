@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.commands.arguments import option, refuse_given
+from engine.commands.arguments import Use, option, refuse_given
 from engine.commands.option_readers import OneOf, cell, number, size_in_bytes, whole
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
@@ -65,6 +65,7 @@ class PictureSettings:
         """--mask MASK  a preset (`masks` lists them), gaussian:9:1.5, box:7x3 and the like, a file, or the
         weights themselves""",
         None,
+        file=Use.MAY_READ,
     )
     operation: "Operation | None" = option(
         """--operation KEY  instead of a mask: median, histogram, compress, ... (docs/operations.md;
@@ -80,6 +81,7 @@ class PictureSettings:
         """--patch FILE  for --operation find-patch: the small picture to find (default: left, top, width and
         height of the picture itself)""",
         None,
+        file=Use.READ,
     )
     variant: str = option(
         "--variant KEY  how to compute it (`variants` lists them; default auto)", AUTO, key_of_filter

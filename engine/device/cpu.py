@@ -84,8 +84,10 @@ class CpuBackend:
 
     def environment(self) -> "Environment":
         """Return model, cores and versions."""
-        from engine.device.versions import commit, versions
+        from engine.device.versions import commit, versions, where
         from engine.results.environment import Environment
 
         facts = self.info.facts
-        return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())
+        return Environment(
+            f"{facts['model']}, {facts['cores']} cores{where()}", versions=versions(), commit=commit()
+        )

@@ -23,7 +23,7 @@ from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.pinned_memory import pinned_array
-from engine.device.versions import commit, versions
+from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
@@ -198,4 +198,6 @@ class CudaBackend:
         facts = self.info.facts
         clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
         driver = facts.get("driver API", "")
-        return Environment(self.info.title, driver, clocks, versions(), commit(), self.info.bandwidth_gb_s)
+        return Environment(
+            f"{self.info.title}{where()}", driver, clocks, versions(), commit(), self.info.bandwidth_gb_s
+        )

@@ -1,9 +1,13 @@
 """Versions for the record: the libraries that decide how fast a kernel is, and the commit of a checkout."""
 
+import os
 import platform
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+SERVER_VARIABLE = "HALOSCOPE_SERVER"
+"""What this machine is called on the one where results are looked at; set by `engine.remote`."""
 
 _PACKAGES = [
     "numpy",
@@ -28,6 +32,12 @@ def versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
+
+
+def where() -> str:
+    """Return what follows the names of devices for somebody on another machine: " on user@server"."""
+    server = os.environ.get(SERVER_VARIABLE, "")
+    return f" on {server}" if server else ""
 
 
 @cache

@@ -19,6 +19,7 @@ class Call(Request):
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     handler: ClassVar[str] = "engine.host.call:answer"
+    stays_here: ClassVar[bool] = True  # a function crosses no line to another machine
 
     @property
     def wants_simulator(self) -> bool:

@@ -9,12 +9,14 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, TypeVar
 
-from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
 from engine.host.faults import Faults
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, Ready, Release, Stop, Working
+from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Working
 from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
@@ -24,10 +26,23 @@ from engine.host.verbs import Asked
 from engine.shortages import shortage_of
 
 GRACE_S = 2.0
+# On another machine the process there has the grace period; this is for the line as well.
+REMOTE_GRACE_S = 6.0
 STOP_S = 1.0
 
 _log = logging.getLogger(__name__)
 _Event = TypeVar("_Event")
+
+
+class RemoteHost(Protocol):
+    """An engine on another machine: `serve` is what the process here does that stands for it."""
+
+    @property
+    def title(self) -> str:
+        """The machine in words: "user@server"."""
+
+    def serve(self, connection: Connection, options: HostOptions) -> None:
+        """Serve requests by the other machine. Called on: the main thread of the child."""
 
 
 class EngineClient:
@@ -36,7 +51,9 @@ class EngineClient:
     `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     The end of the simulator's host is reported to its requests only. `described` is a task's request whose
-    variants a host names when it is up.
+    variants a host names when it is up. With `remote` the real host is on another machine: what touches files
+    is done here. When the line to it is lost, its requests fail with `LineLost`; nobody is asked for a
+    password again before the next request, or `reconnect`.
     """
 
     def __init__(
@@ -46,7 +63,9 @@ class EngineClient:
         on_lost: Callable[[HostLost], None] = lambda lost: None,
         on_notice: Callable[[CodeNotKept], None] = lambda notice: None,
         described: Asked | None = None,
+        remote: RemoteHost | None = None,
     ) -> None:
+        self.remote = remote
         self._described = described
         self._on_ready = on_ready
         self._on_lost = on_lost
@@ -124,7 +143,7 @@ class EngineClient:
         if not pending.begun:
             self._answer(pending, None, Cancelled("The request", "it was stopped before it was begun"))
             return
-        timer = threading.Timer(GRACE_S, self._give_up_on, (pending,))
+        timer = threading.Timer(self._grace_s(pending.request), self._give_up_on, (pending,))
         timer.daemon = True
         timer.start()
 
@@ -150,6 +169,23 @@ class EngineClient:
                 return
             host.end_wanted = True
         host.link.kill("it is started again to use the GPU")
+
+    def reconnect(self) -> None:
+        """Start the host again, on another machine with a new connection, in the background."""
+        with self._lock:
+            host = self._hosts.get(False)
+            if host is None:
+                self.start()
+                return
+            host.end_wanted, host.start_again = True, True
+        host.link.kill("it is connected again")
+
+    def detach(self, *names: str) -> None:
+        """Let hosts detach segments that the caller has made, and removes."""
+        with self._lock:
+            links = [host.link for host in self._hosts.values()]
+        for link in links:
+            link.send(Release(names))
 
     def shutdown(self) -> None:
         """End every host and free all shared memory; unanswered requests fail as cancelled.
@@ -183,8 +219,11 @@ class EngineClient:
         if host is None:
             prefix = self._segments.prefix_of_next_host()
             options = HostOptions(simulator, self._faults.use_cuda, prefix, self._described)
-            link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
-            host = Host(link)
+            remote = None if simulator else self.remote
+            serving = None if remote is None else remote.serve
+            seconds_left = partial(self._seconds_left, simulator)
+            link = HostLink(options, self._receive, self._ended, seconds_left, serving)
+            host = Host(link, is_remote=remote is not None)
             link.start()
             # Only after the start: the end of a host that was never started is not reported.
             self._hosts[simulator] = host
@@ -208,6 +247,8 @@ class EngineClient:
                 pending = host.note_progress(message.id, message.progress)
             if pending is not None and pending.on_progress is not None:
                 _call(pending.on_progress, message.progress)
+        elif isinstance(message, Lost):
+            host.lost = message.error
         elif isinstance(message, Answer):
             if message.fatal:
                 link.note_end(str(message.error))
@@ -245,7 +286,7 @@ class EngineClient:
             left = [*host.requests.values()]
             if host.waiting_preview is not None:
                 left.append(host.waiting_preview)
-            if not self._closing and not host.end_wanted:
+            if not self._closing and not host.end_wanted and not host.is_remote:
                 self._faults.note_end(simulator, was_up=host.ready is not None)
             has_successor, again = self._begin_again(host, left)
             error = self._error_of_end(host, reason, has_successor)
@@ -267,6 +308,9 @@ class EngineClient:
         # A host that never comes up is replaced a few times only.
         is_wanted = host.ready is not None or self._faults.may_start_again(simulator)
         again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
+        if host.is_remote:
+            # The line would be lost again, and somebody asked for a password again and again.
+            is_wanted, again = host.start_again, []
         if self._closing or not is_wanted or (simulator and not again):
             return False, []
         try:
@@ -285,6 +329,12 @@ class EngineClient:
             return Cancelled("The request", "the program is closing")
         if host.end_wanted:
             return Cancelled("The run was stopped", reason)
+        if host.is_remote and self.remote is not None:
+            return host.lost or LineLost(
+                f"The connection to {self.remote.title} ended",
+                f"of its process on this machine: {reason}",
+                "Your work is kept; connect again, or ask again.",
+            )
         return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
 
     def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
@@ -300,7 +350,11 @@ class EngineClient:
             if host is None or host.requests.get(pending.id) is not pending:
                 return
             host.end_wanted = True
-        host.link.kill(f"it could not stop within {GRACE_S:g} s and was replaced")
+        grace_s = self._grace_s(pending.request)
+        host.link.kill(f"it could not stop within {grace_s:g} s and was replaced")
+
+    def _grace_s(self, request: Request) -> float:
+        return GRACE_S if self.remote is None or request.wants_simulator else REMOTE_GRACE_S
 
     def _answer(self, pending: Pending, value: object, error: EngineError | None) -> None:
         with self._lock:

@@ -64,16 +64,27 @@ def _as_float32(values: np.ndarray, top: int, bottom: int) -> Iterator[tuple[sli
         yield rows, np.ascontiguousarray(values[rows], np.float32).reshape(-1)
 
 
-def scale_and_shift(values: np.ndarray, white: float, range_mode: str) -> tuple[float, float, bool]:
-    """Return (scale, shift, absolute) that map results to 0 .. 255, as `engine.image.convert` does."""
+def value_range(values: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and the highest of the values that are finite."""
+    ends = np.array([np.inf, -np.inf])
+    for _, part in _as_float32(values, 0, len(values)):
+        _find_range(part, ends)
+    lowest, highest = ends.tolist()
+    return lowest, highest
+
+
+def scale_and_shift(
+    values: np.ndarray, white: float, range_mode: str, ends: tuple[float, float] | None = None
+) -> tuple[float, float, bool]:
+    """Return (scale, shift, absolute) that map results to 0 .. 255, as `engine.image.convert` does.
+
+    `ends` is the range to rescale from; None: that of the values.
+    """
     if range_mode == "offset":
         middle = (white + 1) // 2 if white > 1 else 0.5
         return 255.0 / white, middle * 255.0 / white, False
     if range_mode == "rescale":
-        ends = np.array([np.inf, -np.inf])
-        for _, part in _as_float32(values, 0, len(values)):
-            _find_range(part, ends)
-        lowest, highest = ends.tolist()
+        lowest, highest = value_range(values) if ends is None else ends
         if not highest > lowest:
             return 0.0, 0.0, False
         scale = 255.0 / (highest - lowest)
@@ -87,14 +98,15 @@ def render(
     white: float,
     range_mode: str = "clip",
     alpha: np.ndarray | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> None:
     """Fill the levels of a picture, of `level_shapes`, with premultiplied blue, green, red, alpha.
 
     Of `values`, H x W x C, 1 channel is shown grey, 3 or more as red, green, blue; `white` is shown as white,
     values outside 0 .. white as `range_mode` says ("clip", "absolute", "offset" or "rescale"). `alpha`,
-    H x W, is straight, in the picture's own units.
+    H x W, is straight, in the picture's own units. `ends`: see `scale_and_shift`.
     """
-    scale, shift, absolute = scale_and_shift(values, white, range_mode)
+    scale, shift, absolute = scale_and_shift(values, white, range_mode, ends)
     numbers = np.float32(scale), np.float32(shift), absolute
     has_colours = values.shape[2] >= 3
     shown, fill_pixels = (

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from engine.host.blas_threads import as_chosen
-from engine.host.process import HostOptions, serve
+from engine.host.process import HostOptions, Serve, serve
 
 # A process that has closed its pipe ends soon; after this it is killed.
 LEAVING_S = 5.0
@@ -34,7 +34,8 @@ class HostLink:
 
     `on_message` is called with the link and each message; `on_end`, with the link and a reason, exactly once,
     when the process has ended or could not be started, after every message that it had sent.
-    `next_deadline` returns, before each wait, the seconds until the host is given up.
+    `next_deadline` returns, before each wait, the seconds until the host is given up. `serving` is what the
+    process does in place of computing: it stands for one on another machine.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class HostLink:
         on_message: Callable[["HostLink", object], None],
         on_end: Callable[["HostLink", str], None],
         next_deadline: Callable[[], float | None] = lambda: None,
+        serving: Serve | None = None,
     ) -> None:
         self.options = options
+        self._serving = serving or serve
         self._on_message = on_message
         self._on_end = on_end
         self._next_deadline = next_deadline
@@ -130,7 +133,7 @@ class HostLink:
         return _ended_how(process.returncode)
 
     def _write(self, connection: Connection) -> None:
-        message: object = (serve, self.options)
+        message: object = (self._serving, self.options)
         while message is not None:
             try:
                 connection.send(message)

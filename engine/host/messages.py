@@ -49,6 +49,20 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Superseded:
+    """A newer preview waits for the answer to request `id`: do not send much more of it over a slow line."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The process ends after this, because the other machine is not reached (any more)."""
+
+    error: EngineError
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """The client has released these segments of shared memory."""
 

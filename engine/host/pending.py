@@ -8,12 +8,14 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.host.link import HostLink
-from engine.host.messages import Ready, ToHost
+from engine.host.messages import Ready, Superseded, ToHost
 from engine.host.request import QueuePolicy, Request
 from engine.results.progress import Progress
 
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
+# What comes beside a run reports no steps; a file of another machine may be slow.
+BESIDE_DEADLINE_S = 30.0
 # A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
 START_DEADLINE_S = 60.0
 
@@ -55,6 +57,9 @@ class Host:
     waiting_preview: Pending | None = None  # the newest one, while another is sent
     deadline: float | None = None  # for its next report (`time.monotonic`), while it has something to do
     end_wanted: bool = False  # it is being ended on purpose: not a fault of the device
+    start_again: bool = False  # the person has asked for a successor
+    is_remote: bool = False  # it stands for one on another machine
+    lost: EngineError | None = None  # what it said of the line before it ended
 
     def __post_init__(self) -> None:
         self._allow(START_DEADLINE_S)
@@ -77,15 +82,20 @@ class Host:
     def add(self, pending: Pending) -> Pending | None:
         """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
         pending.begun = False
-        if pending.is_preview and any(sent.is_preview for sent in self.requests.values()):
+        before = next((sent for sent in self.requests.values() if sent.is_preview), None)
+        if pending.is_preview and before is not None:
             pending.link = None
+            if self.is_remote:
+                self.link.send(Superseded(before.id))
             replaced, self.waiting_preview = self.waiting_preview, pending
             return replaced
-        if self.ready is not None and not self.requests:
-            self._allow(SHORTEST_DEADLINE_S)
-            self.link.look_again()
+        is_first = not self.requests
         pending.link = self.link
         self.requests[pending.id] = pending
+        if self.ready is not None and (is_first or pending.request.queue is QueuePolicy.BESIDE):
+            left = 0.0 if is_first or self.deadline is None else self.deadline - time.monotonic()
+            self._allow(max(SHORTEST_DEADLINE_S, left))
+            self.link.look_again()
         self.link.send(ToHost(pending.id, pending.request))
         return None
 
@@ -119,4 +129,6 @@ class Host:
         return pending
 
     def _allow(self, seconds: float) -> None:
+        if any(pending.request.queue is QueuePolicy.BESIDE for pending in self.requests.values()):
+            seconds = max(seconds, BESIDE_DEADLINE_S)
         self.deadline = time.monotonic() + seconds

@@ -1,12 +1,14 @@
 """What the host does for pictures: open, prepare for the screen, save. Called on: its main thread."""
 
 import math
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import EngineError, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
@@ -24,6 +26,9 @@ from engine.results.progress import Checkpoint, Progress
 # and a slow decoder on a slow core (WebP without loss takes 15 ns).
 _READING_S, _DECODING_S = 50e-9, 20e-9
 
+# A TIFF that takes more than this, with its levels for the screen, is opened in parts: at once, while
+# decoding it takes ten seconds.
+_IN_PARTS_FROM_BYTES = 2 << 30
 # The limit of the window is fixed.
 _MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
@@ -74,7 +79,36 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
-    """Open a file or a sample into shared memory, with its levels for the screen."""
+    """Open a file or a sample into shared memory; one that is too large for that is asked for by tile."""
+    try:
+        return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
+    except _BetterInParts as error:
+        try:
+            return _open_in_parts(request, error, is_too_large=True)
+        except ImageReadError:
+            return _open_into_memory(request, report)
+    except (ImageReadError, shared.NotEnoughSharedMemory) as error:
+        is_too_large = error.remedy == _MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
+        return _open_in_parts(request, error, is_too_large=is_too_large)
+
+
+class _BetterInParts(ImageReadError):
+    """A picture fits into memory, and is seen sooner when it is opened in parts."""
+
+
+def _open_in_parts(request: OpenPicture, error: EngineError, *, is_too_large: bool) -> PictureHandle:
+    if request.sample:
+        raise error
+    # Few pictures are; what reads them is loaded with the first one.
+    opened: PictureHandle = import_module("engine.host.tile_jobs").open_in_parts(
+        Path(request.path), error, is_too_large=is_too_large
+    )
+    return opened
+
+
+def _open_into_memory(
+    request: OpenPicture, report: Checkpoint, in_parts_from_bytes: float = math.inf
+) -> PictureHandle:
     path = sample_path(request.sample) if request.sample else Path(request.path)
     stage = f"opening {request.sample or path.name}"
     report(Progress(stage, 0.0, _reading_s(path)))
@@ -91,7 +125,10 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
             # Called when the size is known, before any pixel is decoded.
             expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
             report(Progress(stage, 0.2, expected_s))
-            return _opening_bytes(form)
+            needed_bytes = _opening_bytes(form)
+            if needed_bytes > in_parts_from_bytes and path.suffix.lower() in (".tif", ".tiff"):
+                raise _BetterInParts(f"{path.name} is large")
+            return needed_bytes
 
         picture = open_image(
             path,
@@ -132,11 +169,13 @@ def _opening_bytes(form: Form) -> int:
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:
     """Write a result, or the picture itself, to a file."""
-    opened, saved = request.picture, request.values or request.picture.pixels
+    opened = request.picture
+    pixels = opened.in_memory
+    saved = request.values or pixels
     # 12,000 x 12,000 pixels of RGB take 11.7 s as PNG, 27 ns per byte; slow disks come on top.
     report(Progress("saving", 0.0, 10.0 + 1e-7 * math.prod(saved.shape) * np.dtype(saved.dtype).itemsize))
     picture = Picture(
-        _one_plane(opened.pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
+        _one_plane(pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
     )
     lost: tuple[str, ...] = ()
     if request.values is not None:

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -19,6 +19,10 @@ class HostOptions:
     use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
     segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
     described: Asked | None = None  # a task's request whose variants it names when it says that it is up
+
+
+Serve = Callable[[Connection, HostOptions], None]
+"""What a child process does, named by its module: serve requests until the pipe closes or `Stop` comes."""
 
 
 def serve(connection: Connection, options: HostOptions) -> None:

@@ -9,11 +9,12 @@ in here.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.errors import ImageReadError
+from engine.errors import BadValue, ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
+from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.reason import Reason
 from engine.results.measurement import AnyResult
 
@@ -32,11 +33,11 @@ class ScreenLevels:
 
 @dataclass(frozen=True, slots=True)
 class PictureHandle:
-    """A picture that lies in shared memory."""
+    """A picture that lies in shared memory, or one that stays in its file and is asked for by tile."""
 
-    pixels: SharedArray  # H x W x C in the picture's own type
+    pixels: SharedArray | FilePixels  # H x W x C in the picture's own type
     alpha: SharedArray | None  # H x W, straight; carried along and not filtered
-    screen: ScreenLevels
+    screen: ScreenLevels | TiledScreen
     title: str  # name of the file or sample
     description: str  # one line: name, size, colours, depth
     path: str = ""  # empty for a sample
@@ -44,6 +45,22 @@ class PictureHandle:
     notes: tuple[str, ...] = ()  # sentences for the user: damage, NaN, further pages
     icc_profile: bytes | None = None
     metadata: tuple[str, ...] = ()  # content of the file that a save drops, such as "EXIF data"
+
+    @property
+    def in_memory(self) -> SharedArray:
+        """The pixels of a picture that lies in shared memory; an `EngineError` for one that does not."""
+        if isinstance(self.pixels, SharedArray):
+            return self.pixels
+        raise BadValue(
+            f"{self.title}, {self.width:,} × {self.height:,} pixels,",
+            "this needs the whole picture in memory, and it stays in its file",
+            "Cut out a part of it and open that.",
+        )
+
+    @property
+    def dtype(self) -> str:
+        """The type of its samples."""
+        return self.pixels.dtype
 
     @property
     def height(self) -> int:
@@ -87,21 +104,27 @@ class SaveResult(Request):
     path: str
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
+    result: TiledScreen | None = None  # in place of values: a result on another machine, fetched to be saved
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result."""
+    """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
+
+    With a `TiledScreen` there are no values, and tiles are asked for: of a large picture nothing is computed
+    before, of a result on another machine those that were seen are here.
+    """
 
     values: SharedArray | None  # H x W x C, of the type that the job asks for; None where the run failed
-    screen: ScreenLevels | None
+    screen: ScreenLevels | TiledScreen | None
     variant: str  # the one that ran
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
+    tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
 
 
 @dataclass(frozen=True, slots=True)

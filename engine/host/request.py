@@ -15,11 +15,15 @@ from engine.results.progress import Checkpoint
 
 
 class QueuePolicy(StrEnum):
-    """How requests wait: only the newest one counts, in order, or at once beside the running one."""
+    """How requests wait: only the newest one counts, in order, or not for the running one.
+
+    Those at once take a moment; those beside it, which have a thread of their own, up to a second.
+    """
 
     NEWEST = "newest"
     IN_ORDER = "in order"
     AT_ONCE = "at once"
+    BESIDE = "beside"
 
 
 class Request:

@@ -1,4 +1,7 @@
-"""The host's loop: a thread reads the pipe, the main thread does one job at a time, newest preview first."""
+"""The host's loop: a thread reads the pipe, the main thread does one job at a time, newest preview first.
+
+A third one answers what comes beside a run, the newest first.
+"""
 
 import os
 import threading
@@ -44,14 +47,20 @@ class Worker:
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
+        self._beside: deque[ToHost] = deque()
         self._cancelled: set[int] = set()
         self._current: ToHost | None = None
         self._stopping = False
 
     def run(self, ready: Ready) -> None:
-        """Serve until `Stop` or until the other side is gone."""
+        """Say that the process is up, and serve until `Stop` or until the other side is gone."""
         self._send(ready)
+        self.serve()
+
+    def serve(self) -> None:
+        """Serve until `Stop` or until the other side is gone."""
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
+        threading.Thread(target=self._answer_beside, name="beside", daemon=True).start()
         with report_code_not_kept(self._send):
             while (message := self._next()) is not None:
                 self._answer(message)
@@ -98,18 +107,30 @@ class Worker:
                 if _is_answered_at_once(message):
                     continue
                 if isinstance(message, ToHost):
-                    if message.request.queue is QueuePolicy.NEWEST:
+                    if message.request.queue is QueuePolicy.BESIDE:
+                        self._beside.appendleft(message)
+                    elif message.request.queue is QueuePolicy.NEWEST:
                         self._waiting.appendleft(message)
                     else:
                         self._waiting.append(message)
                 elif isinstance(message, Cancel):
                     # One that comes after the answer would be kept for the life of the process.
                     is_current = self._current is not None and message.id == self._current.id
-                    if is_current or any(waiting.id == message.id for waiting in self._waiting):
+                    is_waiting = any(one.id == message.id for one in (*self._waiting, *self._beside))
+                    if is_current or is_waiting:
                         self._cancelled.add(message.id)
                 elif isinstance(message, Stop | None):
                     self._stopping = True
-            self._changed.notify()
+            self._changed.notify_all()
+
+    def _answer_beside(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._beside or self._stopping)
+                if self._stopping:
+                    return
+                message = self._beside.popleft()
+            self._answer(message)
 
     def _next(self) -> ToHost | None:
         with self._changed:

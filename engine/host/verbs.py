@@ -71,18 +71,32 @@ class Check(Verb[J]):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What of a result is on the screen: pixels of one of its levels, from the first to past the last."""
+
+    level: int
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Preview(Verb[J]):
-    """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts."""
+    """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts.
+
+    An engine on another machine sends what is `seen` of the result; the rest is asked for by tile. None: all.
+    """
 
     job: J
+    seen: Seen | None = None
     policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
     computes: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Verb[J]):
-    """Verify, warm up, sample for `budget_s` seconds. Reports progress."""
+    """Verify, warm up, sample for `budget_s` seconds. Reports progress. `seen` is as of a preview."""
 
     job: J
     budget_s: float = 0.5
+    seen: Seen | None = None
     computes: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
-from engine.device.versions import commit, versions
+from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.environment import Environment
@@ -48,7 +48,7 @@ def unrun(
     task, variant = job.task, job.variant
     environment = Environment("")
     if device is not None:
-        environment = Environment(device.title, bandwidth_gb_s=device.bandwidth_gb_s)
+        environment = Environment(f"{device.title}{where()}", bandwidth_gb_s=device.bandwidth_gb_s)
     return Measurement(
         variant=variant.key,
         title=variant.title,

@@ -54,10 +54,11 @@ def bands_between(problem: Problem, edges: Sequence[int]) -> tuple[Band, ...]:
     """Return the bands of the results from each edge to the next one, for which `cut` says how far apart."""
     if tuple(edges) == (0, problem.height):
         return (Band(0, problem.height, ((0, problem.height),), 0),)
-    return tuple(_band(problem, top, bottom) for top, bottom in itertools.pairwise(edges))
+    return tuple(band(problem, top, bottom) for top, bottom in itertools.pairwise(edges))
 
 
-def _band(problem: Problem, top: int, bottom: int) -> Band:
+def band(problem: Problem, top: int, bottom: int) -> Band:
+    """Return the band of some rows of a result, first and past the last."""
     above = problem.anchor[0]
     below = problem.mask_shape[0] - 1 - above
     first, last = top - above, bottom + below

@@ -69,6 +69,7 @@ class ExploreFiles(QObject):
         open_picture = self._pictures.open_path
         for name, ask in (
             ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
+            ("open_folder", lambda: dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture)),
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
@@ -161,8 +162,11 @@ class ExploreFiles(QObject):
         if not self._pictures.can_save_result():
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
-        depths = result_filters(with_float=self._workspace.result_dtype == "float32")
-        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{offered_suffixes()[0]}"
+        with_float = self._workspace.result_dtype == "float32"
+        depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
+        if self._pictures.saves_in_parts:
+            depths, suffix = filters_in_parts(with_float=with_float), ".tif"
+        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -198,7 +202,8 @@ class ExploreFiles(QObject):
 
 def picture_filters() -> list[str]:
     """Return the name filters of the dialog that opens a picture."""
-    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
+    suffixes = (*opened_suffixes(), ".npy")
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in suffixes)})", "All files (*)"]
 
 
 def result_filters(*, with_float: bool) -> dict[str, str]:
@@ -208,6 +213,16 @@ def result_filters(*, with_float: bool) -> dict[str, str]:
         depths[f"{known.title} (*{known.saved_suffixes[0]})"] = "keep"
         if with_float and known.holds(np.float32):
             depths[f"{known.title}, 32-bit float, nothing clipped (*{known.saved_suffixes[0]})"] = "float32"
+    return depths
+
+
+def filters_in_parts(*, with_float: bool) -> dict[str, str]:
+    """Return the name filters for the result of a picture in parts, each with the depth that it means."""
+    kinds = {"TIFF": ".tif", "OME-Zarr, a folder": ".zarr", "NumPy array": ".npy"}
+    depths = {f"{title} (*{suffix})": "keep" for title, suffix in kinds.items()}
+    if with_float:
+        more = {f"{title}, 32-bit float, nothing clipped (*{suffix})" for title, suffix in kinds.items()}
+        depths |= dict.fromkeys(sorted(more), "float32")
     return depths
 
 

@@ -13,10 +13,12 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.tiles import TiledScreen
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
+from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
@@ -93,7 +95,7 @@ class ExplorePage(RunsPage):
         super().__init__()
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
-        self.picture_view = PictureView(workspace, state)
+        self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
@@ -147,6 +149,10 @@ class ExplorePage(RunsPage):
         # A kernel without blocks runs once.
         own_block = each_block if self.kernel_panel.block.takes_blocks else ""
         chosen = "chosen " if settings.kernels else ""
+        of_part = ""
+        if picture is not None and isinstance(picture.screen, TiledScreen):
+            height, width, _ = measured_shape(picture)
+            of_part = f" Of this picture it measures {width:,} × {height:,} pixels in the middle of the view."
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return replace(
             super().status,
@@ -158,9 +164,9 @@ class ExplorePage(RunsPage):
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=settings.device,
             run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
-            "its time.",
+            f"its time.{of_part}",
             run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
-            "to compare them.",
+            f"to compare them.{of_part}",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
@@ -169,7 +175,7 @@ class ExplorePage(RunsPage):
 
     @property
     def is_settled(self) -> bool:
-        return self.why.is_settled
+        return self.why.is_settled and self.picture_view.is_settled
 
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))

@@ -8,6 +8,7 @@ from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
+from engine.tasks.filtering.measured_part import measured_shape
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.messages import OperationJob
@@ -35,18 +36,19 @@ def comparable_of(job: PictureJob) -> Hashable:
 
 
 def problem_of(job: FilterJob) -> Problem:
-    """Return the problem of a convolution."""
+    """Return the problem of a convolution; of a large picture that of the part that a run measures."""
     picture, mask = job.picture, job.mask
+    height, width, channels = measured_shape(picture)
     return Problem(
-        height=picture.height,
-        width=picture.width,
-        channels=picture.channels,
-        dtype=picture.pixels.dtype,
+        height=height,
+        width=width,
+        channels=channels,
+        dtype=picture.dtype,
         mask_shape=mask.shape,
         anchor=mask.anchor,
         border=job.border,
         cval=job.cval,
-        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
+        result_dtype=picture.dtype if job.result_type == "same" else "float32",
     )
 
 

@@ -10,9 +10,11 @@ from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import segments_of
+from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Run
 from engine.reason import Reason
 from engine.results.measurement import Measurement
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
@@ -113,11 +115,14 @@ class RunController(QObject):
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
     def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
+        asked = job
+        if isinstance(job, FilterJob) and isinstance(job.picture.screen, TiledScreen):
+            asked = replace(job, centre=self._workspace.looked_at)
         variant = self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
-            Run(job) if budget_s is None else Run(job, budget_s),
+            Run(asked) if budget_s is None else Run(asked, budget_s),
             lambda reply: self._replied(job, reply),
             lambda error: self._failed(job, variant, error),
         )

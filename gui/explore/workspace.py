@@ -111,6 +111,8 @@ class Workspace(QObject):
         self._mask_title = title_of(mask)
         self._settings = Settings()
         self._operation = ""
+        self.looked_at: tuple[int, int] | None = None
+        """Row and column in the middle of the view: of a large picture a run measures a part around it."""
         # Those of the operations that were chosen before, by their keys.
         self._kept: dict[str, Settings] = {}
 
@@ -162,6 +164,7 @@ class Workspace(QObject):
 
     def set_picture(self, picture: PictureHandle) -> None:
         if picture != self._picture:
+            self.looked_at = None
             self._picture = picture
             self.picture_changed.emit(picture)
             self.job_changed.emit()
@@ -202,7 +205,7 @@ class Workspace(QObject):
         """Sample type of the results: that of the picture where "same" is chosen."""
         if self._picture is None or (self.is_filtering and self._settings.result_type == "float32"):
             return "float32"
-        return self._picture.pixels.dtype
+        return self._picture.dtype
 
     @property
     def can_leave_range(self) -> bool:

@@ -44,6 +44,8 @@ class WindowOptions:
     session: str = ""
     theme: str = ""
     measure_startup: bool = False
+    host: str = ""
+    host_python: str = "python3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,10 @@ def _window_parser() -> _Parser:
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
     parser.add_argument("--version", action="version", version=f"haloscope {__version__}")
+    computes = "compute on a server, by ssh (docs/remote.md)"
+    parser.add_argument("--host", default="", metavar="USER@SERVER", help=computes)
+    its_python = "Python there (default python3), or 'cd FOLDER && .venv/bin/python'"
+    parser.add_argument("--host-python", default="python3", metavar="PYTHON", help=its_python)
     measures = "open the window, print first_paint_ms and first_result_ms as one line of JSON, and quit"
     parser.add_argument("--measure-startup", action="store_true", help=measures)
     return parser

@@ -3,6 +3,8 @@
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from engine.files.output_checks import check_other_file, check_place
 from engine.files.standard_streams import log
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
+from engine.remote.ssh import RemoteServer
 from engine.shortages import shortage_of, too_low_limit
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse, parsers
@@ -38,6 +41,7 @@ def main(argv: list[str]) -> int:
         return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:
         _check_files(options)
+        make_client = _client_for(options)
     except EngineError as error:
         return _complain(error)
     too_low = too_low_limit(_NOT_OPENED, NEEDED_FILES, NEEDED_BYTES)
@@ -50,7 +54,7 @@ def main(argv: list[str]) -> int:
         why = "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)"
         remedy = "Start it on a desktop, or use a command: `python main.py --help` lists them."
         return _complain(EngineError(_NOT_OPENED, why, remedy))
-    engine = StartedEngine(EngineClient, lambda client: interrupts.before_leaving(client.shutdown))
+    engine = StartedEngine(make_client, lambda client: interrupts.before_leaving(client.shutdown))
     first = None if options.session and not options.image else _open_first(engine, options)
     try:
         return interrupts.exit_status(_show(options, engine, first))
@@ -69,6 +73,13 @@ def main(argv: list[str]) -> int:
         return UNEXPECTED
     finally:
         engine.client.shutdown()
+
+
+def _client_for(options: WindowOptions | ScreenshotOptions) -> Callable[..., EngineClient]:
+    """Return what makes the engine's client: of this machine, or of the server that was asked for."""
+    if isinstance(options, ScreenshotOptions) or not options.host:
+        return EngineClient
+    return partial(EngineClient, remote=RemoteServer(options.host, options.host_python))
 
 
 def _check_files(options: WindowOptions | ScreenshotOptions) -> None:

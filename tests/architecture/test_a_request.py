@@ -176,10 +176,11 @@ def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
 
 def requests():
     """Return every request of the program: of a task or the course, or of a kind of its own."""
+    of_host = ("engine.host.protocol", "engine.host.call", "engine.host.tiles")
     names = [
         module.name
         for module in pkgutil.walk_packages(engine.__path__, "engine.")
-        if module.name.endswith(".messages") or module.name in ("engine.host.protocol", "engine.host.call")
+        if module.name.endswith(".messages") or module.name in of_host
     ]
     classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
     asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}

@@ -147,8 +147,8 @@ def why_not_described(command, monkeypatch):
     if not section:
         return f"write a section `## {command}` in docs/cli.md"
     if command == "batch":
-        # Many files are filtered, not explained one by one.
-        section += sections["filter"].replace("| `--explain`", "| ")
+        # Many files are filtered, not explained one by one, and here.
+        section += re.sub(r"\| `--(?:explain|host|host-python)\b", "| ", sections["filter"])
     cells = re.findall(r"(?m)^\| (`--[^|]*)", section)
     written = {option for cell in cells for option in re.findall(r"--[a-z][a-z-]*", cell)}
     arguments = [] if command == "The window" else [command]

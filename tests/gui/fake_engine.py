@@ -8,7 +8,7 @@ Callbacks run in the thread that answers, as the real ones run in the client's.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request, answer
+from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
 from engine.tasks.filtering.messages import FilterJob, RecordedRequest
@@ -290,6 +291,9 @@ class FakeEngineClient:
                     yield protocol.BlockAvailability(known.key, block, made_reason(why))
 
     def _picture(self, request):
+        if request.path.endswith(".npy"):
+            # A picture in parts, by the engine itself.
+            return answer(request, lambda step: None)
         title = Path(request.path).name or request.sample
         if "missing" in title:
             raise ImageReadError(f"{title} cannot be opened", "there is no such file", "Check the name.")
@@ -303,6 +307,9 @@ class FakeEngineClient:
         return protocol.PictureHandle(values, None, screen, title, description, **where)
 
     def _filtered(self, job, result):
+        if isinstance(job.picture.screen, TiledScreen):
+            made = protocol.Filtered(None, job.picture.screen, "cpu-parallel", "cpu", 1.0, result)
+            return made if result is None else replace(made, screen=None)
         # Every job has a result of its own, which is all that the window needs to know of filtering.
         pixels = shared.attach(job.picture.pixels).astype(np.float32)
         filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
@@ -315,7 +322,7 @@ class FakeEngineClient:
         job = request.job
         if job.operation == "median" and job.settings.get("size") == 5:
             raise BadValue("size 5", "it is refused here", "Give size=3.")
-        pixels = shared.attach(job.picture.pixels)
+        pixels = shared.attach(job.picture.in_memory)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
         variant = f"cpu-{job.operation}" if job.variant == "auto" else job.variant
         shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0)

@@ -5,8 +5,10 @@ Called on: the main thread of the host process, one at a time; questions on the 
 
 import time
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
@@ -19,6 +21,7 @@ from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import SharedArray
+from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
@@ -28,6 +31,8 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.tasks.filtering.asked_problem import asked_problem
+from engine.tasks.filtering.large import resolved_for_tiles
+from engine.tasks.filtering.measured_part import measured_part
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter
@@ -42,7 +47,9 @@ def describe(request: Describe[FiltersRequest], report: Checkpoint) -> tuple[Var
 
 
 def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
-    """Filter once and prepare the result for the screen."""
+    """Filter once and prepare the result for the screen; of a large picture nothing before it is seen."""
+    if isinstance(request.job.picture.screen, TiledScreen):
+        return _tiled(request.job, request.job.picture.screen)
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
     job.task.refuse(job.variant, job.problem, request.job.mask, job.block, device)
@@ -54,13 +61,47 @@ def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
 
 
 def run(request: Run[FilterJob], report: Checkpoint) -> Filtered:
-    """Verify, warm up, sample; prepare the result for the screen."""
+    """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
+    if isinstance(request.job.picture.screen, TiledScreen):
+        return _run_part(request, request.job.picture.screen, report)
     with _ResolvedJob(request.job) as resolved:
         plan, values = SamplingPlan(budget_s=request.budget_s), resolved.allocate()
         outcome = measure(resolved.job, resolved.backend, plan, checkpoint=report, host_out=values)
         if outcome.values is not None:
             return replace(resolved.filtered(), result=outcome.result)
     return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
+
+
+def _run_part(request: Run[FilterJob], screen: TiledScreen, report: Checkpoint) -> Filtered:
+    report(Progress("reading the part that is measured", 0.0, 5.0))
+    job = request.job
+    # What reads large pictures is loaded with the first one.
+    pixels = import_module("engine.host.tile_jobs").opened(screen.key).picture.read(0, *measured_part(job))
+    samples = np.ascontiguousarray(pixels[..., : job.picture.channels])
+    resolved = ResolvedFilter(job, samples)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    outcome = measure(resolved.job(), backend(resolved.device.key), plan, checkpoint=report)
+    return Filtered(None, None, resolved.choice.variant.key, resolved.device.key, 0.0, outcome.result)
+
+
+def _tiled(asked: FilterJob, screen: TiledScreen) -> Filtered:
+    """Return the result of a large picture, whose tiles are asked for."""
+    resolved = resolved_for_tiles(asked)
+    job, device = resolved.job(), resolved.device
+    job.task.refuse(job.variant, job.problem, asked.mask, job.block, device)
+    notes = []
+    if not job.variant.band_invariant:
+        notes.append("This kernel rounds parts of a picture in another way than the whole.")
+    if asked.range_mode == "rescale":
+        notes.append("Rescaled to the range of 16 parts of the picture.")
+    return Filtered(
+        values=None,
+        screen=replace(screen, note=" ".join(notes)),
+        variant=job.variant.key,
+        device=device.key,
+        elapsed_ms=0.0,
+        chosen_because=job.chosen_because,
+    )
 
 
 def check(
@@ -113,7 +154,7 @@ class _ResolvedJob(SharedSegment):
         super().__init__()
         self._begin = time.perf_counter()
         self._asked = asked
-        resolved = ResolvedFilter(asked, shared.attach(asked.picture.pixels))
+        resolved = ResolvedFilter(asked, shared.attach(asked.picture.in_memory))
         self.job = resolved.job()
         self.backend: Backend = backend(resolved.device.key)
 

@@ -3,13 +3,16 @@
 import numpy as np
 
 from engine.host import shared
+from engine.host.tiles import FilePixels
+from engine.tasks.filtering.measured_part import blank
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 
 
 def asked_problem(job: FilterJob) -> tuple[np.ndarray, Problem]:
-    """Return a job's samples and its problem."""
-    samples = shared.attach(job.picture.pixels)
+    """Return a job's samples and its problem; of a large picture those of a part, all zeros."""
+    picture = job.picture
+    samples = blank(picture) if isinstance(picture.pixels, FilePixels) else shared.attach(picture.pixels)
     result_dtype = result_dtype_for(job.result_type, samples, samples)
     return samples, describe_problem(samples, job.mask, job.border, job.cval, result_dtype)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from engine.geometry.tile_plan import TilePlan
 from engine.host.protocol import PictureHandle
+from engine.host.request import Request
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterRequest
@@ -23,8 +24,23 @@ class FilterJob(FilterRequest):
     """Everything that one filtering depends on. Preview and Run reply: Filtered."""
 
     answers: ClassVar[str] = "engine.tasks.filtering.answers"
+    tile_answers: ClassVar[str] = "engine.streams.tile_answers"
     picture: PictureHandle
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
+    # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
+    centre: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFiltered(Request):
+    """Filter a picture that stays in its file to another file, in bands and in full size. Reply: Saved."""
+
+    job: FilterJob
+    path: str
+    depth: str = "keep"
+    path_field: ClassVar[str] = "path"
+    # It takes the road of the command `filter`.
+    handler: ClassVar[str] = "engine.commands.large_saving:save_filtered"
 
 
 @dataclass(frozen=True, slots=True)

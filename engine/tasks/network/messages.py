@@ -18,6 +18,7 @@ class NetworkRequest:
 
     answers: ClassVar[str] = "engine.tasks.network.answers"
     weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
     is_quick: ClassVar[bool] = False  # a file is read
 
 
@@ -31,6 +32,7 @@ class DrawingRequest:
     answers: ClassVar[str] = "engine.tasks.network.answers"
     ink: bytes
     weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class StageRequest:
     device: str = "auto"
     seed: int = 0
     weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class DigitsRequest:
     stage: str = "auto"
     device: str = "auto"
     weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availabilit
 def resolved_job(job: OperationJob) -> ResolvedOperation:
     """Return a job of the window with its operation, problem, device, variant and block."""
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
-    return ResolvedOperation(job, shared.attach(job.picture.pixels), patch)
+    return ResolvedOperation(job, shared.attach(job.picture.in_memory), patch)
 
 
 def _shown(job: OperationJob, resolved: ResolvedOperation, values: np.ndarray, begin: float) -> Operated:

@@ -15,6 +15,7 @@ class OperationJob(OperationRequest):
     """Everything that one operation on a picture depends on. Preview and Run reply: Operated."""
 
     answers: ClassVar[str] = "engine.tasks.operation.answers"
+    file_fields: ClassVar[tuple[str, ...]] = ("patch_path",)
     picture: PictureHandle
     patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
 

@@ -50,7 +50,7 @@ class ResultTypeBox(QComboBox):
 
     def _refresh(self) -> None:
         picture = self._workspace.picture
-        bits = _BITS.get(picture.pixels.dtype, "") if picture else ""
+        bits = _BITS.get(picture.dtype, "") if picture else ""
         is_filtering = self._workspace.is_filtering
         is_open = is_filtering and (picture is None or bool(bits))
         same = "same" if bits and not is_filtering else "float32"
@@ -95,7 +95,7 @@ class LayoutSwitch(QCheckBox):
 
 def _bytes_per_row(picture: PictureHandle) -> str:
     """Return what the layout means for the rows of a picture."""
-    itemsize = {"uint8": 1, "uint16": 2}.get(picture.pixels.dtype, 4)
+    itemsize = {"uint8": 1, "uint16": 2}.get(picture.dtype, 4)
     pixel_bytes = picture.channels * itemsize
     row_bytes = picture.width * pixel_bytes
     pitch_bytes = Layout.PITCHED.row_pixels(picture.width, picture.channels, itemsize) * pixel_bytes

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.operation.found import Mark
 from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
-from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.picture.levels import Levels
+from gui.explore.picture.pixel_values import Numbers
 from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme
@@ -39,9 +39,9 @@ class PictureCanvas(QWidget):
         self.handle = SplitHandle(self)
         self.mode = ViewMode.SPLIT
         self.result_name = "result"
-        self._original: PictureLevels | None = None
-        self._result: PictureLevels | None = None
-        self._values: PixelValues | None = None
+        self._original: Levels | None = None
+        self._result: Levels | None = None
+        self._values: Numbers | None = None
         self._mark: Mark | None = None
         self._mark_text = ""
         self._dragged_from: QPointF | None = None
@@ -62,7 +62,7 @@ class PictureCanvas(QWidget):
         self._place_handle()
         self.update()
 
-    def set_picture(self, original: PictureLevels | None, values: PixelValues | None) -> None:
+    def set_picture(self, original: Levels | None, values: Numbers | None) -> None:
         """Show another picture, without a result yet."""
         self._original, self._result, self._values = original, None, values
         if original is not None:
@@ -70,7 +70,7 @@ class PictureCanvas(QWidget):
         self._place_handle()
         self.update()
 
-    def set_result(self, result: PictureLevels | None) -> None:
+    def set_result(self, result: Levels | None) -> None:
         """Show another result of the same picture, at the same place."""
         self._result = result
         self._place_handle()
@@ -169,8 +169,15 @@ class PictureCanvas(QWidget):
             return []
         width, height = self._device_size()
         whole, values = QRectF(0, 0, width, height), self._values
-        original = Layer(self._original, "original", partial(values.texts, "original"))
-        result = Layer(self._result, self.result_name, partial(values.texts, "result"), is_right=True)
+        original = Layer(
+            self._original, _label("original", self._original), partial(values.texts, "original")
+        )
+        result = Layer(
+            self._result,
+            _label(self.result_name, self._result),
+            partial(values.texts, "result"),
+            is_right=True,
+        )
         return arranged(self.mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:
@@ -198,3 +205,7 @@ class PictureCanvas(QWidget):
     def _device_size(self) -> tuple[int, int]:
         ratio = self.devicePixelRatioF()
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
+
+
+def _label(name: str, levels: Levels | None) -> str:
+    return f"{name}, {levels.remark}" if levels is not None and levels.remark else name

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen, qGray
+from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from engine.tasks.operation.found import Mark
-from gui.explore.picture.levels import PictureLevels
+from gui.explore.picture.levels import Levels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
@@ -55,7 +55,7 @@ class ViewMode(StrEnum):
 class Layer:
     """One picture on the canvas, and its place there in device pixels."""
 
-    levels: PictureLevels | None
+    levels: Levels | None
     label: str
     """What it is, written on it."""
     texts: Callable[[int, int], tuple[str, ...]]
@@ -105,7 +105,7 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
         if rows and columns and transform.zoom >= _LINES_FROM_ZOOM:
             _paint_lines(painter, transform, rows, columns)
         if transform.zoom >= _NUMBERS_FROM_ZOOM * ratio:
-            _paint_numbers(painter, transform, rows, columns, layer, layer.levels.full_image, ratio)
+            _paint_numbers(painter, transform, rows, columns, layer, layer.levels, ratio)
     painter.setFont(_scaled(font, ratio))
     _paint_label(painter, layer, seen, ratio)
     painter.restore()
@@ -195,7 +195,7 @@ def _paint_numbers(
     rows: range,
     columns: range,
     layer: Layer,
-    image: QImage,
+    levels: Levels,
     ratio: float,
 ) -> None:
     """Write its numbers into every pixel: black on bright pixels, white on dark ones."""
@@ -205,7 +205,7 @@ def _paint_numbers(
     painter.setFont(font)
     for row in rows:
         for column in columns:
-            is_bright = qGray(image.pixel(column, row)) > _BRIGHT
+            is_bright = levels.brightness(row, column) > _BRIGHT
             painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
             cell = QRectF(*transform.to_pane(column, row), transform.zoom, transform.zoom)
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(layer.texts(row, column)))

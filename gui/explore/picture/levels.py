@@ -4,11 +4,11 @@ Nothing is copied: the images look into the shared memory, so the arrays are kep
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
@@ -16,6 +16,22 @@ from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
 _CHECKER_SIDE = 8
+
+
+class Levels(Protocol):
+    """What the canvas paints: a picture in shared memory, or one whose tiles are asked for."""
+
+    size: Size
+
+    @property
+    def remark(self) -> str:
+        """What the person should know of what is seen, in a few words; empty for nothing."""
+
+    def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
+        """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
+
+    def brightness(self, row: int, column: int) -> int:
+        """Return how bright a pixel is on the screen, 0 to 255."""
 
 
 class _Level(NamedTuple):
@@ -39,10 +55,11 @@ class PictureLevels:
             for index, array in enumerate(screen.levels)
         ]
 
-    @property
-    def full_image(self) -> QImage:
-        """The picture as it is on the screen, in full size."""
-        return self._levels[0].image
+    remark = ""
+
+    def brightness(self, row: int, column: int) -> int:
+        """Return how bright a pixel is on the screen, 0 to 255."""
+        return qGray(self._levels[0].image.pixel(column, row))
 
     def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
         """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
@@ -52,7 +69,7 @@ class PictureLevels:
         if target.isEmpty():
             return
         if not self._opaque:
-            painter.fillRect(target, _checkerboard())
+            painter.fillRect(target, checkerboard())
         level = self._levels[self.level_for(transform.zoom)]
         source, target = _whole_pixels(level, transform, target)
         # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
@@ -61,9 +78,12 @@ class PictureLevels:
 
     def level_for(self, zoom: float) -> int:
         """Return the index of the smallest level that is not smaller than the picture on the screen."""
-        if zoom >= 1.0:
-            return 0
-        return min(math.floor(-math.log2(zoom) + 1e-9), len(self._levels) - 1)
+        return finest_for(zoom, len(self._levels))
+
+
+def finest_for(zoom: float, count: int) -> int:
+    """Return which of so many levels, each half the one before, is the smallest that is not too small."""
+    return 0 if zoom >= 1.0 else min(math.floor(-math.log2(zoom) + 1e-9), count - 1)
 
 
 def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
@@ -92,7 +112,8 @@ def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tupl
     return source, QRectF(x, y, width, height)
 
 
-def _checkerboard() -> QBrush:
+def checkerboard() -> QBrush:
+    """Return what lies under a transparent picture."""
     theme = current_theme()
     tile = QPixmap(2 * _CHECKER_SIDE, 2 * _CHECKER_SIDE)
     tile.fill(QColor(theme.checker_light))

@@ -9,7 +9,9 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
+from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
+from engine.tasks.filtering.messages import SaveFiltered
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -40,6 +42,7 @@ class PictureController(QObject):
         self._display = display
         self._newest = Newest(link)
         self._is_stopping = False
+        self._saving: Ask | None = None
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
@@ -51,7 +54,7 @@ class PictureController(QObject):
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
         # The one before may take minutes, for which this one would wait.
-        self.cancel()
+        self._stop_opening()
         self._is_stopping = False
         self._state.set_task(OPEN_SOURCE, f"opening {_name(request)}")
         return self._newest.made(
@@ -62,17 +65,30 @@ class PictureController(QObject):
         )
 
     def cancel(self) -> None:
-        """Stop the picture that is being opened, if there is one; the one before stays."""
+        """Stop the picture that is being opened, and a file that is being filtered; what is shown stays."""
+        if self._saving is not None and isinstance(self._saving.request, SaveFiltered):
+            self._link.cancel(self._saving)
+        self._stop_opening()
+
+    def _stop_opening(self) -> None:
         opening = self._newest.in_flight
         if opening is not None and not self._is_stopping:
             self._is_stopping = True
             self._state.set_task(OPEN_SOURCE, f"stopping: opening {_name(opening)}")
             self._newest.cancel()
 
+    @property
+    def saves_in_parts(self) -> bool:
+        """Whether the result is that of a picture in parts: then the file is filtered when it is saved."""
+        result = self._state.last_result
+        return result is not None and isinstance(result.screen, TiledScreen)
+
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
-        result = self._state.last_result
-        if self._workspace.picture is None or result is None or result.values is None:
+        picture, result = self._workspace.picture, self._state.last_result
+        if self.saves_in_parts and not self._display.is_earlier:
+            return True
+        if picture is None or result is None or result.values is None:
             what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
         elif self._display.is_earlier:
             what = "There is no result of these settings to save"
@@ -85,13 +101,32 @@ class PictureController(QObject):
 
     def save_result(self, path: Path, depth: str = "keep") -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
-        picture, result = self._workspace.picture, self._state.last_result
-        if not self.can_save_result() or picture is None or result is None or result.values is None:
+        picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()
+        if not self.can_save_result() or picture is None or result is None:
+            return
+        request: Request
+        if self.saves_in_parts and job is not None:
+            request = SaveFiltered(job, str(path), depth)
+        elif result.values is not None:
+            request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
+        else:
             return
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
-        request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
-        self._link.ask(Ask(request, self._saved, partial(self._show_failure, SAVE_SOURCE)))
+        failed = partial(self._save_failed, request)
+        self._saving = self._link.ask(Ask(request, self._saved, failed, self._save_progressed))
+
+    def _save_progressed(self, step: Progress) -> None:
+        if step.fraction:
+            self._state.set_task(SAVE_SOURCE, f"{step.stage} {100 * step.fraction:.0f} %", step.fraction)
+
+    def _save_failed(self, request: Request, error: EngineError) -> None:
+        self._saving = None
+        self._show_failure(SAVE_SOURCE, error)
+        if isinstance(error, Cancelled) and isinstance(request, SaveFiltered):
+            what, why = f"{Path(request.path).name} was stopped", "what is done is kept beside it"
+            remedy = "To go on, save to the same name with the same settings."
+            self._messages.show(Message(SAVE_SOURCE, Severity.INFO, what, why, remedy))
 
     def _progressed(self, step: Progress) -> None:
         if not self._is_stopping:
@@ -114,6 +149,7 @@ class PictureController(QObject):
             then(False)
 
     def _saved(self, saved: Saved) -> None:
+        self._saving = None
         self._state.end_task(SAVE_SOURCE)
         severity = Severity.WARNING if saved.notes else Severity.INFO
         self._messages.show(Message(SAVE_SOURCE, severity, f"Saved as {saved.path}", " ".join(saved.notes)))

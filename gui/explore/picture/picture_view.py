@@ -2,28 +2,49 @@
 
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle
+from engine.host.tiles import CloseTiled, TiledScreen
+from engine.tasks.filtering.messages import FilterJob
+from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.picture.pixel_values import Numbers, PixelValues
 from gui.explore.picture.readout import Readout
+from gui.explore.picture.tiled_levels import TiledLevels
+from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
 from gui.explore.workspace import Workspace
+from gui.page.messages import Message, PageMessages, Severity
 from gui.widgets.panel_parts import column
+
+FILE_SOURCE = "picture file"
+_TWO_SIZES = (
+    "Preview at 1/{reduced:,}: the mask covers {reduced:,} times more. Saved files are filtered in full size."
+)
 
 
 class PictureView(QWidget):
-    """Shows the workspace's picture and the newest result; holds views of shared memory, never copies."""
+    """Shows the workspace's picture and the newest result; holds views of shared memory, never copies.
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+    Of a large picture it asks the engine for the tiles that are seen.
+    """
+
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, link: EngineLink, messages: PageMessages
+    ) -> None:
         super().__init__()
+        self._workspace, self._link, self._messages = workspace, link, messages
         self._picture: PictureHandle | None = None
-        self._values: PixelValues | None = None
+        self._values: Numbers | None = None
+        self._original: TiledLevels | None = None
+        self._result: TiledLevels | None = None
         self._state = engine_state
         self._hovered: tuple[int, int] | None = None
+        self._told: Message | None = None
         self.canvas = PictureCanvas()
         self.toolbar = PictureToolbar(workspace, self.canvas.view)
         self.readout = Readout()
@@ -37,6 +58,7 @@ class PictureView(QWidget):
         engine_state.filtered.connect(self._show_result)
         engine_state.result_aged.connect(self._name_result)
         engine_state.progress_changed.connect(self._show_stage)
+        link.ready.connect(self._ask_again)
         self.toolbar.mode_chosen.connect(self.set_mode)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
@@ -45,16 +67,31 @@ class PictureView(QWidget):
             self._show_result(engine_state.last_result)
         self._name_result()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that is seen is there."""
+        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
+
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.set_mode(mode)
         self.toolbar.show_mode(mode)
         self._describe()
 
     def _show_picture(self, picture: PictureHandle | None) -> None:
+        self._let_go()
         self._picture = picture
         self._hovered = None
-        self._values = PixelValues(picture) if picture is not None else None
-        self.canvas.set_picture(PictureLevels(picture.screen) if picture is not None else None, self._values)
+        levels: PictureLevels | TiledLevels | None = None
+        if picture is None:
+            self._values = None
+        elif isinstance(picture.screen, TiledScreen):
+            self._original = levels = self._watched(TiledLevels(picture.screen, self._link))
+            values = TiledValues(picture, picture.screen, self._link)
+            values.updated.connect(self._read_again)
+            self._values = values
+        else:
+            self._values, levels = PixelValues(picture), PictureLevels(picture.screen)
+        self.canvas.set_picture(levels, self._values)
         self.readout.set_layout_for(self._values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
         self._describe()
@@ -62,12 +99,76 @@ class PictureView(QWidget):
     def _show_result(self, filtered: Filtered) -> None:
         # A failed run has no picture; the last one stays, because the numbers beside say what happened.
         values, screen = filtered.values, filtered.screen
-        if self._values is None or values is None or screen is None:
-            return
-        if values.shape[:2] == self._values.original.shape[:2]:
+        if isinstance(screen, TiledScreen):
+            self._show_tiled(screen)
+        elif (
+            isinstance(self._values, PixelValues)
+            and values is not None
+            and screen is not None
+            and values.shape[:2] == self._values.shape[:2]
+        ):
             self._values.set_result(values)
             self.canvas.set_result(PictureLevels(screen))
             self._hover(self._hovered)
+
+    def _show_tiled(self, screen: TiledScreen) -> None:
+        job = self._workspace.job()
+        if isinstance(self._values, TiledValues) and isinstance(job, FilterJob):
+            self._values.set_job(job)
+            self._result = self._watched(TiledLevels(screen, self._link, job, self._result))
+            self.canvas.set_result(self._result)
+            self._say_size()
+            self._hover(self._hovered)
+
+    def _watched(self, levels: TiledLevels) -> TiledLevels:
+        levels.updated.connect(self.canvas.update)
+        levels.faulted.connect(self._tell)
+        levels.noted.connect(self._tell_note)
+        return levels
+
+    def _let_go(self) -> None:
+        """Ask no more for the picture before, and have its file closed."""
+        for levels in (self._original, self._result):
+            if levels is not None:
+                levels.stop()
+        if self._picture is not None and isinstance(self._picture.screen, TiledScreen):
+            self._messages.clear(FILE_SOURCE)
+            self._link.ask(Ask(CloseTiled(self._picture.screen), lambda _: None, lambda _: None))
+        self._original = self._result = self._told = None
+
+    def _ask_again(self) -> None:
+        if self._original is not None:
+            self._original.again()
+
+    def _tell(self, error: EngineError) -> None:
+        what = error.what
+        if isinstance(error, ImageReadError) and self._picture is not None:
+            what = f"A part of {self._picture.title} cannot be read"
+        message = Message(FILE_SOURCE, Severity.WARNING, what, error.why, error.remedy)
+        if self._told != message:
+            self._told = message
+            self._messages.show(message)
+
+    def _tell_note(self, note: str) -> None:
+        # Its numbers grow while the file is read: once is enough.
+        if self._picture is not None and self._told is None:
+            self._told = Message(FILE_SOURCE, Severity.INFO, self._picture.title, note)
+            self._messages.show(self._told)
+
+    def _read_again(self) -> None:
+        self.canvas.update()
+        self._hover(self._hovered)
+
+    def _say_size(self) -> None:
+        """Say in the line below at which size a result is previewed, while nothing is pointed at."""
+        result, hint = self._result, ""
+        if result is not None:
+            level = result.level_for(self.canvas.view.transform.zoom)
+            sentences = _TWO_SIZES.format(reduced=2**level) if level else "", result.note
+            hint = " ".join(filter(None, sentences))
+        self.readout.set_hint(hint)
+        if self._hovered is None:
+            self._hover(None)
 
     def _show_stage(self) -> None:
         self.empty_state.show_stage(self._state.stage)
@@ -84,7 +185,10 @@ class PictureView(QWidget):
         self.readout.show_pixel(pixel if self._values is not None else None)
 
     def _describe(self) -> None:
-        zoom = self.canvas.view.transform.zoom
+        self._say_size()
+        view = self.canvas.view
+        zoom = view.transform.zoom
+        self._workspace.looked_at = view.middle if self._picture is not None else None
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
         self.canvas.setAccessibleDescription(

@@ -1,5 +1,7 @@
 """The numbers of a picture and of its result at one pixel, as people read them. No widgets in here."""
 
+from typing import Any, Protocol
+
 import numpy as np
 
 from engine.host.protocol import PictureHandle
@@ -7,11 +9,24 @@ from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
 
 
+class Numbers(Protocol):
+    """The numbers of a picture in shared memory, or of one that they are asked for."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    has_alpha: bool
+
+    def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
+        """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
+
+
 class PixelValues:
     """The shared arrays of a picture and of its newest result, and the texts of one pixel of them."""
 
     def __init__(self, picture: PictureHandle) -> None:
-        self.original: np.ndarray = attach(picture.pixels)
+        self.original: np.ndarray = attach(picture.in_memory)
+        self.shape, self.dtype = picture.pixels.shape, self.original.dtype
+        self.has_alpha = picture.alpha is not None
         self.alpha = attach(picture.alpha) if picture.alpha is not None else None
         self.result: np.ndarray | None = None
 

@@ -4,7 +4,7 @@ import numpy as np
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
-from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.picture.pixel_values import Numbers
 from gui.style.metrics import GRID, digits_width, number_font
 from gui.style.theme import current_theme
 
@@ -16,8 +16,9 @@ class Readout(QLabel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._values: PixelValues | None = None
+        self._values: Numbers | None = None
         self._result_name = "result"
+        self._hint = _HINT
         # What is shown ("row", "original", ...): how many numbers, and figures of each.
         self._places: dict[str, tuple[int, int]] = {}
         self.words = ""
@@ -31,18 +32,24 @@ class Readout(QLabel):
         self.setAccessibleName("Values under the cursor")
         self.set_layout_for(None)
 
-    def set_layout_for(self, values: PixelValues | None) -> None:
+    def set_layout_for(self, values: Numbers | None) -> None:
         """Make room for the numbers of a picture."""
         self._values = values
         if values is not None:
-            rows, columns, channels = values.original.shape
-            figures = {np.dtype(np.uint8): 3, np.dtype(np.uint16): 5}.get(values.original.dtype, 8)
+            rows, columns, channels = values.shape
+            figures = {np.dtype(np.uint8): 3, np.dtype(np.uint16): 5}.get(values.dtype, 8)
             self._places = {"row": (1, len(str(rows - 1)) + 1), "col": (1, len(str(columns - 1)) + 1)}
             self._places["original"] = channels, figures
-            if values.alpha is not None:
+            if values.has_alpha:
                 self._places["alpha"] = 1, figures
             self._places["result"] = channels, 8 if figures == 8 else figures + 3
         self.show_pixel(None)
+
+    def set_hint(self, hint: str) -> None:
+        """Say something else from now on while the cursor is elsewhere; empty for the usual hint."""
+        self._hint = hint or _HINT
+        # A narrow pane cuts the line.
+        self.setToolTip(hint)
 
     def name_result(self, name: str) -> None:
         """Call the result something else from the next pixel on."""
@@ -51,9 +58,9 @@ class Readout(QLabel):
     def show_pixel(self, pixel: tuple[int, int] | None) -> None:
         """Show the numbers of a pixel (row, column), or the hint while the cursor is elsewhere."""
         if pixel is None or self._values is None:
-            self.words = _HINT if self._values is not None else ""
+            self.words = self._hint if self._values is not None else ""
             self.setText(self.words)
-            self.setAccessibleDescription(_HINT)
+            self.setAccessibleDescription(self._hint)
             return
         cells, words, heard = [], [], []
         for key, (count, figures) in self._places.items():

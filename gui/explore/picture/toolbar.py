@@ -81,7 +81,7 @@ class PictureToolbar(QWidget):
         for button in self._view_buttons:
             button.setEnabled(zoom is not None)
         percent = 100.0 * (zoom or 0.0)
-        text = f"{percent:.0f} %" if percent >= 10.0 else f"{percent:.1f} %"
+        text = f"{percent:.{0 if percent >= 10.0 else 1 if percent >= 1.0 else 2}f} %"
         self.zoom_text.setText(text if percent else "")
 
     def minimumSizeHint(self) -> QSize:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
+# Of pictures that are not smaller still when they are fitted.
 SMALLEST_ZOOM = 1.0 / 64.0
 LARGEST_ZOOM = 128.0
 
@@ -39,9 +40,9 @@ class ViewTransform:
         """Return the point of the pane where a place of the picture lies."""
         return self.left + column * self.zoom, self.top + row * self.zoom
 
-    def zoomed(self, zoom: float, x: float, y: float) -> "ViewTransform":
+    def zoomed(self, zoom: float, x: float, y: float, smallest: float = SMALLEST_ZOOM) -> "ViewTransform":
         """Return the transform with another zoom that keeps the place under a point of the pane."""
-        zoom = min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM)
+        zoom = min(max(zoom, smallest), LARGEST_ZOOM)
         column, row = self.to_picture(x, y)
         return ViewTransform(zoom, x - column * zoom, y - row * zoom)
 
@@ -65,7 +66,7 @@ def fitted(pane: Size, picture: Size) -> ViewTransform:
     zoom = min(pane.width / picture.width, pane.height / picture.height)
     if zoom >= 1.0:
         zoom = math.floor(zoom)
-    return centred(min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM), pane, picture)
+    return centred(min(zoom, LARGEST_ZOOM), pane, picture)
 
 
 def centred(zoom: float, pane: Size, picture: Size) -> ViewTransform:
@@ -76,7 +77,7 @@ def centred(zoom: float, pane: Size, picture: Size) -> ViewTransform:
     return ViewTransform(zoom, left, top)
 
 
-def next_zoom(zoom: float, steps: float) -> float:
+def next_zoom(zoom: float, steps: float, smallest: float = SMALLEST_ZOOM) -> float:
     """Return the zoom that lies so many stops further in (positive) or out; whole steps end on a stop."""
     stops = math.log2(zoom) * _STOPS_PER_OCTAVE
     if steps == int(steps):
@@ -85,7 +86,7 @@ def next_zoom(zoom: float, steps: float) -> float:
         stops += steps - math.copysign(1.0, steps)
     else:
         stops += steps
-    return min(max(2.0 ** (stops / _STOPS_PER_OCTAVE), SMALLEST_ZOOM), LARGEST_ZOOM)
+    return min(max(2.0 ** (stops / _STOPS_PER_OCTAVE), smallest), LARGEST_ZOOM)
 
 
 class ViewState(QObject):
@@ -100,6 +101,12 @@ class ViewState(QObject):
         self.transform = ViewTransform()
         self.is_fitted = True
         """Whether the picture follows the size of the pane."""
+
+    @property
+    def middle(self) -> tuple[int, int]:
+        """Row and column of the picture in the middle of the pane."""
+        column, row = self.transform.to_picture(self._pane.width / 2.0, self._pane.height / 2.0)
+        return int(row), int(column)
 
     def set_picture_size(self, picture: Size) -> None:
         """Set the size of a new picture: one of the same size stays where it is, another one is fitted."""
@@ -132,11 +139,11 @@ class ViewState(QObject):
     def zoom_by(self, steps: float, x: float | None = None, y: float | None = None) -> None:
         """Zoom in by stops (out by negative ones) around a point of the pane, by default its middle."""
         x, y = self._pane.width / 2.0 if x is None else x, self._pane.height / 2.0 if y is None else y
-        self.zoom_to(next_zoom(self.transform.zoom, steps), x, y)
+        self.zoom_to(next_zoom(self.transform.zoom, steps, self._smallest()), x, y)
 
     def zoom_to(self, zoom: float, x: float, y: float) -> None:
         """Set the zoom; the place under a point of the pane stays there."""
-        self._set(self.transform.zoomed(zoom, x, y))
+        self._set(self.transform.zoomed(zoom, x, y, self._smallest()))
 
     def pan(self, right: float, down: float) -> None:
         """Move the picture by device pixels."""
@@ -147,6 +154,9 @@ class ViewState(QObject):
         column, row = self.transform.to_picture(x, y)
         inside = 0 <= column < self._picture.width and 0 <= row < self._picture.height
         return (int(row), int(column)) if inside else None
+
+    def _smallest(self) -> float:
+        return min(SMALLEST_ZOOM, fitted(self._pane, self._picture).zoom)
 
     def _set(self, transform: ViewTransform, *, is_fitted: bool = False) -> None:
         self.is_fitted = is_fitted

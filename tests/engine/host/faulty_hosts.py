@@ -63,6 +63,14 @@ class Question(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class Beside(Request):
+    """Be answered beside what is at work, with nothing."""
+
+    number: int = 0
+    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
+
+
+@dataclass(frozen=True, slots=True)
 class Write(Request):
     """Write a file, or with `ever` come to no end with encoding it."""
 

@@ -17,7 +17,7 @@ from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
 from engine.results.progress import Progress
 from tests.engine.host.conftest import PATIENCE_S
-from tests.engine.host.faulty_hosts import Question
+from tests.engine.host.faulty_hosts import Beside, Question
 
 READY = Ready((), ())
 
@@ -29,10 +29,16 @@ class Served:
         self.done = []
         self.at_work = threading.Event()
         self.let_go = threading.Event()
+        self.begun_beside = []
+        self.go_beside = threading.Event()
         self._connection = connection
         self.thread = threading.Thread(target=Worker(theirs, self.answer).run, args=(READY,))
 
     def answer(self, request, report):
+        if isinstance(request, Beside):
+            self.begun_beside.append(request.number)
+            assert request.number or self.go_beside.wait(PATIENCE_S)
+            return request.number
         return "at once" if isinstance(request, Question) else self.open_picture(request, report)
 
     def open_picture(self, request, report):
@@ -93,6 +99,40 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
         served.tell(ask(5, "first"))
         assert served.hear() == Answer(5, "first")
         served.tell(Cancel(5))
+
+
+def test_that_tiles_come_beside_a_run(served):
+    served.thread.start()
+    assert served.hear() == READY
+    served.tell(ask(1, "held"))
+    assert served.at_work.wait(PATIENCE_S)
+    served.tell(ToHost(2, Beside(7)))
+    assert served.hear() == Answer(2, 7)
+    served.let_go.set()
+    assert served.hear() == Answer(1, "held")
+
+
+def test_that_of_what_waits_beside_a_run_the_newest_comes_first(served):
+    served.thread.start()
+    assert served.hear() == READY
+    served.tell(ToHost(1, Beside(0)), ToHost(2, Beside(2)), ToHost(3, Beside(3)), ToHost(4, Question()))
+    # The question is answered when all before it are known.
+    assert served.hear() == Answer(4, "at once")
+    served.go_beside.set()
+    assert [served.hear().id for _ in range(3)][-2:] in ([3, 2], [2, 1])
+
+
+def test_that_what_waits_beside_a_run_can_be_cancelled(served):
+    served.thread.start()
+    assert served.hear() == READY
+    served.tell(ToHost(1, Beside(0)), ToHost(4, Question()))
+    assert served.hear() == Answer(4, "at once")
+    served.tell(ToHost(2, Beside(2)), Cancel(2), ToHost(5, Question()))
+    assert served.hear() == Answer(5, "at once")
+    served.go_beside.set()
+    answers = {answer.id: answer for answer in (served.hear(), served.hear())}
+    assert isinstance(answers[2].error, Cancelled) or answers[2].value == 2
+    assert answers[1] == Answer(1, 0)
 
 
 def test_that_a_request_that_was_cancelled_during_the_start_begins_nothing(served):

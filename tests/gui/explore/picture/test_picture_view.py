@@ -27,8 +27,8 @@ def engine_state():
 
 
 @pytest.fixture
-def view(qtbot, workspace, engine_state):
-    view = PictureView(workspace, engine_state)
+def view(qtbot, workspace, engine_state, bench):
+    view = PictureView(workspace, engine_state, bench.link, bench.messages.everywhere)
     qtbot.addWidget(view)
     view.resize(640, 480)
     view.show()

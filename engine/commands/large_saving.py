@@ -1,0 +1,41 @@
+"""The window's saved result of a picture that is opened in parts: as `filter` makes it, in full size."""
+
+from engine.commands.large_filter import filter_large
+from engine.commands.mask_filter import MaskFilter
+from engine.commands.picture_settings import AUTO_TYPE, PictureSettings
+from engine.files.output_checks import check_other_file
+from engine.host.protocol import Saved
+from engine.results.progress import Checkpoint, Progress
+from engine.tasks.filtering.messages import SaveFiltered
+
+# What the process may take: it keeps the tiles that are seen, too.
+_MEMORY_BYTES = 1 << 30
+# Between two reports, s.
+_EXPECTED_S = 10.0
+
+
+def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
+    """Filter a file in bands. Stopped, it keeps what is done, and goes on there when it is asked again."""
+    job = request.job
+    check_other_file(request.path, job.picture.path)
+    settings = PictureSettings(
+        mask=job.mask.name or "mask",
+        variant=job.variant,
+        block=job.block,
+        device=job.device,
+        layout=job.layout,
+        result_type="same" if job.result_type == "same" else AUTO_TYPE,
+        border=job.border,
+        cval=job.cval,
+        range=job.range_mode,  # type: ignore[arg-type]
+        depth=request.depth,
+    )
+
+    def tell(fraction: float, words: str) -> None:
+        report(Progress(f"saving, {words}", fraction, _EXPECTED_S))
+
+    tell(0.0, "filtered")
+    # The mask is flipped and normalised already.
+    how = MaskFilter(settings, job.mask)
+    done = filter_large(how, job.picture.path, request.path, memory=_MEMORY_BYTES, report=tell)
+    return Saved(request.path, done.notes)

@@ -1,0 +1,193 @@
+"""What the host does for large pictures: it keeps them open, and answers for their tiles and values.
+
+Called on: any thread.
+"""
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.host import shared
+from engine.host.display_levels import full_scale, render
+from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.protocol import PictureHandle
+from engine.host.tiles import (
+    WHOLE,
+    CloseTiled,
+    FilePixels,
+    PictureTiles,
+    PictureValues,
+    Place,
+    Tile,
+    TiledScreen,
+    Tiles,
+    Values,
+)
+from engine.results.progress import Checkpoint
+
+# A request is answered after this long with what is ready, s.
+SLICE_S = 0.15
+# The picture that is shown, and the one that is about to be.
+_MOST_OPEN = 2
+# What a decoder may keep of chunks, bytes.
+_CHUNK_CACHE_BYTES = 16 << 20
+
+# Arrays that take no more than this, with their levels for the screen, become pictures in memory.
+_IN_MEMORY_BYTES = 256 << 20
+
+_open: OrderedDict[str, HalvedTiles] = OrderedDict()
+_lock = threading.Lock()
+
+
+def opened(key: str) -> HalvedTiles:
+    """Return the tiles of a picture, which is opened if it is not open."""
+    with _lock:
+        if key not in _open:
+            # The readers are loaded with the first large picture.
+            reader = import_module("engine.image.large.opening")
+            _open[key] = HalvedTiles(reader.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES))
+        _open.move_to_end(key)
+        while len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)[1].picture.close()
+        return _open[key]
+
+
+def close(request: CloseTiled, report: Checkpoint) -> None:
+    """Close a picture."""
+    _close(request.screen.key)
+
+
+def _close(key: str) -> None:
+    with _lock:
+        tiles = _open.pop(key, None)
+    if tiles is not None:
+        tiles.picture.close()
+
+
+def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> PictureHandle:
+    """Open what is not decoded as a whole: a Zarr folder, an .npy, a TIFF that is too large; raise the rest.
+
+    Arrays that are small are read into memory, as other pictures are.
+    """
+    kind = import_module("engine.image.large.kinds").kind_of(path)
+    if not kind or (kind == "tiff" and not is_too_large):
+        raise refusal
+    key = str(path.resolve())
+    # The file may be another one than before.
+    _close(key)
+    tiles = opened(key)
+    picture = tiles.picture
+    handle = _handle(path, key, tiles)
+    levels = screen_arrays(picture.height, picture.width)
+    shapes = [((picture.height, picture.width, picture.channels), picture.dtype.name), *levels]
+    if sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes) > _IN_MEMORY_BYTES:
+        return handle
+    pixels = picture.read(0, slice(0, picture.height), slice(0, picture.width))
+    with SharedSegment() as segment:
+        colours = handle.channels
+        alpha = [((picture.height, picture.width), picture.dtype.name)] if picture.has_alpha else []
+        arrays = list(segment.create((handle.pixels.shape, handle.dtype), *alpha, *levels))
+        first, opacity = arrays.pop(0), arrays.pop(0) if alpha else None
+        shared.attach(first)[...] = pixels[..., :colours]
+        if opacity is not None:
+            shared.attach(opacity)[...] = pixels[..., colours]
+        screen = segment.rendered(first, tuple(arrays), full_scale(picture.dtype), alpha=opacity)
+    _close(key)
+    return replace(handle, pixels=first, alpha=opacity, screen=screen, notes=picture.notes)
+
+
+def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
+    picture = tiles.picture
+    colours = picture.channels - picture.has_alpha
+    words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels")
+    words += " with alpha" if picture.has_alpha else ""
+    size = f"{picture.width:,} × {picture.height:,}"
+    depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
+    return PictureHandle(
+        pixels=FilePixels(
+            (picture.height, picture.width, colours), picture.dtype.name, path.stat().st_mtime_ns
+        ),
+        alpha=None,
+        screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
+        title=path.name,
+        description=f"{path.name}  {size}  {words}  {depth}, {picture.format}",
+        path=key,
+        notes=picture.notes,
+        icc_profile=picture.icc_profile,
+    )
+
+
+def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
+    """Return the tiles of a picture that are ready in time."""
+    tiles, level = opened(request.screen.key), request.level
+    detail = request.detail if level >= tiles.sampled_from else WHOLE
+    if tiles.has_strips and detail:
+        # Finer samples would decode the same strips again and again.
+        detail = WHOLE
+
+    def tile(place: Place, ends_at: float) -> Samples | None:
+        if detail < WHOLE:
+            return tiles.sampled(level, place, detail, len(request.tiles))
+        return tiles.whole(level, place, ends_at)
+
+    return answered(request.screen, level, request.tiles, tile, tiles, detail=detail)
+
+
+def answered(
+    screen: TiledScreen,
+    level: int,
+    places: tuple[Place, ...],
+    made: Callable[[Place, float], Samples | None],
+    tiles: HalvedTiles,
+    *,
+    detail: int = WHOLE,
+    white: float | None = None,
+    range_mode: str = "clip",
+    ends: tuple[float, float] | None = None,
+) -> Tiles:
+    """Return the tiles that `made` returns in time, ready for the screen.
+
+    The last channel of samples is their opacity where the screen is not opaque.
+    """
+    ends_at, ready = time.monotonic() + SLICE_S, []
+    for place in places:
+        try:
+            ready.append((place, made(place, ends_at)))
+        except TimeIsOver:
+            break
+        if time.monotonic() > ends_at:
+            break
+    shown = [(place, samples) for place, samples in ready if samples is not None]
+    arrays = shared.create(*(((*samples.shape[:2], 4), "uint8") for _, samples in shown)) if shown else ()
+    for (_, samples), array in zip(shown, arrays, strict=True):
+        alpha = None
+        if not screen.opaque:
+            samples, alpha = np.ascontiguousarray(samples[..., :-1]), samples[..., -1]
+        scale = full_scale(samples.dtype) if white is None else white
+        render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
+    pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
+    found = tuple(Tile(place, pixels.get(place), detail) for place, _ in ready)
+    return Tiles(level, found, tiles.fault, tiles.note)
+
+
+def picture_values(request: PictureValues, report: Checkpoint) -> Values:
+    """Return the values of a few pixels, without their opacity."""
+    picture = opened(request.screen.key).picture
+    pixels = picture.read(0, slice(*request.rows), slice(*request.columns))
+    return as_values(request.rows[0], request.columns[0], pixels[..., : picture.channels - picture.has_alpha])
+
+
+def as_values(top: int, left: int, values: Samples) -> Values:
+    """Return values in shared memory."""
+    (array,) = shared.create((values.shape, values.dtype.name))
+    shared.attach(array)[...] = values
+    return Values(top, left, array)

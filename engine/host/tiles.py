@@ -1,0 +1,166 @@
+"""Pictures whose pixels are asked for by tile: the messages about them. No Numba and no Qt in here.
+
+A picture that does not fit into memory, or that another machine holds, comes to the window as a
+`TiledScreen`: sizes, and no pixels. The window asks for the tiles that it shows, and for the values of the
+pixels that are read, of a picture (`PictureTiles`, `PictureValues`) or of the result of a job (`ResultTiles`,
+`ResultValues`). All that a request needs is in it: a host that took the place of another answers it too.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.errors import EngineError
+from engine.host.request import QueuePolicy, Request
+from engine.host.shared_array import SharedArray
+from engine.host.verbs import J, Verb
+
+TILE = 256
+"""Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""
+
+WHOLE = 3
+"""The detail of a tile of which all was read; those below are samples, each finer than the one before."""
+
+Place = tuple[int, int]
+"""Row and column of a tile among those of its level."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePixels:
+    """The pixels of a picture that stay in its file: their shape (H x W x C) and type, as of an array."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    stamp: int = 0  # another one where the file has changed
+
+
+@dataclass(frozen=True, slots=True)
+class TiledScreen:
+    """A picture, or a result, whose pixels for the screen are asked for by tile.
+
+    Level 0 has the full size, each further one half as much, rounded up. Tiles of levels from `sampled_from`
+    on take long to read: the first answers for one are samples of it, each finer than the one before.
+    """
+
+    key: str  # of the picture, for its host: a path, or what else it knows the picture by
+    levels: tuple[tuple[int, int], ...]  # rows and columns
+    tile: int = TILE
+    opaque: bool = True
+    sampled_from: int = 99
+    note: str = ""  # a sentence for the person on how the pixels come about
+
+    def places(self, level: int) -> tuple[int, int]:
+        """Return how many tiles a level has, one below the other and side by side."""
+        rows, columns = self.levels[level]
+        return -(-rows // self.tile), -(-columns // self.tile)
+
+    def extent(self, level: int, place: Place) -> tuple[slice, slice]:
+        """Return the rows and columns of a level that a tile covers."""
+        rows, columns = self.levels[level]
+        top, left = place[0] * self.tile, place[1] * self.tile
+        return slice(top, min(top + self.tile, rows)), slice(left, min(left + self.tile, columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The pixels of a tile, blue, green, red, alpha as those of `ScreenLevels`.
+
+    A sample has fewer pixels than the tile, and a `detail` below WHOLE: more can be asked for. A tile whose
+    part of the file is damaged has no pixels.
+    """
+
+    place: Place
+    pixels: SharedArray | None
+    detail: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The tiles that were ready when the time of a request was over; the others are asked for again.
+
+    `fault` says what is wrong with the file, where something is, and `note` what was found special about it.
+    """
+
+    level: int
+    tiles: tuple[Tile, ...]
+    fault: EngineError | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a rectangle of full size, H x W x C, in the type of the picture or of the result."""
+
+    top: int
+    left: int
+    values: SharedArray
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTiles(Request):
+    """Ask for tiles of a level of a picture, the most wanted one first. Reply: Tiles.
+
+    They come beside a run.
+    """
+
+    screen: TiledScreen
+    level: int
+    tiles: tuple[Place, ...]
+    detail: int = 0  # of tiles that are sampled
+    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
+    handler: ClassVar[str] = "engine.host.tile_jobs:picture_tiles"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureValues(Request):
+    """Ask for the values of a rectangle of full size of a picture. Reply: Values."""
+
+    screen: TiledScreen
+    rows: tuple[int, int]  # first, and past the last
+    columns: tuple[int, int]
+    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
+    handler: ClassVar[str] = "engine.host.tile_jobs:picture_values"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTiled(Request):
+    """Close the file of a picture that is not shown any more. Reply: None."""
+
+    screen: TiledScreen
+    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
+    handler: ClassVar[str] = "engine.host.tile_jobs:close"
+
+
+class _OfResult(Verb[J]):
+    """Base class of what is asked of a job's result; computed in order, after a run that is at work."""
+
+    __slots__ = ()
+    computes: ClassVar[bool] = True
+    name: ClassVar[str]
+
+    @property
+    def answered_by(self) -> str:
+        """The function in the module that the task's request names for tiles."""
+        return f"{self.job.tile_answers}:{self.name}"  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTiles(_OfResult[J]):
+    """Ask for tiles of a level of a job's result, the most wanted one first. Reply: Tiles."""
+
+    job: J
+    screen: TiledScreen
+    level: int
+    tiles: tuple[Place, ...]
+    detail: int = WHOLE
+    name: ClassVar[str] = "result_tiles"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultValues(_OfResult[J]):
+    """Ask for the values of a rectangle of full size of a job's result. Reply: Values."""
+
+    job: J
+    screen: TiledScreen
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    name: ClassVar[str] = "result_values"

@@ -1,0 +1,79 @@
+"""What the two sides of a line say to each other beside the engine's own messages."""
+
+from dataclasses import dataclass
+
+from engine.host.process import HostOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The first message to a server: the version of the program, the server's name, how its engine is.
+
+    Without options commands are run, and no process waits for requests.
+    """
+
+    version: str
+    title: str
+    options: HostOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """Pixels follow, with these shapes and types. `request` is what they answer, or 0."""
+
+    key: str
+    forms: tuple[tuple[tuple[int, ...], str], ...]
+    request: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """So many rows of one of those arrays lie beside this message, packed as `codec` says."""
+
+    key: str
+    array: int
+    first: int
+    rows: int
+    codec: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The server has no pixels of this digest any more, and a request waits for them."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written on the server: its place below what a request names, or where a command ran."""
+
+    request: int
+    place: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Run a command; `files` are what its arguments name: a name there, and the digest of its bytes."""
+
+    id: int
+    arguments: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command has printed, on standard output (1) or error (2)."""
+
+    id: int
+    stream: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command has ended."""
+
+    id: int
+    status: int

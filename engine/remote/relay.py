@@ -1,0 +1,509 @@
+"""The process here that stands for one on a server: it starts ssh, and passes requests on and replies back.
+
+For the client it is a host process as any other: pixels lie in shared memory, deadlines and cancellation
+hold. What is about files here it does itself: it opens pictures and saves results. Pictures cross once, by
+digest. When the line is lost it says why, and ends.
+"""
+
+import hashlib
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.device_info import DeviceInfo
+from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
+from engine.files.atomic_write import atomic_write
+from engine.host import shared
+from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
+from engine.host.process import HostOptions
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.request import Request, answer
+from engine.host.shared_array import SharedArray
+from engine.host.tiles import (
+    CloseTiled,
+    FilePixels,
+    PictureTiles,
+    PictureValues,
+    ResultValues,
+    TiledScreen,
+    Values,
+)
+from engine.remote.arrays import Array, Arriving, sent_bands
+from engine.remote.codecs import Packer
+from engine.remote.envelopes import FROM_SERVER
+from engine.remote.line import WHOLE, Line, Message, reader_of
+from engine.remote.messages import Arrays, Band, Begin, Needed, Written
+from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
+from engine.remote.ssh import VERSION, RemoteServer
+from engine.results.progress import Checkpoint, Progress
+
+_LOCAL = OpenPicture, SaveResult, PictureTiles, PictureValues, CloseTiled
+_OWN_IDS = 1 << 40
+_REPORT_S = 0.5
+# Below the shortest deadline that a client gives a request.
+_VOUCH_S = 2.0
+_WAITING = Progress("waiting for the server", 0.0, 2.0)
+_LEAVING_S = 1.0
+_MOST_ERRORS = 4096
+_KEPT = "Your work is kept; connect again, or ask again."
+
+
+def serve(server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+    """Serve requests by a server until the pipe closes or `Stop` comes. Called on: the main thread."""
+    for ending in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, ending):
+            signal.signal(getattr(signal, ending), signal.SIG_IGN)
+    if options.segment_prefix:
+        shared.use_prefix(options.segment_prefix)
+    Relay(server, connection, options).run()
+
+
+class _LocalPipe:
+    """What the worker for local files takes for its connection to the client."""
+
+    def __init__(self, connection: Connection, sending: threading.Lock) -> None:
+        self._connection, self._sending = connection, sending
+        self.messages: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def recv(self) -> object:
+        if (message := self.messages.get()) is None:
+            raise EOFError
+        return message
+
+    def poll(self) -> bool:
+        return not self.messages.empty()
+
+    def send(self, message: object) -> None:
+        with self._sending:
+            self._connection.send(message)
+
+
+class Relay:
+    """One connection of a client to a server."""
+
+    def __init__(self, server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+        self._server, self._connection, self._options = server, connection, options
+        self._sending = threading.Lock()
+        self._local = _LocalPipe(connection, self._sending)
+        self._lock = threading.RLock()
+        self._ssh: subprocess.Popen[bytes] | None = None
+        self._line: Line | None = None
+        self._early: list[ToHost] = []
+        self._requests: dict[int, Request] = {}
+        self._own: dict[int, Future[Any]] = {}
+        self._own_ids = itertools.count(_OWN_IDS)
+        self._reported: dict[int, float] = {}
+        # Pictures here by digest: their arrays or files, and those that were sent.
+        self._digests: dict[SharedArray, str] = {}
+        self._sources: dict[str, SharedArray | str] = {}
+        self._sent: set[str] = set()
+        self._begun: set[str] = set()
+        self._uploading: dict[int, set[str]] = {}
+        # The pixels and files that the message being encoded names.
+        self._encoding = threading.Lock()
+        self._named: set[str] = set()
+        self._packer = Packer()
+        self._arriving = Arriving(self._make)
+        self._come: dict[str, tuple[SharedArray, ...]] = {}
+        self._outwards = Crossing(self._digest_of, _never, self._digest_of_file, str, _unseen)
+        self._inwards = Crossing(_never, self._array_of, str, _never, made=self._labelled)
+        self._steps: dict[int, Progress] = {}
+        self._is_over = False
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Connect, and pass on what comes from both sides, until one of them ends."""
+        threading.Thread(target=self._connect, name="ssh", daemon=True).start()
+        threading.Thread(target=self._read, name="pipe", daemon=True).start()
+        threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
+        # Loads what opens pictures, while ssh connects. By name: it takes as long as in the other process.
+        worker = import_module(f"{__package__.rpartition('.')[0]}.host.server").Worker(
+            self._local, self._answer_here
+        )
+        worker.serve()
+        self._leave()
+
+    # The server's side.
+
+    def _connect(self) -> None:
+        try:
+            ssh = subprocess.Popen(
+                self._server.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=1 << 18,
+            )
+        except OSError as error:
+            why = f"ssh cannot be started: {error.strerror or error}"
+            self._lose(LineLost(f"{self._server.title} is not reached", why, "Install OpenSSH's client."))
+            return
+        self._ssh = ssh
+        assert ssh.stdin is not None
+        assert ssh.stdout is not None
+        errors = _Errors(ssh)
+        greeting = self._server.greeting(ssh.stdout)
+        if not greeting:
+            # What it says comes before its end.
+            with suppress(subprocess.TimeoutExpired):
+                ssh.wait(5.0)
+        refusal = self._server.refusal(greeting, ssh.poll(), errors.text())
+        if refusal is not None:
+            self._lose(refusal)
+            return
+        line = Line(
+            reader_of(ssh.stdout), ssh.stdin.fileno(), self._take, lambda why: self._line_ended(why, errors)
+        )
+        line.start()
+        line.send(encoded(Begin(VERSION, self._server.title, replace(self._options, segment_prefix=""))))
+        with self._lock:
+            self._line, early = line, self._early
+            self._early = []
+        for message in early:
+            self._forward(message)
+
+    def _line_ended(self, why: str, errors: "_Errors") -> None:
+        said = errors.text().strip().splitlines()
+        reason = why or (said[-1] if said else "its program there, or ssh, ended")
+        self._lose(LineLost(f"The connection to {self._server.title} was lost", reason, _KEPT))
+
+    def _lose(self, error: EngineError) -> None:
+        """Say why nothing more comes, and end after the file that is being saved."""
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_over = True
+            own = [*self._own.values()]
+        for future in own:
+            future.set_exception(error)
+        with suppress(OSError):
+            self._local.send(Lost(error))
+        self._local.messages.put(None)
+
+    def _leave(self) -> None:
+        """End ssh, and this process: no thread that waits for a dead line keeps it."""
+        with self._lock:
+            self._is_over = True
+        if self._line is not None:
+            self._line.close()
+        if self._ssh is not None:
+            assert self._ssh.stdin is not None
+            # Its end is that of the program there; a writer may be in it.
+            with suppress(OSError):
+                os.close(self._ssh.stdin.fileno())
+            try:
+                self._ssh.wait(_LEAVING_S)
+            except subprocess.TimeoutExpired:
+                self._ssh.kill()
+                self._ssh.wait()
+        os._exit(0)
+
+    def _take(self, structure: memoryview, beside: memoryview) -> None:
+        message = decoded(structure, FROM_SERVER, self._inwards)
+        if isinstance(message, Band):
+            request = self._arriving.request_of(message.key)
+            self._note_come(message.key, self._arriving.take(message, beside))
+            self._report(request, Progress("receiving", 0.9, 2.0))
+        elif isinstance(message, Arrays):
+            self._note_come(message.key, self._arriving.begin(message))
+        elif isinstance(message, Working):
+            if message.id in self._requests:
+                self._steps[message.id] = message.progress
+                self._local.send(message)
+        elif isinstance(message, Answer):
+            self._answered(message)
+        elif isinstance(message, Needed):
+            self._needed(message.key)
+        elif isinstance(message, Written):
+            self._write(message)
+        elif isinstance(message, Ready | CodeNotKept):
+            self._local.send(message)
+
+    def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]] | None:
+        if message.request not in self._requests or not message.forms:
+            return None
+        made = shared.create(*message.forms)
+        return made, [shared.attach(array) for array in made]
+
+    def _note_come(self, key: str, arrays: tuple[SharedArray, ...] | None) -> None:
+        if arrays is not None:
+            self._come[key] = arrays
+
+    def _array_of(self, parts: Any) -> SharedArray:
+        key, number = (*parts, None, None)[:2]
+        arrays = self._come.get(key, ()) if isinstance(key, str) else ()
+        if type(number) is not int or not 0 <= number < len(arrays):
+            raise NotOfTheSchema("An answer was refused", "its pixels have not come")
+        return arrays[number]
+
+    def _labelled(self, value: Any) -> Any:
+        """Return a device with the server where it is; results name it themselves."""
+        if isinstance(value, DeviceInfo):
+            return replace(value, title=f"{value.title} on {self._server.title}")
+        return value
+
+    def _answered(self, message: Answer) -> None:
+        self._come.pop(f"a{message.id}", None)
+        dropped = self._arriving.give_up(message.id)
+        if dropped:
+            shared.recycle(*{array.name for array in dropped})
+        with self._lock:
+            request = self._requests.pop(message.id, None)
+            self._reported.pop(message.id, None)
+            self._steps.pop(message.id, None)
+            self._uploading.pop(message.id, None)
+            own = self._own.pop(message.id, None)
+        if request is None:
+            return
+        if own is not None:
+            if message.error is not None:
+                own.set_exception(message.error)
+            else:
+                own.set_result(message.value)
+            return
+        if isinstance(message.value, Saved):
+            message = replace(message, value=replace(message.value, path=request.written_path))
+        # A device that is lost there is its host's affair: this process lives.
+        self._local.send(replace(message, fatal=False))
+
+    def _write(self, message: Written) -> None:
+        """Write a file that a request has made, where the person wants it."""
+        request = self._requests.get(message.request)
+        arrays = self._come.pop(message.key, None)
+        if request is None or arrays is None or not request.written_path:
+            raise NotOfTheSchema("A file was refused", "nobody has asked for it")
+        parts = message.place.split("/") if message.place else []
+        if any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts):
+            raise NotOfTheSchema("A file was refused", f"its place is {message.place[:60]!r}")
+        path = Path(request.written_path, *parts)
+        if parts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            atomic_write(str(path), shared.attach(arrays[0]).tobytes())
+        finally:
+            shared.recycle(arrays[0].name)
+
+    # The client's side.
+
+    def _read(self) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                message = self._connection.recv()
+                if isinstance(message, Stop):
+                    break
+                self._pass_on(message)
+        self._local.messages.put(Stop())
+
+    def _pass_on(self, message: object) -> None:
+        if isinstance(message, ToHost):
+            if isinstance(message.request, _LOCAL) or _is_in_file(message.request):
+                self._local.messages.put(message)
+            else:
+                self._forward(message)
+        elif isinstance(message, Release):
+            with self._lock:
+                for array in [array for array in self._digests if array.name in message.names]:
+                    self._sources.pop(self._digests.pop(array), None)
+            shared.recycle(*message.names)
+        elif isinstance(message, Cancel):
+            self._local.messages.put(message)
+            self._cancel(message.id)
+        elif isinstance(message, Superseded) and self._line is not None:
+            self._line.send(encoded(message))
+
+    def _cancel(self, number: int) -> None:
+        with self._lock:
+            early = next((message for message in self._early if message.id == number), None)
+            if early is not None:
+                self._early.remove(early)
+        if early is not None:
+            self._local.send(Answer(number, error=Cancelled("The request", "it was stopped")))
+        elif self._line is not None and number in self._requests:
+            self._line.send(encoded(Cancel(number)))
+
+    def _forward(self, message: ToHost) -> None:
+        with self._lock:
+            line = self._line
+            if line is None:
+                self._early.append(message)
+                return
+            self._requests[message.id] = message.request
+        try:
+            with self._encoding:
+                self._named = set()
+                structure, named = encoded(message, self._outwards), self._named
+        except EngineError as error:
+            self._requests.pop(message.id, None)
+            self._local.send(Answer(message.id, error=error))
+            return
+        line.send(structure)
+        with self._lock:
+            missing = named - self._sent
+            if missing:
+                self._uploading[message.id] = missing
+        for key in named:
+            self._upload(key)
+
+    def _upload(self, key: str) -> None:
+        with self._lock:
+            if key in self._begun or key not in self._sources or self._line is None:
+                return
+            self._begun.add(key)
+            self._line.transfer(self._picture(key, self._line), WHOLE)
+
+    def _needed(self, key: str) -> None:
+        with self._lock:
+            if key in self._begun and key not in self._sent:
+                return
+            self._begun.discard(key)
+            self._sent.discard(key)
+        self._upload(key)
+
+    def _picture(self, key: str, line: Line) -> Iterator[Message]:
+        """Yield the bands of a picture; say now and then that requests wait for it."""
+        source = self._sources.get(key)
+        if source is None:
+            return
+        pixels = np.fromfile(source, np.uint8) if isinstance(source, str) else shared.attach(source)
+        begin, sent = time.monotonic(), 0
+        for structure, beside in sent_bands(key, [pixels], self._packer, lambda: line.rate):
+            yield structure, beside
+            sent += len(beside)
+            left_s = self._packer.seconds(pixels.nbytes, line.rate) - (time.monotonic() - begin)
+            for number in [n for n, keys in self._uploading.items() if key in keys]:
+                self._report(number, Progress("sending the picture", 0.0, max(left_s, 1.0)))
+        with self._lock:
+            self._sent.add(key)
+            for keys in self._uploading.values():
+                keys.discard(key)
+
+    def _report(self, number: int, progress: Progress) -> None:
+        """Let the client know that a request is being worked on, twice in a second at most."""
+        now = time.monotonic()
+        if (
+            number < _OWN_IDS
+            and number in self._requests
+            and now - self._reported.get(number, 0.0) > _REPORT_S
+        ):
+            self._reported[number] = now
+            self._local.send(Working(number, progress))
+
+    def _vouch(self) -> None:
+        """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
+        while not self._over.wait(_VOUCH_S):
+            with self._lock:
+                steps = {n: self._steps.get(n, _WAITING) for n in self._requests if n < _OWN_IDS}
+            for number, step in steps.items():
+                with suppress(OSError):
+                    self._local.send(Working(number, step))
+
+    def _digest_of(self, array: SharedArray) -> tuple[str, int]:
+        with self._lock:
+            key = self._digests.get(array)
+        if key is None:
+            pixels = shared.attach(array)
+            digest = hashlib.blake2b(f"{array.shape} {array.dtype}".encode(), digest_size=16)
+            digest.update(pixels.data.cast("B"))
+            key = digest.hexdigest()
+            with self._lock:
+                self._digests[array] = key
+        with self._lock:
+            self._sources[key] = array
+        self._named.add(key)
+        return key, 0
+
+    def _digest_of_file(self, path: str) -> str:
+        try:
+            key = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
+        except OSError as error:
+            raise EngineError(
+                f"{path} cannot be read", error.strerror or str(error), "Choose another file."
+            ) from error
+        with self._lock:
+            self._sources[key] = path
+        self._named.add(key)
+        return f"{key}/{Path(path).name.lstrip('.')[-100:] or 'file'}"
+
+    # What is done here.
+
+    def _answer_here(self, request: Request, report: Checkpoint) -> Any:
+        if not isinstance(request, SaveResult) or request.result is None:
+            return answer(request, report)
+        values = self._fetched(request.result, report)
+        try:
+            return answer(replace(request, values=values.values, result=None), report)
+        finally:
+            shared.recycle(values.values.name)
+
+    def _fetched(self, screen: TiledScreen, report: Checkpoint) -> Values:
+        """Return all values of a result that stays on the server."""
+        line, number, future = self._line, next(self._own_ids), Future[Any]()
+        rows, columns = screen.levels[0]
+        request: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
+        with self._lock:
+            if line is None or self._is_over:
+                raise LineLost(
+                    f"The connection to {self._server.title} was lost", "the result is there", _KEPT
+                )
+            self._requests[number], self._own[number] = request, future
+        line.send(encoded(ToHost(number, request), self._outwards))
+        while not future.done():
+            report(Progress("fetching the values", 0.0, 5.0))
+            with suppress(TimeoutError):
+                future.exception(_REPORT_S)
+        values = future.result()
+        if not isinstance(values, Values):
+            raise NotOfTheSchema("An answer was refused", "it has no values")
+        return values
+
+
+class _Errors:
+    """What ssh says on standard error, its end."""
+
+    def __init__(self, ssh: subprocess.Popen[bytes]) -> None:
+        self._ssh, self._said = ssh, b""
+        self._thread = threading.Thread(target=self._read, name="ssh-errors", daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Return it; where ssh has ended, all of it."""
+        if self._ssh.poll() is not None:
+            self._thread.join(1.0)
+        return self._said.decode("utf-8", "replace")
+
+    def _read(self) -> None:
+        assert self._ssh.stderr is not None
+        while data := os.read(self._ssh.stderr.fileno(), 4096):
+            self._said = (self._said + data)[-_MOST_ERRORS:]
+
+
+def _is_in_file(value: Any) -> bool:
+    """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
+    if isinstance(value, PictureHandle):
+        return isinstance(value.pixels, FilePixels)
+    return is_dataclass(value) and any(_is_in_file(getattr(value, field.name)) for field in fields(value))
+
+
+def _unseen(value: Any) -> dict[str, Any]:
+    """Return what a server needs not of a picture: its pixels for our screen, and where its file is here."""
+    if isinstance(value, PictureHandle):
+        return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": ()}
+    return {}
+
+
+def _never(*_: Any) -> Any:
+    raise NotOfTheSchema("A message", "pixels where none may be")

@@ -1,0 +1,36 @@
+"""The program of a command that runs on a server, `python -m engine.remote.run_command COMMAND ...`.
+
+It ends when what started it has ended: its standard input closes then.
+"""
+
+import os
+import signal
+import sys
+import threading
+from importlib import import_module
+
+from engine.files.standard_streams import flushed
+from engine.interrupts import listen
+
+_LEAVING_S = 2.0
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    # In order, with its own processes and after a file that is being written; else at once.
+    threading.Timer(_LEAVING_S, os._exit, (128 + signal.SIGTERM,)).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the command that the arguments name; return the exit status."""
+    listen()
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    # By name: the commands stand above this.
+    answer = import_module(f"{__package__.rpartition('.')[0]}.commands.command_line").main
+    return flushed(answer(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

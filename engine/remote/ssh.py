@@ -1,0 +1,154 @@
+"""A server that is reached by the system's ssh: what is started there, and what it means when that fails."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from engine.errors import BadValue, EngineError, LineLost
+from engine.host.process import HostOptions
+
+GREETING = b"HALOSCOPE "
+"""What the line of a server's program begins with; a shell may say something before it."""
+_MOST_GREETING = 1 << 16
+_PACKAGES = "engine", "haloscope"
+VERSION = str(import_module(__name__.rpartition(".remote.")[0]).__version__)
+"""Of this program; a server must have the same."""
+
+# Python of any version reads it. A clone is where `--host-python "cd /there && ..."` goes; else what is
+# installed. A program that is there but does not start says why on standard error.
+_BOOTSTRAP = """\
+import sys,os
+v="%d.%d.%d"%sys.version_info[:3]
+def no(w):
+ sys.stdout.write('HALOSCOPE {"missing":"%s","python":"%s"}\\n'%(w,v));sys.stdout.flush();sys.exit(3)
+sys.version_info<(3,11) and no("python")
+p="_e_" if os.path.isfile(os.path.join("_e_","remote","server.py")) else "_h_"
+p=="_e_" and sys.path.insert(0,os.getcwd())
+import importlib,importlib.util
+importlib.util.find_spec(p) or no("_h_")
+importlib.util.find_spec(p+".remote") or no("version")
+importlib.import_module(p+".remote.server").main()
+""".replace("_e_", _PACKAGES[0]).replace("_h_", _PACKAGES[1])
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteServer:
+    """A server: what ssh calls it, and its Python, `python3` or a shell's "cd /repo && venv/bin/python".
+
+    Everything else, such as keys, ports and jump hosts, is in `~/.ssh/config`; `ssh_options` are given to ssh
+    before the destination. `may_ask` lets ssh ask for a password on the terminal.
+    """
+
+    destination: str
+    python: str = "python3"
+    ssh_options: tuple[str, ...] = ()
+    may_ask: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what ssh would take for an option, or what is no name."""
+        if not self.destination.strip() or self.destination.startswith("-"):
+            why = "it is not the name of a server"
+            raise BadValue(f"--host '{self.destination}'", why, "Write it as ssh takes it: user@server.")
+
+    @property
+    def title(self) -> str:
+        """The machine in words."""
+        return self.destination
+
+    def serve(self, connection: Connection, options: HostOptions) -> None:
+        """Serve requests by this server. Called on: the main thread of a child process."""
+        import_module(f"{__package__}.relay").serve(self, connection, options)
+
+    @property
+    def command(self) -> list[str]:
+        """What is run here: ssh, which runs Python there."""
+        batch = [] if self.may_ask else ["-o", "BatchMode=yes"]
+        # Where the other side is gone, ssh ends as soon as we notice.
+        alive = "-o", "ServerAliveInterval=4", "-o", "ServerAliveCountMax=2", "-o", "ConnectTimeout=15"
+        there = f"{self.python} -c {shlex.quote(_BOOTSTRAP)}"
+        return ["ssh", "-T", *batch, *alive, *self.ssh_options, "--", self.destination, there]
+
+    def greeting(self, output: IO[bytes]) -> dict[str, Any]:
+        """Read what the program there says first; nothing where it did not start."""
+        read = 0
+        while read < _MOST_GREETING and (line := output.readline(_MOST_GREETING)):
+            read += len(line)
+            if line.startswith(GREETING):
+                try:
+                    words = json.loads(line.removeprefix(GREETING))
+                except (ValueError, RecursionError):
+                    return {}
+                return words if isinstance(words, dict) else {}
+        return {}
+
+    def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
+        """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
+        install = f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+        missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
+        if missing == "python":
+            why = f"its Python is {python}, and 3.11 or later is needed"
+            remedy = "Install one there, and name it with --host-python, such as python3.11."
+            return LineLost(f"{self.destination} cannot be used", why, remedy)
+        if missing == _PACKAGES[1]:
+            why = "its Python has no Haloscope"
+            clone = "--host-python 'cd FOLDER && .venv/bin/python'"
+            remedy = f"Install it there: {install}; or name a clone: {clone}."
+            return LineLost(f"{self.destination} cannot be used", why, remedy)
+        version = str(greeting.get("version", "older" if missing else ""))[:40]
+        if version and (version, greeting.get("schema")) != (VERSION, schema_digest()):
+            same = " of other sources" if version == VERSION else ""
+            why = f"it has Haloscope {version}{same}, and here is {VERSION}"
+            return LineLost(f"{self.destination} cannot be used", why, f"Install the same version: {install}")
+        return None if version else self._not_started(status, errors)
+
+    def _not_started(self, status: int | None, errors: str) -> LineLost:
+        """Return what ssh, or the shell there, means."""
+        said = [line.strip() for line in errors.splitlines() if line.strip()]
+        last = said[-1].rstrip(".") if said else f"ssh ended with status {status}"
+        text = errors.lower()
+        for found, why, remedy in _MEANINGS:
+            if any(word in text for word in found):
+                remedy = remedy.format(to=self.destination)
+                return LineLost(f"{self.destination} is not reached", f"{why} ({last[:300]})", remedy)
+        if status == 127 or "not found" in text:
+            why = f"there is no such Python ({last[:300]})"
+            remedy = "Install Python 3.11 or later there, or name it with --host-python."
+            return LineLost(f"{self.destination} cannot be used", why, remedy)
+        remedy = f"Try it by hand: ssh {self.destination} {self.python} --version"
+        return LineLost(f"{self.destination} cannot be used", last[:300], remedy)
+
+
+_MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
+    (
+        ("could not resolve", "name or service not known"),
+        "no such host is known",
+        "Check the name, and ~/.ssh/config.",
+    ),
+    (
+        ("host key verification failed", "remote host identification has changed"),
+        "its host key is not the known one, or not known yet",
+        "Connect once by hand and compare the key: ssh {to}",
+    ),
+    (
+        ("permission denied", "too many authentication failures"),
+        "it refused the key",
+        "Add your key to the agent with ssh-add, or put it there: ssh-copy-id {to}",
+    ),
+    (
+        ("connection refused",),
+        "nothing listens for ssh there",
+        "Check the port in ~/.ssh/config, and sshd there.",
+    ),
+    (("no route to host", "network is unreachable"), "there is no way to it", "Check the network, or a VPN."),
+    (("timed out", "timeout"), "it does not answer", "Check that it is on, and the network between."),
+    (("bad configuration", "terminating,"), "ssh does not understand its settings", "Mend ~/.ssh/config."),
+)
+
+
+def schema_digest() -> str:
+    """Return a digest of the messages that every line begins with; each other kind carries its own."""
+    return str(import_module(f"{__package__}.envelopes").DIGEST)

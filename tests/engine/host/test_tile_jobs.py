@@ -1,0 +1,179 @@
+"""What the host answers for large pictures, without a host around it."""
+
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from engine.errors import BadValue, ImageReadError
+from engine.host import picture_jobs, shared, tile_jobs
+from engine.host.picture_jobs import open_picture
+from engine.host.protocol import OpenPicture, ScreenLevels
+from engine.host.request import answer
+from engine.host.shared_array import segments_of
+from engine.host.tiles import CloseTiled, FilePixels, PictureTiles, PictureValues, TiledScreen
+from engine.image.budget import Budget
+from engine.image.faults import Refused
+
+
+def silent(step):
+    """Report nothing."""
+
+
+@pytest.fixture(autouse=True)
+def all_is_large(monkeypatch):
+    """Keep arrays of any size in their files; afterwards close all."""
+    monkeypatch.setattr(tile_jobs, "_IN_MEMORY_BYTES", 0)
+    yield
+    for tiles in tile_jobs._open.values():
+        tiles.picture.close()
+    tile_jobs._open.clear()
+
+
+def opened(path):
+    return open_picture(OpenPicture(str(path)), silent)
+
+
+@pytest.fixture
+def answered():
+    """Return the arrays of a reply, copied; its memory is given up."""
+
+    def ask(request):
+        reply = answer(request, silent)
+        arrays = [reply.values] if hasattr(reply, "values") else [tile.pixels for tile in reply.tiles]
+        copies = [None if array is None else shared.attach(array).copy() for array in arrays]
+        shared.unlink(*segments_of(reply))
+        return reply, copies
+
+    return ask
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(3).integers(0, 256, (700, 900, 3), np.uint8)
+
+
+@pytest.fixture
+def path(tmp_path, pixels):
+    np.save(tmp_path / "big.npy", pixels)
+    return tmp_path / "big.npy"
+
+
+def test_that_a_large_array_is_opened_without_its_pixels(path, pixels):
+    handle = opened(path)
+    assert (handle.pixels.shape, handle.dtype, handle.channels) == (pixels.shape, "uint8", 3)
+    assert isinstance(handle.pixels, FilePixels)
+    assert handle.screen.levels == ((700, 900), (350, 450), (175, 225))
+    assert segments_of(handle) == ()
+
+
+def test_that_a_small_array_is_opened_as_other_pictures_are(path, pixels, monkeypatch):
+    monkeypatch.setattr(tile_jobs, "_IN_MEMORY_BYTES", 1 << 30)
+    handle = opened(path)
+    assert isinstance(handle.screen, ScreenLevels)
+    np.testing.assert_array_equal(shared.attach(handle.pixels), pixels)
+    assert not tile_jobs._open
+    shared.unlink(handle.pixels.name)
+
+
+def test_that_a_tiff_over_the_limit_is_opened_in_parts(tmp_path, pixels, monkeypatch):
+    tifffile.imwrite(tmp_path / "big.tif", pixels, photometric="rgb", tile=(128, 128))
+    monkeypatch.setattr(picture_jobs, "open_image", partial(picture_jobs.open_image, max_bytes=1 << 20))
+    handle = opened(tmp_path / "big.tif")
+    assert isinstance(handle.screen, TiledScreen)
+    assert handle.description == "big.tif  900 × 700  RGB  8 bit, TIFF, tiled"
+
+
+def test_that_another_format_over_the_limit_is_refused_as_before(tmp_path, monkeypatch):
+    Image.new("L", (900, 700)).save(tmp_path / "big.png")
+
+    def refuse(self, form, decoder_bytes=0):
+        raise Refused("its pixels take too much", picture_jobs._MAKE_SMALLER)
+
+    monkeypatch.setattr(Budget, "check", refuse)
+    with pytest.raises(ImageReadError, match="take too much"):
+        opened(tmp_path / "big.png")
+
+
+def test_that_a_folder_that_is_no_zarr_store_is_refused(tmp_path):
+    with pytest.raises(ImageReadError, match="it is a folder"):
+        opened(tmp_path)
+
+
+def test_that_tiles_are_the_pixels_of_the_file(path, pixels, answered):
+    screen = opened(path).screen
+    reply, (right, lowest) = answered(PictureTiles(screen, 0, ((0, 3), (2, 0))))
+    assert [tile.place for tile in reply.tiles] == [(0, 3), (2, 0)]
+    np.testing.assert_array_equal(right[..., 2::-1], pixels[:256, 768:])
+    np.testing.assert_array_equal(lowest[..., 2::-1], pixels[512:, :256])
+
+
+def test_that_values_are_those_of_the_file(path, pixels, answered):
+    screen = opened(path).screen
+    _, (values,) = answered(PictureValues(screen, (690, 700), (3, 9)))
+    np.testing.assert_array_equal(values, pixels[690:700, 3:9])
+
+
+def test_that_opacity_is_on_the_screen_and_not_among_the_values(tmp_path, answered):
+    pixels = np.full((300, 300, 4), 200, np.uint8)
+    pixels[..., 3] = 51
+    tifffile.imwrite(
+        tmp_path / "alpha.tif", pixels, photometric="rgb", extrasamples=["unassalpha"], tile=(64, 64)
+    )
+    handle = tile_jobs.open_in_parts(tmp_path / "alpha.tif", ImageReadError("no"), is_too_large=True)
+    assert (handle.channels, handle.screen.opaque) == (3, False)
+    _, (tile,) = answered(PictureTiles(handle.screen, 0, ((0, 0),)))
+    # A fifth of 200, and of 255.
+    assert tile[0, 0].tolist() == [40, 40, 40, 51]
+    _, (values,) = answered(PictureValues(handle.screen, (0, 1), (0, 1)))
+    assert values.tolist() == [[[200, 200, 200]]]
+
+
+def test_that_a_request_opens_the_file_where_the_host_is_another_one(path, pixels, answered):
+    screen = opened(path).screen
+    answer(CloseTiled(screen), silent)
+    assert not tile_jobs._open
+    _, (tile,) = answered(PictureTiles(screen, 0, ((0, 0),)))
+    np.testing.assert_array_equal(tile[..., 2::-1], pixels[:256, :256])
+
+
+def test_that_at_most_two_pictures_are_open(tmp_path, pixels):
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", pixels)
+        opened(tmp_path / f"{number}.npy")
+    assert [key[-5] for key in tile_jobs._open] == ["1", "2"]
+
+
+def test_that_a_file_that_was_replaced_is_another_picture(path, pixels, answered):
+    before = opened(path)
+    np.save(path, 255 - pixels)
+    os.utime(path, ns=(1, 1))
+    after = opened(path)
+    assert after != before
+    _, (tile,) = answered(PictureTiles(after.screen, 0, ((0, 0),)))
+    np.testing.assert_array_equal(tile[..., 2::-1], 255 - pixels[:256, :256])
+
+
+def test_that_a_file_that_is_cut_short_while_it_is_open_marks_the_lost_tiles(path, pixels, answered):
+    screen = opened(path).screen
+    os.truncate(path, 600 * 900 * 3)
+    reply, (first, lost) = answered(PictureTiles(screen, 0, ((0, 0), (2, 0))))
+    np.testing.assert_array_equal(first[..., 2::-1], pixels[:256, :256])
+    assert lost is None
+    assert "cut short" in str(reply.fault)
+
+
+def test_that_a_file_that_is_gone_is_said_in_words(path):
+    screen = opened(path).screen
+    answer(CloseTiled(screen), silent)
+    path.unlink()
+    with pytest.raises(ImageReadError, match="there is no such file"):
+        answer(PictureTiles(screen, 0, ((0, 0),)), silent)
+
+
+def test_that_what_needs_the_whole_picture_is_refused_in_words(path):
+    with pytest.raises(BadValue, match=r"big\.npy, 900 × 700 pixels.* stays in its file"):
+        assert opened(path).in_memory

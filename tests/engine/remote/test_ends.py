@@ -1,0 +1,145 @@
+"""What is left when a side, or the line, ends: nothing, within 10 s; and work goes on after it."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from engine.errors import EngineError, HostLost, LineLost
+from engine.host.protocol import OpenPicture
+from engine.host.shared_array import segments_of
+from engine.host.verbs import Preview, Run, Seen
+from engine.mask.presets import preset
+from engine.remote.ssh import RemoteServer
+from engine.tasks.filtering.messages import FilterJob
+from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
+from tests.engine.remote.sshd import PATIENCE_S, PYTHON, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+SEEN = Seen(0, (0, 200), (0, 200))
+
+
+class Session:
+    """A client with a server, at work, and the processes of both sides."""
+
+    def __init__(self, asking, sshd, options):
+        others = set(children_of(sshd.process.pid))
+        self.asking = asking(RemoteServer(sshd.to, PYTHON, options))
+        assert self.asking.ready.wait(PATIENCE_S)
+        self.picture = self.asking.picture()
+        self.job = FilterJob(mask=preset("sobel-x"), picture=self.picture, variant="cpu-serial")
+        self.preview = self.asking.ask(Preview(self.job, SEEN))
+        there = {pid: args for pid, args in children_of(sshd.process.pid).items() if pid not in others}
+        here = children_of(self.asking.client.host_pid)
+        self.relay = self.asking.client.host_pid
+        self.ssh = next(pid for pid, args in here.items() if args.startswith("ssh "))
+        programs = [
+            pid for pid, args in there.items() if ".remote.server" in args and "-m engine.host" not in args
+        ]
+        # The shell that sshd starts has the same words.
+        self.server = max(programs)
+        self.host = next(pid for pid, args in there.items() if "-m engine.host" in args)
+        self.there = set(there)
+        self.prefixes = prefixes_of([self.relay, self.server, self.host])
+        self.here = set(here)
+
+
+@pytest.fixture
+def session(asking, sshd):
+    return lambda options=None: Session(asking, sshd, options or sshd.options())
+
+
+@pytest.mark.parametrize("killed", ["relay", "ssh", "server"])
+def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
+    made = session()
+    running = made.asking.client.submit(Run(made.job, 60.0))
+    os.kill(getattr(made, killed), signal.SIGKILL)
+    took = wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here), 10.0)
+    assert took < 10.0
+    with pytest.raises(LineLost, match="connection"):
+        running.result(PATIENCE_S)
+    assert made.asking.lost.wait(PATIENCE_S)
+    # What the window shows stays: the picture, and the tiles that have come.
+    kept = {*segments_of(made.picture), *segments_of(made.preview)}
+    wait_until(lambda: segments(made.prefixes) == kept, 10.0)
+
+
+def test_that_the_work_goes_on_after_the_line_was_lost(session):
+    made = session()
+    os.kill(made.ssh, signal.SIGKILL)
+    assert made.asking.lost.wait(PATIENCE_S)
+    # Nobody asks for a password again before somebody asks.
+    assert made.asking.client.host_pid is None
+    made.asking.ready.clear()
+    made.asking.client.reconnect()
+    assert made.asking.ready.wait(PATIENCE_S)
+    assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
+
+
+def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
+    made = session()
+    running = made.asking.client.submit(Run(made.job, 60.0), lambda step: begun.set())
+    begun = threading.Event()
+    assert begun.wait(PATIENCE_S)
+    os.kill(made.host, signal.SIGKILL)
+    with pytest.raises(HostLost, match="was killed"):
+        running.result(PATIENCE_S)
+    # The line stays, and a successor answers.
+    assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
+    assert not made.asking.lost.is_set()
+
+
+def test_that_a_line_that_is_cut_without_a_word_is_noticed_within_ten_seconds(session, sshd, tmp_path):
+    cut = tmp_path / "cut"
+    made = session(sshd.shaped(1, 400, str(cut)))
+    running = made.asking.client.submit(Run(made.job, 60.0))
+    begin = time.monotonic()
+    cut.touch()
+    with pytest.raises(LineLost, match="nothing was heard"):
+        running.result(PATIENCE_S)
+    assert time.monotonic() - begin < 10.0
+    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)), 10.0)
+    # Local work goes on beside it: a picture can be opened at once.
+    cut.unlink()
+    assert made.asking.ask(OpenPicture(sample="camera")).width == 512
+
+
+def test_that_a_picture_crosses_once(session, sshd, tmp_path):
+    made = session()
+    sent = bytes_sent(made.relay)
+    for name in ("one", "two", "three"):
+        made.asking.ask(Preview(FilterJob(mask=preset("box-3").with_name(name), picture=made.picture), SEEN))
+    again = made.asking.picture()
+    made.asking.ask(Preview(FilterJob(mask=preset("box-3"), picture=again), SEEN))
+    # The picture has 786,432 bytes.
+    assert bytes_sent(made.relay) - sent < 100_000
+
+
+def bytes_sent(pid):
+    with open(f"/proc/{pid}/io") as file:
+        return int(file.readlines()[1].split()[1])
+
+
+def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, sshd):
+    made = session(sshd.shaped(5, 4))
+    client = made.asking.client
+    whole = client.submit(Preview(made.job))
+    progress = threading.Event()
+    client.cancel(whole)
+    newest = client.submit(Preview(made.job, SEEN), lambda step: progress.set())
+    begin = time.monotonic()
+    assert newest.result(PATIENCE_S).screen is not None
+    # All values and levels take 8 MB, 16 s on this line.
+    assert time.monotonic() - begin < 8.0
+    with pytest.raises(EngineError):
+        whole.result(PATIENCE_S)
+
+
+def test_that_the_end_of_the_client_is_that_of_both_sides(session):
+    made = session()
+    made.asking.client.shutdown()
+    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here), 10.0)
+    wait_until(lambda: not segments(made.prefixes), 10.0)

@@ -1,0 +1,221 @@
+"""A server, or a client, that sends anything: it ends in words, in bounded time and memory.
+
+What a real server sends to a real session is recorded, changed, and read as the relay reads it.
+"""
+
+import io
+import os
+import random
+import resource
+import struct
+import threading
+import time
+
+import pytest
+
+from engine.errors import EngineError
+from engine.host import shared
+from engine.host.messages import Answer, ToHost
+from engine.host.process import HostOptions
+from engine.host.verbs import Check, Describe, Preview, Run, Seen
+from engine.mask.presets import preset
+from engine.remote import line as lines
+from engine.remote import relay as relays
+from engine.remote.line import Line
+from engine.remote.schema import encoded
+from engine.remote.server import Server
+from engine.tasks.filtering.messages import FilterJob, FiltersRequest
+from tests.engine.remote.piped import Piped
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+MUTATIONS = 2000
+PATIENCE_S = 30.0
+# Of a msgpack of the longest structure, all of it empty lists, 64 bytes each; twice for what is made of it.
+MOST_GROWTH_BYTES = 768 << 20
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Return what a server sends in a session, after its greeting, and the requests that it answers."""
+    from tests.engine.remote.conftest import Asking
+
+    record = tmp_path_factory.mktemp("hostile") / "record"
+    asking = Asking(Piped(record=str(record)), sample="impulse")
+    try:
+        job = FilterJob(mask=preset("sobel-x"), picture=asking.picture())
+        requests = (
+            Check(job),
+            Preview(job),
+            Preview(job, Seen(0, (0, 9), (0, 9))),
+            Run(job, 0.01),
+            Describe(FiltersRequest()),
+        )
+        for request in requests:
+            asking.ask(request)
+        with pytest.raises(EngineError):
+            asking.ask(Preview(FilterJob(mask=preset("box-3"), picture=job.picture, variant="none")))
+    finally:
+        asking.close()
+    return record.read_bytes().partition(b"\n")[2], requests
+
+
+class FakeConnection:
+    """What a relay takes for its client."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, message):
+        self.sent.append(message)
+
+
+def frames_of(stream):
+    """Return where the frames of a stream begin."""
+    at, found = 0, []
+    while at + lines._HEADER.size <= len(stream):
+        found.append(at)
+        at += lines._HEADER.size + lines._HEADER.unpack_from(stream, at)[0]
+    return found
+
+
+def mutated(stream, random):
+    """Return a stream with one to four changes."""
+    data, starts = bytearray(stream), frames_of(stream)
+    for _ in range(random.randint(1, 4)):
+        at = random.choice(starts)
+        kind = random.randrange(9)
+        if kind == 0:
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        elif kind == 1:
+            data[at + random.randrange(lines._HEADER.size)] = random.randrange(256)
+        elif kind == 2:
+            struct.pack_into("!I", data, at, random.choice([0, 1, 2**16, 2**31, 2**32 - 1]))
+        elif kind == 3:
+            del data[random.randrange(len(data)) :]
+        elif kind == 4:
+            begin = random.randrange(len(data))
+            del data[begin : begin + random.randrange(1, 40)]
+        elif kind == 5:
+            data[at:at] = os.urandom(random.randrange(1, 200))
+        elif kind == 6:
+            # Numbers of the schema: sizes, rows, ids.
+            begin = min(at + lines._HEADER.size + 4 + random.randrange(60), max(len(data) - 9, 0))
+            data[begin : begin + 9] = b"\xcf" + struct.pack("!Q", random.choice([2**63, 2**64 - 1, 2**40]))
+        elif kind == 7:
+            body = (
+                b"\x92\xa1(" * random.choice([50, 20_000]) if random.random() < 0.5 else b"\x90" * (1 << 16)
+            )
+            head = lines._LENGTH.pack(len(body)) + body
+            frame = head[: lines.FRAME_BYTES]
+            data[at:at] = lines._HEADER.pack(len(frame), 900, len(frame), 1) + frame
+        else:
+            names = (
+                b"host.messages:Answer",
+                b"results.measurement",
+                b"opaque",
+                b"cpu-separable",
+                b"uint8",
+                b"float32",
+            )
+            name = random.choice(names)
+            begin = data.find(name)
+            if begin >= 0:
+                data[begin : begin + len(name)] = bytes(random.choice(b"abz:.#\xff\0") for _ in name)
+        if not data:
+            break
+        starts = [start for start in starts if start < len(data) - lines._HEADER.size] or [0]
+        if len(data) < 64:
+            break
+    return bytes(data)
+
+
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def read_all(stream, take, patience_s=PATIENCE_S):
+    """Let a line read a stream to its end; return why it ended."""
+    receiver, sender = os.pipe()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    ended, why = threading.Event(), []
+    line = Line(
+        io.BufferedReader(io.FileIO(receiver)), nothing, take, lambda words: (why.append(words), ended.set())
+    )
+
+    def feed():
+        try:
+            with os.fdopen(sender, "wb") as pipe:
+                pipe.write(stream)
+        except OSError:
+            pass
+
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    # As after the handshake: a heartbeat may say that all of it has come.
+    line._sent = 1 << 40
+    line.start()
+    assert ended.wait(patience_s), "it hangs"
+    feeding.join(patience_s)
+    os.close(nothing)
+    return why[0]
+
+
+def test_that_two_thousand_changed_replies_end_in_words(recorded):
+    stream, requests = recorded
+    chance = random.Random(29)
+    shared.use_prefix(shared.new_prefix())
+    peak, slowest = peak_bytes(), 0.0
+    lost = answered = 0
+    for number in range(MUTATIONS):
+        data = stream if number == 0 else mutated(stream, chance)
+        connection = FakeConnection()
+        relay = relays.Relay(Piped(), connection, HostOptions())
+        # As the client numbers them: the picture is opened here first.
+        relay._requests = dict(enumerate(requests, start=2))
+        begin = time.monotonic()
+        why = read_all(data, relay._take)
+        slowest = max(slowest, time.monotonic() - begin)
+        said = [message for message in connection.sent if isinstance(message, Answer)]
+        answered += len(said)
+        lost += bool(why)
+        assert isinstance(why, str)
+        assert all(isinstance(message.error, EngineError | None) for message in said)
+        if number == 0:
+            assert (why, len(said)) == ("", len(requests))
+        shared.unlink(*list(shared._attached))
+    assert peak_bytes() - peak < MOST_GROWTH_BYTES
+    assert slowest < PATIENCE_S
+    # Most are noticed; what is not was a change of a pixel, or of what nobody waits for.
+    assert lost > MUTATIONS // 4
+    assert answered
+
+
+def test_that_a_server_that_says_nonsense_is_lost_in_words(asking):
+    program = "import os,sys; os.write(1, os.urandom(1 << 20)); sys.stdin.read()"
+    remote = asking(Piped(program=program))
+    with pytest.raises(EngineError) as caught:
+        remote.ask(Describe(FiltersRequest()))
+    assert caught.value.why
+
+
+def test_that_changed_requests_end_a_server_in_words():
+    """The same for what a client sends: real requests, changed."""
+    sent = [
+        ToHost(1, Describe(FiltersRequest())),
+        ToHost(3, Describe(FiltersRequest())),
+    ]
+    stream = b""
+    for number, message in enumerate(sent, start=1):
+        structure = encoded(message)
+        body = lines._LENGTH.pack(len(structure)) + structure
+        stream += lines._HEADER.pack(len(body), number, len(body), 1) + body
+    chance, peak = random.Random(7), peak_bytes()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for _ in range(300):
+        server = Server(io.BytesIO(), nothing)
+        why = read_all(mutated(stream, chance), server._take)
+        assert isinstance(why, str)
+        server.close()
+    os.close(nothing)
+    assert peak_bytes() - peak < MOST_GROWTH_BYTES

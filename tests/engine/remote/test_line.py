@@ -1,0 +1,168 @@
+"""A line between two ends in this process: order, what is dropped, what is refused, silence."""
+
+import io
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from engine.remote import line as lines
+from engine.remote.codecs import Packer, unpack
+from engine.remote.line import PIXELS, URGENT, Line
+from engine.remote.schema import NotOfTheSchema
+
+PATIENCE_S = 20.0
+
+
+class End:
+    """One end: what came, and why it ended."""
+
+    def __init__(self, receiver, sender):
+        self.came, self.why, self.ended, self.changed = [], None, threading.Event(), threading.Condition()
+        self.reader, self.is_started = io.BufferedReader(io.FileIO(receiver)), False
+        self.line = Line(self.reader, sender, self._take, self._end)
+
+    def start(self):
+        self.is_started = True
+        self.line.start()
+
+    def _take(self, structure, beside):
+        with self.changed:
+            self.came.append((bytes(structure), bytes(beside)))
+            self.changed.notify_all()
+
+    def _end(self, why):
+        self.why = why
+        self.ended.set()
+
+    def wait_for(self, count):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.came) >= count, PATIENCE_S)
+
+
+@pytest.fixture
+def ends():
+    (a_in, b_out), (b_in, a_out) = os.pipe(), os.pipe()
+    made = End(a_in, a_out), End(b_in, b_out)
+    yield made
+    for end in made:
+        end.line.close()
+        # A line that is read closes its reader itself.
+        if not end.is_started:
+            end.reader.close()
+    for sender in (a_out, b_out):
+        os.close(sender)
+
+
+def test_that_a_message_comes_with_what_lies_beside_it(ends):
+    one, other = ends
+    one.start(), other.start()
+    beside = os.urandom(300_000)
+    one.line.transfer([(b"first", beside), (b"second", b"")], PIXELS)
+    other.wait_for(2)
+    assert other.came == [(b"first", beside), (b"second", b"")]
+
+
+def test_that_an_urgent_message_overtakes_a_large_one(ends):
+    one, other = ends
+    one.line.transfer([(b"large", bytes(3 << 20))], PIXELS)
+    one.line.send(b"urgent", URGENT)
+    one.start(), other.start()
+    other.wait_for(2)
+    assert [structure for structure, _ in other.came] == [b"urgent", b"large"]
+
+
+def test_that_what_is_dropped_is_not_sent_on(ends):
+    one, other = ends
+    made = []
+
+    def messages():
+        for number in range(1000):
+            made.append(number)
+            yield b"%d" % number, bytes(1 << 16)
+
+    one.start()
+    transfer = one.line.transfer(messages(), PIXELS)
+    # The other end does not read yet: only what may be ahead was made.
+    transfer.is_dropped = True
+    other.start()
+    one.line.send(b"next", PIXELS)
+    other.wait_for(1)
+    with other.changed:
+        assert other.changed.wait_for(lambda: other.came[-1][0] == b"next", PIXELS + PATIENCE_S)
+    assert len(made) < 100
+
+
+def test_that_the_end_of_the_other_side_is_seen():
+    (a_in, b_out), (_, a_out) = os.pipe(), os.pipe()
+    one = End(a_in, a_out)
+    one.start()
+    os.close(b_out)
+    assert one.ended.wait(PATIENCE_S)
+    assert one.why == ""
+    os.close(a_out)
+
+
+def test_that_silence_is_the_end(ends, monkeypatch):
+    monkeypatch.setattr(lines, "SILENT_S", 0.3)
+    one, _ = ends
+    one.start()
+    assert one.ended.wait(PATIENCE_S)
+    assert one.why == "nothing was heard for 0.3 s"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lines._HEADER.pack(1 << 20, 1, 1 << 20, 1),
+        lines._HEADER.pack(8, 1, 1 << 31, 1) + bytes(8),
+        lines._HEADER.pack(8, 1, 4, 1) + bytes(8),
+        lines._HEADER.pack(2, 1, 2, 1) + bytes(2),
+        lines._HEADER.pack(8, 1, 8, 1) + lines._LENGTH.pack(1 << 30) + bytes(4),
+        lines._HEADER.pack(8, 1, 8, 9) + bytes(8),
+        lines._HEADER.pack(8, 0, 0, 4) + lines._COUNT.pack(1 << 40),
+        b"".join(lines._HEADER.pack(1, number, 9, 0) + b"x" for number in range(20)),
+    ],
+    ids=["frame", "message", "longer", "no-length", "structure", "kind", "beat", "open"],
+)
+def test_that_frames_that_cannot_be_are_refused_in_words(ends, data):
+    one, other = ends
+    one.start()
+    os.write(other.line._sender, data)
+    assert one.ended.wait(PATIENCE_S)
+    assert one.why
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64", "bool"])
+@pytest.mark.parametrize("shape", [(33, 40, 3), (33, 40, 4), (33, 40), (7,), (3, 1, 1), (2, 3, 4, 5)])
+@pytest.mark.parametrize("rate", [1e4, 1e12])
+def test_that_a_band_is_the_same_after_the_line(dtype, shape, rate):
+    band = np.random.default_rng(3).integers(0, 255, shape).astype(dtype)
+    codec, data = Packer().packed(band, rate)
+    out = np.empty_like(band)
+    unpack(codec, memoryview(bytes(data)), out)
+    assert out.tobytes() == band.tobytes()
+
+
+def test_that_grey_pixels_of_the_screen_take_a_quarter_of_the_bytes_and_come_as_they_are():
+    band = np.random.default_rng(4).integers(0, 255, (16, 20, 4)).astype(np.uint8)
+    band[..., 1:3] = band[..., :1]
+    band[..., 3] = 255
+    codec, data = Packer().packed(band, 1e12)
+    out = np.empty_like(band)
+    unpack(codec, memoryview(bytes(data)), out)
+    assert np.array_equal(out, band)
+    assert len(data) == band.nbytes // 4
+
+
+@pytest.mark.parametrize("codec", ["zstd", "raw", "grey", "gzip"])
+def test_that_pixels_of_another_size_are_refused(codec):
+    data = Packer().packed(np.zeros((64, 64, 4), np.uint8), 1e4)[1]
+    with pytest.raises(NotOfTheSchema):
+        unpack(codec, memoryview(bytes(data)), np.empty((2, 2, 3), np.uint8))
+
+
+def test_that_the_packer_packs_where_the_line_is_slower_than_packing():
+    band = np.zeros((64, 64, 3), np.uint8)
+    assert (Packer().packed(band, 1e6)[0], Packer().packed(band, 1e10)[0]) == ("zstd", "raw")

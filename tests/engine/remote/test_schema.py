@@ -1,0 +1,177 @@
+"""What crosses a line: every message of the program, and nothing that is not one."""
+
+import enum
+import importlib
+import pkgutil
+import typing
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import EngineError, UnknownName
+from engine.geometry.block import Block
+from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.host.call import Call
+from engine.host.messages import Answer, Cancel, ToHost
+from engine.host.process import HostOptions
+from engine.host.request import Request
+from engine.host.shared_array import SharedArray
+from engine.host.verbs import Preview, Seen
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.remote import schema
+from engine.remote.envelopes import FROM_SERVER, TO_SERVER
+from engine.remote.messages import Begin
+from engine.remote.schema import NotOfTheSchema, decoded, encoded, name_of
+from engine.tasks.filtering.messages import FiltersRequest
+
+PLAIN = (bool, int, float, str, bytes, type(None), tuple, list, dict, np.ndarray, frozenset)
+
+
+def kinds():
+    """Return every kind that a message of the program may hold, from the types of its fields."""
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(engine.__path__, "engine.")
+        if module.name.endswith(".messages") or module.name in ("engine.host.protocol", "engine.host.tiles")
+    ]
+    waiting = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and schema._may_cross(kind)
+    ]
+    found = []
+    while waiting:
+        kind = waiting.pop()
+        if kind in found or not schema._may_cross(kind):
+            continue
+        found.append(kind)
+        if not issubclass(kind, enum.Enum | EngineError):
+            for hint in schema._form(kind).values():
+                waiting += parts_of(hint)
+    return sorted(found, key=lambda kind: kind.__qualname__)
+
+
+def parts_of(hint):
+    for choice in schema._choices(hint):
+        origin = typing.get_origin(choice) or choice
+        if origin is typing.Literal:
+            continue
+        if isinstance(origin, type) and origin.__module__.startswith("engine."):
+            yield origin
+        elif isinstance(origin, type) and origin is not np.ndarray:
+            assert issubclass(origin, (*PLAIN, Mapping)) or origin in (object, typing.Any), choice
+        if origin is not np.ndarray:
+            for part in typing.get_args(choice):
+                if part is not Ellipsis:
+                    yield from parts_of(part)
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_that_every_kind_in_a_message_has_a_name_on_the_line(kind):
+    assert schema._kind(name_of(kind)) is kind
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Begin("1", "gpu7", HostOptions(described=FiltersRequest())),
+        ToHost(3, Preview(FiltersRequest(), Seen(1, (0, 2), (3, 4)))),
+        Cancel(7),
+        Answer(1, (Block(32, 8), None, "text", 2.5, {"a": (1,)})),
+        Answer(2, frozenset({3, 1})),
+        Answer(3, {("row", 1): {"x": "y"}}),
+        Answer(4, float("inf")),
+        Answer(5, [1, 2.0, None]),
+        preset("sobel-x"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_that_what_comes_is_what_was_sent(value):
+    assert decoded(encoded(value)) == value
+
+
+def test_that_an_error_keeps_its_kind_and_words():
+    refused = UnsupportedVariant("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
+    for error in (UnknownName("mask 'x'", "there is none", "Choose another."), refused):
+        came = decoded(encoded(Answer(1, error=error))).error
+        assert (type(came), str(came), came.reason) == (type(error), str(error), error.reason)
+
+
+def test_that_an_array_keeps_its_bits():
+    mask = Mask([[0.1, -0.0], [1e-300, 3.0]], anchor=(1, 0), offset=0.5, name="odd")
+    assert decoded(encoded(mask)).weights.tobytes() == mask.weights.tobytes()
+
+
+def test_that_a_function_does_not_cross():
+    with pytest.raises(NotOfTheSchema, match="no kind"):
+        encoded(ToHost(1, Call(print, ())))
+
+
+def test_that_pixels_do_not_cross_within_a_message():
+    with pytest.raises(NotOfTheSchema, match="shared memory"):
+        encoded(Answer(1, SharedArray("x", (1,), "uint8")))
+
+
+def plain(value):
+    return msgspec.msgpack.encode(value)
+
+
+def test_that_a_field_of_another_type_is_refused():
+    data = msgspec.msgpack.decode(encoded(Cancel(7)))
+    for wrong in ("7", 7.0, None, True, [], ["("], {}):
+        with pytest.raises(NotOfTheSchema):
+            decoded(plain([data[0], wrong]), TO_SERVER)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "host.messages:Cancel",
+        "host.messages:Cancel#00000000",
+        "host.call:Call#00000000",
+        "os:system#00000000",
+        "host.messages:__import__#00000000",
+        "device.cuda:Cuda#00000000",
+        "host..messages:Cancel#00000000",
+        "host.messages:dataclass#00000000",
+        "x" * 10_000,
+    ],
+)
+def test_that_a_name_of_no_kind_is_refused(name):
+    with pytest.raises(NotOfTheSchema):
+        decoded(plain([name, 1]))
+
+
+def test_that_a_kind_that_no_one_waits_for_is_refused():
+    with pytest.raises(NotOfTheSchema):
+        decoded(encoded(Cancel(7)), FROM_SERVER)
+
+
+def test_that_deep_nesting_is_refused():
+    deep = b"\x92\xa1(" * 100_000 + b"\xc0"
+    with pytest.raises(NotOfTheSchema):
+        decoded(deep)
+    with pytest.raises(NotOfTheSchema, match="nested"):
+        decoded(b"\x92\xa1(" * 100 + b"\xc0")
+
+
+@pytest.mark.parametrize("shape", [[-1], [2**62, 2**62], [0, 2**60], ["3"], [1.0], [True], [1] * 9, None])
+def test_that_an_array_of_an_impossible_shape_is_refused(shape):
+    with pytest.raises(NotOfTheSchema):
+        decoded(plain(["#", "float64", shape, b"12345678"]))
+
+
+def test_that_a_long_message_is_refused_before_it_is_read():
+    with pytest.raises(NotOfTheSchema, match="bytes"):
+        decoded(b"\x90" * (schema.MOST_BYTES + 1))
+
+
+def test_that_every_request_may_cross_or_says_that_it_stays():
+    for kind in Request.__subclasses__():
+        if kind.__module__.startswith("engine.") and "__dataclass_fields__" in vars(kind):
+            assert schema._may_cross(kind) or kind.stays_here

@@ -1,0 +1,220 @@
+"""The engine on a server, over ssh to this machine: the same answers, sent once, seen first."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from engine.errors import Cancelled, EngineError, LineLost
+from engine.host import shared
+from engine.host.protocol import SaveResult
+from engine.host.shared_array import segments_of
+from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.verbs import Check, Describe, Preview, Run, Seen
+from engine.image.open import open_image
+from engine.mask.presets import preset
+from engine.remote.ssh import RemoteServer
+from engine.tasks.filtering.messages import FilterJob, FiltersRequest
+from engine.tasks.network.messages import DrawingRequest
+from engine.tasks.operation.messages import OperationJob
+from tests.engine.remote.sshd import PATIENCE_S, PYTHON
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def both(sshd):
+    from tests.engine.remote.conftest import Asking
+
+    remote = Asking(RemoteServer(sshd.to, PYTHON, sshd.options()))
+    local = Asking()
+    yield local, remote
+    local.close()
+    remote.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(both):
+    return [one.picture() for one in both]
+
+
+def arrays_of(answer):
+    """Return copies of all arrays of an answer, and the answer without them."""
+    found = []
+
+    def walk(value):
+        if isinstance(value, shared.SharedArray):
+            found.append(shared.attach(value).copy())
+        elif isinstance(value, tuple):
+            for part in value:
+                walk(part)
+        elif hasattr(value, "__dataclass_fields__"):
+            for name in value.__dataclass_fields__:
+                walk(getattr(value, name))
+
+    walk(answer)
+    return found
+
+
+@pytest.mark.parametrize("mask", ["sobel-x", "box-3"])
+def test_that_a_preview_has_the_same_bits(both, pictures, mask):
+    here, there = (
+        one.ask(Preview(FilterJob(mask=preset(mask), picture=picture)))
+        for one, picture in zip(both, pictures, strict=True)
+    )
+    assert here.variant == there.variant
+    for a, b in zip(arrays_of(here), arrays_of(there), strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_that_an_operation_and_a_drawing_have_the_same_bits(both, pictures):
+    ink = bytes(range(256)) * 3 + bytes(16)
+    answers = [
+        (
+            one.ask(Preview(OperationJob(operation="median", settings={"size": 3}, picture=picture))),
+            one.ask(Preview(DrawingRequest(ink))),
+        )
+        for one, picture in zip(both, pictures, strict=True)
+    ]
+    for here, there in zip(*answers, strict=True):
+        for a, b in zip(arrays_of(here), arrays_of(there), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_that_questions_have_the_same_answers(both, pictures):
+    asked = [
+        (
+            one.ask(Describe(FiltersRequest())),
+            one.ask(Check(FilterJob(mask=preset("sobel-x"), picture=picture))),
+        )
+        for one, picture in zip(both, pictures, strict=True)
+    ]
+    assert asked[0] == asked[1]
+
+
+def test_that_a_run_says_where_it_was_computed(both, pictures, sshd):
+    steps = []
+    run = both[1].ask(Run(FilterJob(mask=preset("sobel-x"), picture=pictures[1]), 0.05), steps.append)
+    assert run.result.is_proven
+    assert run.result.environment.device.endswith(f" on {sshd.to}")
+    assert all(device.title.endswith(f" on {sshd.to}") for device in both[1].said.devices)
+    assert {step.stage for step in steps} & {"verifying", "warming up"} or len(steps) > 2
+
+
+def test_that_an_error_has_the_same_words(both, pictures):
+    errors = []
+    for one, picture in zip(both, pictures, strict=True):
+        with pytest.raises(EngineError) as caught:
+            one.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=picture, variant="no-such")))
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+SEEN = Seen(0, (100, 300), (260, 500))
+
+
+def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pictures):
+    local, remote = both
+    job = FilterJob(mask=preset("sobel-x"), picture=pictures[1])
+    whole = local.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[0])))
+    found = remote.ask(Preview(job, SEEN))
+    assert found.values is None
+    assert {tiles.level for tiles in found.tiles} <= {0, 1}
+    asked = remote.ask(ResultTiles(job, found.screen, 0, ((0, 0), (1, 1))))
+    for tiles in (*found.tiles, asked):
+        pixels = shared.attach(whole.screen.levels[tiles.level])
+        for tile in tiles.tiles:
+            part = pixels[found.screen.extent(tiles.level, tile.place)]
+            assert np.array_equal(shared.attach(tile.pixels), part)
+    values = remote.ask(ResultValues(job, found.screen, (7, 8), (9, 10)))
+    assert np.array_equal(shared.attach(values.values), shared.attach(whole.values)[7:8, 9:10])
+
+
+def test_that_a_result_that_stays_there_is_saved_here(both, pictures, tmp_path):
+    local, remote = both
+    paths = [str(tmp_path / f"{name}.tif") for name in ("here", "there")]
+    whole = local.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[0])))
+    local.ask(SaveResult(pictures[0], whole.values, paths[0], depth="float32"))
+    found = remote.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[1]), SEEN))
+    saved = remote.ask(SaveResult(pictures[1], None, paths[1], depth="float32", result=found.screen))
+    assert saved.path == paths[1]
+    assert np.array_equal(*(open_image(path).pixels for path in paths))
+
+
+def test_that_a_result_that_is_not_kept_any_more_is_refused_in_words(both, pictures):
+    remote, job = both[1], FilterJob(mask=preset("sobel-x"), picture=pictures[1])
+    first = remote.ask(Preview(job, SEEN))
+    for _ in range(4):
+        remote.client.release(*segments_of(remote.ask(Preview(job, SEEN))))
+    with pytest.raises(EngineError, match="not there any more"):
+        remote.ask(ResultTiles(job, first.screen, 0, ((0, 0),)))
+
+
+def test_that_a_request_is_stopped_there(both, pictures):
+    remote, begun = both[1], threading.Event()
+    job = FilterJob(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
+    running = remote.client.submit(Run(job, 60.0), lambda step: begun.set())
+    assert begun.wait(PATIENCE_S)
+    remote.client.cancel(running)
+    with pytest.raises(Cancelled):
+        running.result(PATIENCE_S)
+    # The same process goes on.
+    assert not remote.lost.is_set()
+    remote.ask(Check(job))
+
+
+def test_that_the_newest_preview_wins(both, pictures):
+    remote = both[1]
+    jobs = [FilterJob(mask=preset("sobel-x").with_name(str(n)), picture=pictures[1]) for n in range(5)]
+    futures = [remote.client.submit(Preview(job, SEEN)) for job in jobs]
+    assert futures[-1].result(PATIENCE_S).screen is not None
+    assert [future.cancelled() for future in futures[1:-1]] == [True] * 3
+
+
+def test_that_a_slides_file_is_written_here(both, tmp_path):
+    from engine.course.messages import CourseRequest, SaveCourse
+
+    remote, folder = both[1], tmp_path / "lab"
+    tables = remote.ask(Describe(CourseRequest("lab")))
+    saved = remote.ask(SaveCourse("lab", tables, str(folder)))
+    assert saved.path == str(folder)
+    assert (folder / "lab.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"python": "no-such-python"}, "there is no such Python"),
+        ({"python": "python3 -S -I"}, "has no Haloscope"),
+        ({"ssh_options": "other"}, "refused the key"),
+        ({"ssh_options": "unknown"}, "its host key is not the known one"),
+        ({"ssh_options": "port"}, "nothing listens for ssh there"),
+    ],
+    ids=["no-python", "no-haloscope", "wrong-key", "unknown-host", "no-sshd"],
+)
+def test_that_a_server_that_cannot_be_used_is_refused_with_what_helps(sshd, asking, changed, says):
+    options = {
+        "other": sshd.options(key="other"),
+        "unknown": sshd.options(known="none"),
+        "port": ("-p", "1", *sshd.options()),
+        None: sshd.options(),
+    }[changed.get("ssh_options")]
+    remote = asking(RemoteServer(sshd.to, changed.get("python", PYTHON), options))
+    future = remote.client.submit(Describe(FiltersRequest()))
+    with pytest.raises(LineLost, match=says) as caught:
+        future.result(PATIENCE_S)
+    assert caught.value.remedy
+
+
+def test_that_another_version_is_refused_with_the_command_that_installs_the_right_one(sshd, asking, tmp_path):
+    folder = tmp_path / "old" / "engine" / "remote"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    says = 'print(\'HALOSCOPE {"version": "0.0.1", "schema": "x", "python": "3.11"}\', flush=True)'
+    (folder / "server.py").write_text(f"def main():\n    {says}\n    input()\n")
+    python = f"cd {folder.parents[1]} && {PYTHON.rpartition(' ')[2]}"
+    remote = asking(RemoteServer(sshd.to, python, sshd.options()))
+    with pytest.raises(LineLost, match=r"it has Haloscope 0\.0\.1") as caught:
+        remote.ask(Describe(FiltersRequest()))
+    assert "-m pip install 'haloscope==" in caught.value.remedy

@@ -1,0 +1,162 @@
+"""The window with a large picture: what it says, reads and saves; answered by the engine in this process."""
+
+import numpy as np
+import pytest
+
+from engine.errors import ImageReadError
+from engine.host import tile_jobs
+from engine.host.tiles import CloseTiled, PictureTiles, ResultTiles, TiledScreen
+from engine.host.verbs import Preview, Run
+from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import SaveFiltered
+from gui.explore.files import filters_in_parts
+from gui.explore.picture.picture_controller import SAVE_SOURCE
+from gui.explore.picture.picture_view import FILE_SOURCE
+from gui.page.messages import Severity
+
+SIDES = (600, 900)
+
+
+# The engine's code may have to be compiled first, in this process.
+PATIENCE_MS = 60_000
+
+
+def wait(qtbot, condition):
+    """Wait for what the engine computes."""
+    qtbot.waitUntil(condition, timeout=PATIENCE_MS)
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(6).integers(0, 200, (*SIDES, 1), np.uint8)
+
+
+@pytest.fixture
+def path(tmp_path, pixels, monkeypatch):
+    monkeypatch.setattr(tile_jobs, "_IN_MEMORY_BYTES", 0)
+    np.save(tmp_path / "big.npy", pixels)
+    yield tmp_path / "big.npy"
+    for tiles in tile_jobs._open.values():
+        tiles.picture.close()
+    tile_jobs._open.clear()
+
+
+@pytest.fixture
+def opened(haloscope, path, qtbot):
+    """The window with the large picture and its result."""
+    haloscope.pictures.open_path(path)
+    wait(qtbot, lambda: haloscope.workspace.picture.title == "big.npy")
+    wait(qtbot, lambda: isinstance(getattr(haloscope.state.last_result, "screen", None), TiledScreen))
+    return haloscope
+
+
+@pytest.fixture
+def view(opened):
+    return opened.window.page_of("explore").picture_view
+
+
+def of_kind(haloscope, kind):
+    return [request for request in haloscope.link._client.seen if isinstance(request, kind)]
+
+
+def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened, qtbot):
+    wait(qtbot, lambda: all(of_kind(opened, kind) for kind in (PictureTiles, ResultTiles)))
+
+
+def test_that_a_result_of_a_smaller_level_says_what_the_mask_covers_there(view, qtbot):
+    view.canvas.view.zoom_to(0.25, 10, 10)
+    assert "Preview at 1/4: the mask covers 4 times more." in view.readout.words
+    wait(qtbot, lambda: view._result.remark == "preview at 1/4")
+
+
+def test_that_a_result_in_full_size_needs_no_words(view):
+    view.canvas.view.show_actual()
+    assert view.readout.words == "Point at the picture to read pixel values."
+
+
+def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, qtbot):
+    view.canvas.view.zoom_to(0.25, 10, 10)
+    view.canvas.pixel_hovered.emit((401, 77))
+    wait(qtbot, lambda: f"original {pixels[401, 77, 0]} " in view.readout.words)
+    around = pixels[:, :, 0].astype(int)
+    sharp = 5 * around[401, 77] - around[400, 77] - around[402, 77] - around[401, 76] - around[401, 78]
+    wanted = f"{sharp:#.4g}" if abs(sharp) < 1000 and sharp else f"{sharp:.1f}"
+    wait(qtbot, lambda: view.readout.words.endswith(f"result {wanted.replace('-', '−')}"))
+
+
+def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbot):
+    view.canvas.view.zoom_to(4.0, 10, 10)
+    wait(qtbot, lambda: view._result.is_complete)
+    before = len(of_kind(opened, ResultTiles))
+    opened.workspace.set_mask(Mask([[2.0]]))
+    wait(qtbot, lambda: view._result.is_complete and len(of_kind(opened, ResultTiles)) > before)
+    asked = {
+        place
+        for request in of_kind(opened, ResultTiles)[before:]
+        if request.level == 0
+        for place in request.tiles
+    }
+    assert asked <= set(view._result._seen)
+
+
+def test_that_a_screenshot_waits_for_the_tiles_that_are_seen(opened, view, monkeypatch):
+    page = opened.window.page_of("explore")
+    monkeypatch.setattr(type(view), "is_settled", False)
+    assert not page.is_settled
+
+
+def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opened, view):
+    view._original.faulted.emit(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"))
+    message = opened.messages.of(FILE_SOURCE)
+    assert message.what == "A part of big.npy cannot be read"
+    assert message.why == "it was cut short"
+
+
+def test_that_another_picture_closes_the_file(opened, qtbot):
+    opened.pictures.open_sample("astronaut")
+    wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
+
+
+def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
+    view.canvas.view.show_actual()
+    view.canvas.view.pan(-100, 0)
+    opened.runs.run()
+    (run,) = of_kind(opened, Run)
+    assert run.job.centre == view.canvas.view.middle
+
+
+def test_that_panning_makes_no_new_preview(opened, view):
+    before = len(of_kind(opened, Preview))
+    view.canvas.view.show_actual()
+    view.canvas.view.pan(-100, 0)
+    assert len(of_kind(opened, Preview)) == before
+
+
+def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot):
+    opened.pictures.save_result(tmp_path / "result.npy")
+    wait(qtbot, lambda: (tmp_path / "result.npy").exists())
+    (request,) = of_kind(opened, SaveFiltered)
+    assert request.job == opened.workspace.job()
+    saved = np.load(tmp_path / "result.npy")
+    assert saved.shape[:2] == SIDES
+    assert saved.dtype == np.uint8
+
+
+def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot):
+    fake = opened.link._client
+    fake.automatic = False
+    opened.pictures.save_result(tmp_path / "result.tif")
+    opened.pictures.cancel()
+    assert [type(request) for request in fake.cancelled] == [SaveFiltered]
+    fake.automatic = True
+    wait(qtbot, lambda: opened.messages.of(SAVE_SOURCE) is not None)
+    message = opened.messages.of(SAVE_SOURCE)
+    assert message.severity is Severity.INFO
+    assert "go on" in message.remedy
+
+
+def test_that_results_in_parts_are_offered_as_files_that_are_written_in_parts():
+    suffixes = {".tif", ".zarr", ".npy"}
+    offered = filters_in_parts(with_float=True)
+    assert set(offered.values()) == {"keep", "float32"}
+    assert {name[name.index("*") + 1 : -1] for name in offered} == suffixes
