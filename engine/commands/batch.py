@@ -109,11 +109,17 @@ def _document(
         "variants": list(loop.variants),
         "devices": list(loop.devices),
         "elapsed_s": elapsed_s,
+        **_of_cluster(plan, loop),
         "pictures": len(plan.files),
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
         "files": [_file(finished) for finished in outcomes],
     }
+
+
+def _of_cluster(plan: BatchPlan, loop: Loop) -> dict[str, object]:
+    """Return the scheduler, and what connecting to it or starting it took of the elapsed time."""
+    return {"scheduler": plan.scheduler.text, "start_s": loop.start_s} if plan.scheduler else {}
 
 
 def _file(finished: Finished) -> dict[str, object]:
@@ -122,6 +128,7 @@ def _file(finished: Finished) -> dict[str, object]:
         "output": finished.file.target if finished.error is None else None,
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
+        **({"machine": finished.ran.machine} if finished.ran else {}),
         **finished.found,
         "notes": list(finished.notes),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import BadValue, EngineError, ImageReadError
+from engine.files import urls
 from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
 from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
@@ -39,7 +40,8 @@ def files_for(
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
-    `inputs` are files, folders, and patterns that no shell has expanded. A folder gives its files with
+    `inputs` are files, folders, and patterns that no shell has expanded; these and `out` may be addresses
+    (`engine.files.urls`). A folder gives its files with
     a picture's extension, in order of their names, without hidden ones; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
     as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
@@ -49,13 +51,15 @@ def files_for(
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
-    for source, name in _sources(inputs, out, recursive):
-        sources.setdefault(os.path.realpath(source), (source, name))
+    out = urls.local_path(out)
+    for source, name in _sources([urls.local_path(one) for one in inputs], out, recursive):
+        sources.setdefault(_real(source), (source, name))
     for real_source, (source, name) in sources.items():
         stem, own = os.path.splitext(name)
-        target = os.path.join(out, stem + (extension or own))
-        real_target = os.path.realpath(target)
-        is_in_parts = in_parts(source, target)
+        target = urls.joined(out, stem + (extension or own))
+        real_target = _real(target)
+        # What lies at an address is fetched whole.
+        is_in_parts = not (urls.is_url(source) or urls.is_url(target)) and in_parts(source, target)
         saved_as = None if is_in_parts else format_to_save(target)
         is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
         refusal = _refusal(source, target, is_written, seen_targets.get(real_target), overwrite)
@@ -71,13 +75,33 @@ def files_for(
 def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple[str, str]]:
     """Yield each file with its name below the folder for the results."""
     for given in inputs:
-        if os.path.isdir(given) and not is_zarr(Path(given)):
+        if urls.is_url(given):
+            yield from _at(given, recursive)
+        elif os.path.isdir(given) and not is_zarr(Path(given)):
             yield from _in_folder(given, out, recursive)
         elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
             yield from _sources(matches, out, recursive)
         else:
             yield given, os.path.basename(os.path.normpath(given))
+
+
+def _at(url: str, recursive: bool) -> Iterator[tuple[str, str]]:
+    """Yield the files of an address."""
+    if urls.is_pattern(url):
+        yield from ((one, urls.file_name(one)) for one in urls.matches(url) or [url])
+    elif Path(urls.file_name(url)).suffix.lower() in opened_suffixes() or not urls.is_folder(url):
+        yield url, urls.file_name(url)
+    else:
+        for one, name in urls.files_in(url, recursive=recursive):
+            is_hidden = any(part.startswith(".") for part in name.split("/"))
+            if not is_hidden and Path(urls.file_name(name)).suffix.lower() in opened_suffixes():
+                yield one, name
+
+
+def _real(path: str) -> str:
+    """Return the one name of a file."""
+    return path if urls.is_url(path) else os.path.realpath(path)
 
 
 def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, str]]:
@@ -105,6 +129,9 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
 
 def is_unmatched_pattern(source: str) -> bool:
     """Return whether the name of a source is a pattern, and not the name of a file."""
+    if urls.is_url(source):
+        # One that matches something is not among the sources.
+        return urls.is_pattern(source)
     return glob.has_magic(source) and not os.path.lexists(source)
 
 
@@ -115,10 +142,11 @@ def _refusal(
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
-    if os.path.isdir(source) and not is_zarr(Path(source)):
+    is_here = not urls.is_url(source)
+    if is_here and os.path.isdir(source) and not is_zarr(Path(source)):
         remedy = "Check its permissions, or leave it out."
         return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
-    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
+    if is_here and not os.path.exists(source) and (why_not := _why_not_opened(source)):
         return why_not
     if not is_written:
         extension = os.path.splitext(target)[1].lower()
@@ -128,10 +156,16 @@ def _refusal(
     if other is not None:
         remedy = "Filter them into different folders, or give one of them another name."
         return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
-    if not overwrite and os.path.exists(target) and os.path.samefile(source, target):
+    if not overwrite and _is_same(source, target):
         remedy = "Give --out another folder, or --overwrite to lose the picture."
         return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
     return None if overwrite else why_not_new(target)
+
+
+def _is_same(source: str, target: str) -> bool:
+    if urls.is_url(source) or urls.is_url(target):
+        return source == target
+    return os.path.exists(target) and os.path.samefile(source, target)
 
 
 def _why_not_opened(source: str) -> EngineError | None:
@@ -144,6 +178,6 @@ def _why_not_opened(source: str) -> EngineError | None:
 
 def why_not_new(target: str) -> EngineError | None:
     """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
-    if not os.path.lexists(target):
+    if not urls.exists(target):
         return None
     return BadValue(target, "it exists; use --overwrite to replace it")

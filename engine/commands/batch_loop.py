@@ -4,7 +4,6 @@ A source (`batch_sources`) filters them, and hands each over when it is begun or
 writes, which is mostly waiting for the disk.
 """
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,12 +11,13 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
+from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.shortages import shortage_of
@@ -32,6 +32,14 @@ MOST_ENCODED = 2
 SWITCH_S = 0.0005
 
 
+class Ran(NamedTuple):
+    """What filtered a file elsewhere: key of the variant, title of the device, name of the machine."""
+
+    variant: str
+    device: str
+    machine: str
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
@@ -41,6 +49,7 @@ class Finished:
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
     found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
+    ran: Ran | None = None  # where a cluster filtered it
 
 
 Saving = Future[Finished]
@@ -52,7 +61,7 @@ class Loop:
     `on_finished` is called for each file once it is saved or has failed, on the calling thread, in order; a
     source may report one that cannot be filtered before the others. `variants` and `devices` have the keys of
     the variants that ran, and the titles of their devices; `written` counts the files, `is_stopped` says
-    whether `stop` was called.
+    whether `stop` was called, which calls each of `when_stopped`. `start_s` is what a cluster took to start.
     """
 
     def __init__(self, files: int, on_finished: Callable[[Finished], None]) -> None:
@@ -60,6 +69,8 @@ class Loop:
         self.devices: dict[str, None] = {}
         self.written = 0
         self.is_stopped = False
+        self.when_stopped: list[Callable[[], object]] = []
+        self.start_s = 0.0
         self.threads = max(1, min(cores(), files))
         self._on_finished = on_finished
         self._workers = ThreadPoolExecutor(self.threads, thread_name_prefix="batch")
@@ -78,7 +89,7 @@ class Loop:
         sys.setswitchinterval(SWITCH_S)
         try:
             source(self)
-            self._settle(0)
+            self.finish()
         except DeviceFault:
             # Workers begin nothing more, and end what is not in its filter yet.
             self._has_ended.set()
@@ -101,6 +112,12 @@ class Loop:
             interrupts.leave()
         self.is_stopped = True
         self._has_ended.set()
+        for act in self.when_stopped:
+            act()
+
+    def finish(self) -> None:
+        """Report every file that is under way."""
+        self._settle(0)
 
     def submit(self, step: Callable[..., T], *given: object) -> Future[T]:
         """Have a step done on a worker."""
@@ -119,16 +136,18 @@ class Loop:
         return saving
 
     def _write(self, data: bytes, finished: Finished) -> Finished:
-        file = finished.file
         # The count is true where the process is ended.
         with interrupts.undivided():
-            make_folder(os.path.dirname(file.target) or ".", with_parents=True)
-            # Asked again: another program may have written it since the batch began, hours ago.
-            if not file.replaces and (why_not := why_not_new(file.target)):
-                raise why_not
-            atomic_write(file.target, data)
+            write_result(data, finished.file)
             self.written += 1
         return finished
+
+    def note_written(self, finished: Finished) -> None:
+        """Count a file that another machine has written. Called on: any thread."""
+        self.written += 1
+        if finished.ran is not None:
+            self.variants[finished.ran.variant] = None
+            self.devices[finished.ran.device] = None
 
     def attempt(self, file: PictureFile, step: Callable[..., T], *given: object) -> T | None:
         """Return what a step returns; report its file where it fails, and return None."""
@@ -160,6 +179,20 @@ class Loop:
                 finished = self.attempt(file, _saved, future)
                 if finished is not None:
                     self._on_finished(finished)
+
+
+def write_result(data: bytes, file: PictureFile, *, may_be_there: bool = False) -> None:
+    """Write a result whole, or not at all.
+
+    `may_be_there` says that the very same result may have been written before, which is left as it is.
+    """
+    make_folder(urls.parent(file.target), with_parents=True)
+    # Asked again: another program may have written it since the batch began, hours ago.
+    if not file.replaces and (why_not := why_not_new(file.target)):
+        if may_be_there and urls.content(file.target) == data:
+            return
+        raise why_not
+    atomic_write(file.target, data)
 
 
 def _saved(saving: Future[Saving]) -> Finished:

@@ -1,6 +1,5 @@
 """The plan of a batch: which files, what is done with them, and on which device."""
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.cluster.address import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
 from engine.commands.large_kinds import form_in_parts, is_in_parts
@@ -18,8 +18,10 @@ from engine.commands.picture_opening import result_form
 from engine.commands.picture_settings import PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
+from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError
+from engine.files import urls
 from engine.files.output_checks import check_place, make_folder
 from engine.image.form import Form
 from engine.image.formats import FORMATS, offered_suffixes, titles
@@ -68,6 +70,12 @@ class BatchSettings(Settings):
     recursive: bool = option(
         "--recursive  also search the folders within folders, and make them in --out", False
     )
+    scheduler: SchedulerAddress | None = option(
+        """--scheduler ADDRESS  let the workers of a Dask cluster filter, each file on one core: tcp://host:8786,
+        tls://host:8786, or local:2 for two processes on this machine (docs/cluster.md)""",
+        None,
+        SchedulerAddress.parse,
+    )
     overwrite: bool = option("--overwrite  replace files of the same names", False)
     picture: PictureSettings = group(PictureSettings)
 
@@ -80,11 +88,15 @@ class BatchPlan:
     files: Sequence[PictureFile]
     device: DeviceInfo
     notes: Sequence[str]
+    out: str = ""
+    scheduler: SchedulerAddress | None = None  # of the cluster that filters; None: this machine does
 
 
 def planned(settings: BatchSettings) -> BatchPlan:
     """Return the plan; refuse what is wrong with every picture, and make the folder for the results."""
     how = filter_for(settings.picture, mask_for(settings.picture))
+    if settings.scheduler is not None:
+        how = _on_workers(how)
     notes = _check(how, settings)
     files = files_for(
         settings.inputs,
@@ -104,7 +116,23 @@ def planned(settings: BatchSettings) -> BatchPlan:
     # One that is filtered in bands has the machine for itself, and chooses for itself.
     how, device, why = settled(how, [file for file in files if not file.in_parts] or files)
     written = [file.saved_as for file in files if file.saved_as is not None]
-    return BatchPlan(how, files, device, [*notes, *why, *how.settings.unused_quality(written)])
+    notes = [*notes, *why, *how.settings.unused_quality(written)]
+    return BatchPlan(how, files, device, notes, urls.local_path(settings.out), settings.scheduler)
+
+
+def _on_workers(how: AnyFilter) -> AnyFilter:
+    """Return the filter on the CPU of a worker; refuse another device."""
+    asked = how.settings
+    if asked.variant != AUTO and how.named_variant().device is not DeviceKind.CPU:
+        why = "workers filter on their CPUs"
+        raise BadValue(
+            f"--variant {asked.variant} with --scheduler", why, "Choose a CPU variant, or leave it out."
+        )
+    if asked.device not in (AUTO, "cpu"):
+        raise BadValue(
+            f"--device {asked.device} with --scheduler", "workers filter on their CPUs", "Leave it out."
+        )
+    return how.asking(replace(asked, device="cpu"))
 
 
 def _check(how: AnyFilter, settings: BatchSettings) -> list[str]:
@@ -125,7 +153,7 @@ def _prepare_folder(folder: str) -> None:
     """Make the folder for the results, and check that files can be written there."""
     make_folder(folder, with_parents=True)
     try:
-        check_place(os.path.join(folder, "result"))
+        check_place(urls.joined(folder, "result"))
     except FileWriteError as error:
         what = f"No result can be written into the folder {folder!r}"
         raise FileWriteError(what, error.why, "Choose another folder.") from error

@@ -1,5 +1,7 @@
 """Who filters the files of a batch: workers of the CPU, a stream on a GPU, or the calling thread one by one.
 
+Over several machines a cluster's workers do (`batch_cluster`).
+
 On the CPU there is a worker per core, and each takes one file all the way: opens, filters, verifies, encodes.
 So no core waits for another stage, and a filter has one core, as the others have work of their own.
 
@@ -28,6 +30,7 @@ from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
+from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.streams.filtering import filter_stream
@@ -111,6 +114,10 @@ class Source(Protocol):
 
 
 def _source_for(plan: BatchPlan) -> Source:
+    if plan.scheduler is not None:
+        # It needs the extra `cluster`.
+        made: Source = import_module("engine.commands.batch_cluster").OnCluster(plan)
+        return made
     if plan.device.kind == "cpu":
         return Workers(plan)
     return Stream(plan) if plan.device.is_usable_gpu else OneByOne(plan)
@@ -252,8 +259,11 @@ class Stream(OneByOne):
         return other[0] if other else None
 
 
-def open_file(how: AnyFilter, file: PictureFile, loan: Loan) -> Opened:
-    """Open a picture and check that its result can be saved. Called on: any thread."""
+def open_file(how: AnyFilter, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread.
+
+    `remedy` says what helps where the picture takes more memory than allowed.
+    """
     if file.refusal is not None:
         raise file.refusal
     asked, saved_as = how.settings, file.saved_as
@@ -264,6 +274,7 @@ def open_file(how: AnyFilter, file: PictureFile, loan: Loan) -> Opened:
         file.target,
         saved_as,
         lambda form: loan.picture(form, work_bytes(asked, form, saved_as)),
+        remedy=remedy,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.cluster.address import SchedulerAddress
 from engine.commands.arguments import RemoteSettings, Use, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
@@ -166,6 +167,12 @@ class BenchSettings(RemoteSettings):
     explain: bool = option(
         "--explain  also say why each run takes its time; `devices --limits` measures what that needs", False
     )
+    scheduler: SchedulerAddress | None = option(
+        """--scheduler ADDRESS  measure every cell on every machine of a Dask cluster, one at a time on each:
+        tcp://host:8786, tls://host:8786, or local:1 (docs/cluster.md)""",
+        None,
+        SchedulerAddress.parse,
+    )
     measuring: Measuring = group(Measuring, seed_of="pictures and weights")
 
     def __post_init__(self) -> None:
@@ -176,6 +183,9 @@ class BenchSettings(RemoteSettings):
         elif self.set:
             why = "it is a parameter of an operation"
             raise BadValue("--set without --operation", why, "Leave it out.")
+        if self.scheduler is not None:
+            why = "the window keeps the best blocks of this machine"
+            refuse_given(self, ("best",), "with --scheduler", why, "Leave it out.")
         for block in self.blocks:
             if block.x < 1 or block.y < 1:
                 raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
@@ -191,12 +201,14 @@ def run(settings: BenchSettings) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     # Masks by name keep the text that was written.
     named = [mask.name for mask in settings.masks if isinstance(mask, Mask)]
-    settings.measuring.check(settings.out, named, "mask")
+    settings.measuring.check(settings.out, named, "mask", is_here=settings.scheduler is None)
     if not (settings.out or settings.best):
         remedy = "Add --out results.json, or --best for the best blocks."
         raise BadValue("bench", "no file for the results is named", remedy)
     cells = filter_cells(settings) if settings.operation is None else _operation_cells(settings)
-    return measure_cells(cells, settings.measuring, settings.out, json=settings.json)
+    return measure_cells(
+        cells, settings.measuring, settings.out, json=settings.json, scheduler=settings.scheduler
+    )
 
 
 def filter_cells(settings: BenchSettings) -> Cells:

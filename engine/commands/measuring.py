@@ -3,8 +3,10 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
+from engine.cluster.address import SchedulerAddress
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Use, option
 from engine.commands.option_readers import number, whole
@@ -50,13 +52,16 @@ class Measuring:
         """These, but for the file, for JSON."""
         return {"device": self.device, "seed": self.seed, "budget_s": self.budget}
 
-    def check(self, out: str | None, sources: Sequence[str] = (), what: str = "") -> None:
+    def check(
+        self, out: str | None, sources: Sequence[str] = (), what: str = "", *, is_here: bool = True
+    ) -> None:
         """Refuse a device that is not there, and files that cannot be written or would replace a source.
 
         `sources` are files that are read, or words that are not files; `what` says in the error what they
-        are. With the device auto, what cannot run is a result with its reason.
+        are. With the device auto, what cannot run is a result with its reason, and so it is on machines that
+        are not this one (`is_here`).
         """
-        if self.device != AUTO:
+        if is_here and self.device != AUTO:
             device_named(self.device)
         for path in filter(None, (out, self.csv)):
             check_place(path)
@@ -88,8 +93,12 @@ class Cells:
     recorded: Callable[[Sequence[Any]], Sequence[AnyResult]] = lambda results: ()
 
 
-def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) -> int:
+def measure_cells(
+    cells: Cells, how: Measuring, out: str | None, *, json: bool, scheduler: SchedulerAddress | None = None
+) -> int:
     """Measure every cell, print and write the results; return the exit status.
+
+    With a `scheduler` every machine of its workers measures every cell.
 
     A device that is lost on the way is raised again when all that was measured is written.
     """
@@ -99,15 +108,25 @@ def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) 
         nonlocal done
         done += 1
         word = result.proof if result.kernel_ms is None else metric(KERNEL).words(Compared(result))
-        log(f"[{done}/{cells.count}] {cells.name(result)}: {word}")
+        where = f"{result.environment.machine}: " if result.environment.machine else ""
+        log(f"[{done}/{count}] {where}{cells.name(result)}: {word}")
 
     files = [path for path in (out, how.csv) if path]
-    with report_interrupt(files, lambda: f"{done} of {cells.count} cells done"):
-        results, fault = sweep(cells.jobs, how.device, how.budget, executor_for, on_result, cells.measure)
+    count = cells.count
+    with report_interrupt(files, lambda: f"{done} of {count} cells done"):
+        added_machines: Mapping[str, object] = {}
+        if scheduler is None:
+            results, fault = sweep(cells.jobs, how.device, how.budget, executor_for, on_result, cells.measure)
+        else:
+            # It needs the extra `cluster`.
+            with import_module("engine.cluster.machines").machines_of(scheduler) as machines:
+                count *= len(machines.documents)
+                results, fault = machines.sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
+            added_machines = {"machines": machines.documents}
         runs = compared([*results, *cells.recorded(results)], cells.baseline)
         machine = machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
-        document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
+        document = results_document(runs, cells.baseline, machine, **cells.asked, **added_machines, **added)
         errors = _write(out, lambda: json_text(document))
         errors += _write(how.csv, lambda: results_csv(runs, cells.baseline))
         if json:
@@ -122,7 +141,7 @@ def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) 
     if any(result.verification and not result.verification.passed for result in results):
         return NOT_VERIFIED
     if not any(result.is_proven for result in results):
-        for variant in cells.variants:
+        for variant in cells.variants if scheduler is None else ():
             device_for(variant, how.device)
         reason = f"nothing could be measured: {results[0].status}"
         raise BadValue(cells.command, reason, "The results hold every reason.")
@@ -144,10 +163,11 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
 
     `baseline` is the key of a variant, `without` has the keys of columns that are left out.
     """
+    always = ("run", *_LAST, *(["machine"] if any(run.result.environment.machine for run in runs) else []))
     columns = [
         column
         for column in columns_of(runs[0].result.problem)
-        if column.key not in without and (column.shown or column.key in ("run", *_LAST))
+        if column.key not in without and (column.shown or column.key in always)
     ]
     columns.sort(key=_order)
     reasons = list(dict.fromkeys(run.result.status for run in runs if not run.result.is_proven))

@@ -11,6 +11,7 @@ import numpy as np
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
+from engine.image.budget import RAISE_LIMIT
 from engine.image.canvas import Allocate
 from engine.image.form import Form
 from engine.image.formats import Format
@@ -35,18 +36,21 @@ def open_picture(
     saved_as: Format,
     allocate: Allocate | None = None,
     on_form: Callable[[Form], object] = lambda form: None,
+    remedy: str = RAISE_LIMIT,
 ) -> Opened:
     """Open a picture, and refuse a target whose format cannot hold its result. Called on: any thread.
 
     `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form before
-    it is decoded, not yet upright, and with alpha where it may have one.
+    it is decoded, not yet upright, and with alpha where it may have one. `remedy` is as of `open_image`.
     """
 
     def count(form: Form) -> int:
         on_form(form)
         return work_bytes(asked, form, saved_as)
 
-    picture = open_image(source, max_bytes=asked.max_bytes, work_bytes=count, work=WORK, allocate=allocate)
+    picture = open_image(
+        source, max_bytes=asked.max_bytes, work_bytes=count, work=WORK, remedy=remedy, allocate=allocate
+    )
     (height, width, *_), dtype = result_form(asked, picture)
     check_holds(saved_as, dtype, height, width, target)
     return Opened(picture, dtype)

@@ -1,7 +1,9 @@
 """Every device with its facts, as `devices` lists them. No NumPy and no Numba in here: they load slowly."""
 
 import platform
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from engine.device.core_count import cores
@@ -22,7 +24,21 @@ def cpu_info() -> DeviceInfo:
     """Return the facts of the CPU."""
     count = cores()
     title = f"CPU, {count} core{'s' if count != 1 else ''}"
-    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(count)})
+    chosen_as = getattr(_chosen, "cores", count)
+    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(chosen_as)})
+
+
+_chosen = threading.local()
+
+
+@contextmanager
+def cpu_chosen_as(count: int) -> Iterator[None]:
+    """Let `auto` choose on this thread as where there are so many cores: the same variant on each machine."""
+    _chosen.cores = count
+    try:
+        yield
+    finally:
+        del _chosen.cores
 
 
 def simulator_info() -> DeviceInfo:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
+from engine.files import urls
 from engine.files.part_files import part_file, remove_dead_parts
 from engine.interrupts import undivided
 
@@ -54,11 +55,16 @@ def atomic_write(
     The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
     A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
     that it points to is replaced. Without `permissions` those of a replaced file are kept, and a new one has
-    the usual ones.
+    the usual ones. An address (`engine.files.urls`) is written so too.
 
     Raises FileWriteError: the folder does not exist or cannot be written, the disk is full, `path` is a
     folder, and the like.
     """
+    name = urls.local_path(path_text(path))
+    if urls.is_url(name):
+        urls.write(name, data)
+        return
+    path = name
     with write_errors(path):
         target = writable_target(path)
         with undivided():

@@ -4,6 +4,7 @@ import os
 import tempfile
 
 from engine.errors import BadValue
+from engine.files import urls
 from engine.files.atomic_write import writable_target, write_errors
 
 
@@ -13,6 +14,10 @@ def check_place(path: str) -> None:
     Raises FileWriteError: the folder does not exist or cannot be written, or the path is a folder, a device
     or a protected file.
     """
+    path = urls.local_path(path)
+    if urls.is_url(path):
+        urls.check_place(path)
+        return
     # Permissions alone do not show that a disk is read-only.
     with write_errors(path), tempfile.TemporaryFile(dir=writable_target(path).parent):
         pass
@@ -20,6 +25,10 @@ def check_place(path: str) -> None:
 
 def make_folder(folder: str, *, with_parents: bool = False) -> None:
     """Make a folder, if needed, in one that exists, or with those around it; raises FileWriteError."""
+    folder = urls.local_path(folder)
+    if urls.is_url(folder):
+        urls.make_folder(folder)
+        return
     with write_errors(folder):
         if with_parents:
             os.makedirs(folder, exist_ok=True)
@@ -34,8 +43,9 @@ def check_other_file(
 
     `what` says in the error what the source is where it is no picture.
     """
+    output, source = urls.local_path(output), urls.local_path(source)
     try:
-        is_same = os.path.samefile(output, source)
+        is_same = output == source if urls.is_url(output) else os.path.samefile(output, source)
     except (OSError, ValueError):
         # One of them is not there; opening it says so.
         is_same = False

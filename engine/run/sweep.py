@@ -50,6 +50,7 @@ def sweep(
     executor_for: ExecutorFor,
     on_result: Callable[[Any], None] = lambda result: None,
     measure: Measure = measured_result,
+    fault: DeviceFault | None = None,
 ) -> tuple[list[Any], DeviceFault | None]:
     """Measure every job; a failure is a result with its reason.
 
@@ -63,6 +64,8 @@ def sweep(
         Time for the samples of each job, seconds.
     measure : Measure
         Measures one job.
+    fault : DeviceFault, optional
+        Of a device that was lost before.
 
     Returns
     -------
@@ -72,7 +75,6 @@ def sweep(
         If a device was lost on the way: the CUDA jobs after it were not tried.
     """
     results: list[AnyResult] = []
-    fault: DeviceFault | None = None
     plan = SamplingPlan(budget_s=budget_s)
     for job in jobs:
         try:

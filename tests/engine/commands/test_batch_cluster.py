@@ -1,0 +1,347 @@
+"""`batch --scheduler`: the same files as on one machine, whatever ends on the way."""
+
+import functools
+import http.server
+import itertools
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import distributed
+import numpy as np
+import psutil
+import pytest
+
+import engine
+from engine.cluster import connection
+from engine.commands import batch_cluster, batch_loop, command_line
+from engine.commands.batch_files import PictureFile
+from engine.device.core_count import cores
+from engine.device.device_list import cpu_chosen_as, cpu_info
+from engine.errors import BadValue, EngineError
+from engine.files import urls
+from engine.image.formats import format_to_save
+from tests.engine.cluster import faulty_calls
+from tests.engine.commands import worker_faults
+from tests.fresh_python import ROOT
+
+MASK = "--mask gaussian:5:1 --border mirror"
+PICTURES = 24
+
+pytestmark = pytest.mark.slow
+
+
+def started():
+    return distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+        silence_logs=logging.CRITICAL,
+    )
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Return a cluster that no test harms."""
+    with started() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def mortal():
+    """Return a cluster that a test may harm, and a function that has its workers call one."""
+    with started() as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield cluster, client
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder with small pictures of three formats, one of them broken."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    random = np.random.default_rng(3)
+    for number, suffix in zip(range(PICTURES), itertools.cycle(("png", "tif", "jpg"))):
+        engine.save_image(random.integers(0, 256, (40, 30, 3), np.uint8), folder / f"{number:02}.{suffix}")
+    return folder
+
+
+@pytest.fixture
+def batch(command, photos, tmp_path):
+    """Return a function that filters the photos into a folder, on a cluster if one is given."""
+
+    def do(*arguments, cluster=None, out="out", status=0, inputs=None):
+        where = ("--scheduler", cluster.scheduler_address) if cluster else ()
+        out = out if "://" in out else tmp_path / out
+        answer = command("batch", *(inputs or [photos]), "--out", out, MASK, *where, *arguments)
+        assert answer.status == status, answer
+        return answer
+
+    return do
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def is_as_on_one_machine(batch, tmp_path, answer):
+    """Return whether each file was done once, and all have the bytes of one machine."""
+    batch(out="alone")
+    lines = [line for line in answer.err.splitlines() if " -> " in line]
+    return (
+        contents(tmp_path / "out") == contents(tmp_path / "alone")
+        and len(lines) == len(set(lines)) == PICTURES
+        and answer.out.startswith(f"{PICTURES} of {PICTURES} ")
+    )
+
+
+def test_that_results_have_the_bytes_of_one_machine(batch, workers, tmp_path):
+    assert is_as_on_one_machine(batch, tmp_path, batch(cluster=workers))
+
+
+def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(batch, workers, photos):
+    (photos / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    alone = batch("--json", out="alone", status=2).document
+    spread = batch("--json", cluster=workers, status=2).document
+    assert spread.pop("scheduler") == workers.scheduler_address
+    assert spread.pop("start_s") > 0
+    machines = [file.pop("machine", None) for file in spread["files"]]
+    assert machines == [batch_cluster.machine_name()] * PICTURES + [None]
+    for document, folder in ((alone, "alone"), (spread, "out")):
+        document.pop("elapsed_s")
+        document["out"] = document["out"].replace(folder, "")
+        for file in document["files"]:
+            file["output"] = file["output"] and file["output"].replace(f"/{folder}/", "/")
+    assert spread == alone
+
+
+def test_that_a_worker_killed_in_a_file_loses_nothing(batch, mortal, tmp_path):
+    cluster, client = mortal
+    flag = tmp_path / "flag"
+    flag.touch()
+    client.run(worker_faults.have_killed_in_a_file, str(flag))
+    answer = batch(cluster=cluster)
+    assert not flag.exists()
+    assert is_as_on_one_machine(batch, tmp_path, answer)
+
+
+def test_that_a_file_written_before_its_worker_was_killed_is_done_and_reported_once(batch, mortal, tmp_path):
+    cluster, client = mortal
+    flag = tmp_path / "flag"
+    flag.touch()
+    client.run(worker_faults.have_killed_after_writing, str(flag))
+    answer = batch(cluster=cluster)
+    assert not flag.exists()
+    assert is_as_on_one_machine(batch, tmp_path, answer)
+
+
+def test_that_what_a_worker_without_space_cannot_write_another_one_does(batch, mortal, tmp_path):
+    cluster, client = mortal
+    full = next(iter(client.scheduler_info()["workers"]))
+    client.run(worker_faults.have_no_space, workers=[full])
+    answer = batch(cluster=cluster)
+    assert f"{full} on" in answer.err
+    assert "not used any more" in answer.err
+    assert is_as_on_one_machine(batch, tmp_path, answer)
+
+
+def test_that_a_disk_that_is_full_everywhere_is_the_reason_of_each_file(batch, mortal, tmp_path):
+    cluster, client = mortal
+    client.run(worker_faults.have_no_space)
+    answer = batch(cluster=cluster, status=2)
+    assert answer.out.count("the disk is full") == PICTURES
+    assert not contents(tmp_path / "out")
+
+
+def test_that_a_scheduler_that_ends_is_reported_with_what_is_done(batch, mortal, tmp_path, monkeypatch):
+    monkeypatch.setattr(command_line, "leave_at_once", lambda status: None)
+    cluster, client = mortal
+    flag, out = tmp_path / "flag", tmp_path / "out"
+    client.run(worker_faults.wait_in_each_file, str(flag))
+    ending = threading.Timer(3.0, lambda: cluster.sync(cluster.scheduler.close))
+    ending.start()
+    answer = batch("--json", cluster=cluster, status=3)
+    ending.join()
+    flag.touch()
+    assert "The scheduler" in answer.err
+    document = answer.document
+    done = {file["input"] for file in document["files"] if not file["failure"]}
+    assert len(document["files"]) == PICTURES
+    assert document["failed"] == PICTURES - len(done)
+    assert not [name for name in contents(out) if name.endswith(".part")]
+
+
+def test_that_the_same_command_does_what_a_lost_scheduler_left(batch, workers, photos, tmp_path):
+    some = sorted(photos.iterdir())[:5]
+    batch(inputs=some)
+    answer = batch(cluster=workers, status=2)
+    assert answer.out.count("it exists; use --overwrite") == 5
+    batch(out="alone")
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(
+    batch, mortal, tmp_path, ctrl_c, monkeypatch
+):
+    cluster, client = mortal
+    flag = tmp_path / "flag"
+    client.run(worker_faults.wait_in_each_file, str(flag))
+    note = batch_cluster.ClusterExecutor.submit_each
+    tasks = itertools.count()
+
+    def submit_each(*given):
+        sent = note(*given)
+        if next(tasks) == 3:
+            faulty_calls.wait_for(f"{flag}.begun")
+            ctrl_c()
+            flag.touch()
+        return sent
+
+    monkeypatch.setattr(batch_cluster.ClusterExecutor, "submit_each", submit_each)
+    answer = batch(cluster=cluster, status=130)
+    assert answer.out.startswith("Stopped: ")
+    done = int(answer.out.split()[1])
+    assert 0 < len(contents(tmp_path / "out")) == done < PICTURES
+    batch(out="alone")
+    assert contents(tmp_path / "out").items() <= contents(tmp_path / "alone").items()
+
+
+def test_that_a_folder_that_workers_do_not_see_is_refused_in_words(batch, mortal, tmp_path):
+    cluster, client = mortal
+    client.run(worker_faults.see_nothing_in, str(tmp_path / "out"))
+    answer = batch(cluster=cluster, status=2)
+    assert f"{tmp_path / 'out'} is not seen on {batch_cluster.machine_name()}" in answer.out
+    assert "a disk that all machines share" in answer.out
+
+
+def test_that_a_picture_that_workers_do_not_see_is_refused_in_words(batch, mortal, photos):
+    cluster, client = mortal
+    client.run(worker_faults.see_nothing_in, str(photos))
+    answer = batch(cluster=cluster, status=2)
+    assert f"{photos / '00.png'} is not seen on" in answer.out
+
+
+def test_that_a_worker_with_too_little_memory_for_a_picture_says_so(batch, mortal):
+    cluster, client = mortal
+    client.run(worker_faults.have_memory, 256 << 20)
+    answer = batch(cluster=cluster, status=2)
+    assert answer.out.count("Give the workers more memory") == PICTURES
+
+
+def test_that_a_device_of_workers_other_than_their_cpu_is_refused(batch, workers):
+    assert "--device simulator with --scheduler" in batch("--device simulator", cluster=workers, status=2).err
+    assert "--variant tiled with --scheduler" in batch("--variant tiled", cluster=workers, status=2).err
+
+
+def test_that_a_scheduler_that_is_not_there_ends_the_command(command, photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "CONNECT_S", 1)
+    answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--scheduler tcp://127.0.0.1:9")
+    assert answer.status == 3
+    assert "no scheduler of Dask answers there" in answer.err
+
+
+def test_that_a_missing_extra_is_named(command, photos, tmp_path, monkeypatch):
+    def missing(module, what):
+        raise EngineError(f"{what} needs Dask", "pip install 'haloscope[cluster]'")
+
+    monkeypatch.setattr(connection, "loaded", missing)
+    answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--scheduler local:2")
+    assert answer.status == 2
+    assert "haloscope[cluster]" in answer.err
+
+
+def test_that_pictures_of_a_web_server_are_filtered_by_workers(batch, workers, photos, tmp_path):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *given):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=photos))
+    threading.Thread(target=server.serve_forever).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}"
+        names = ("00.png", "01.tif", "02.jpg", "missing.png")
+        answer = batch(inputs=[f"{address}/{name}" for name in names], cluster=workers, status=2)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "missing.png cannot be opened: there is no such file" in answer.out
+    batch(out="alone")
+    alone = contents(tmp_path / "alone")
+    assert contents(tmp_path / "out") == {name: alone[name] for name in names[:3]}
+
+
+def test_that_a_folder_in_this_process_alone_is_refused_for_workers(batch, workers):
+    answer = batch(out="memory://results", cluster=workers, status=2)
+    assert "memory://results is not seen on" in answer.out
+
+
+def test_that_a_result_written_by_the_same_task_before_is_left(tmp_path):
+    target = tmp_path / "a.png"
+    file = PictureFile("b.png", str(target), format_to_save("a.png"))
+    batch_loop.write_result(b"same", file, may_be_there=True)
+    before = target.stat().st_mtime_ns
+    batch_loop.write_result(b"same", file, may_be_there=True)
+    assert target.stat().st_mtime_ns == before
+
+
+def test_that_a_result_with_other_bytes_is_not_replaced(tmp_path):
+    target = tmp_path / "a.png"
+    target.write_bytes(b"other")
+    file = PictureFile("b.png", str(target), format_to_save("a.png"))
+    with pytest.raises(BadValue, match="it exists"):
+        batch_loop.write_result(b"same", file, may_be_there=True)
+    assert target.read_bytes() == b"other"
+
+
+@pytest.mark.parametrize(("count", "threads"), [(1, 1), (7, 2), (1000, 2), (1000, 64), (3, 8)])
+def test_that_tasks_have_each_file_once_and_end_small(tmp_path, count, threads):
+    files = [PictureFile(str(tmp_path / str(number)), "", None) for number in range(count)]
+    tasks = list(batch_cluster._tasks(files, threads))
+    assert [file for task in tasks for file in task] == files
+    assert len(tasks[-1]) == 1
+
+
+def test_that_an_address_and_a_path_are_told_apart():
+    texts = "C://x", "a/b.png", "file:///a.png", "s3://b/a.png", "https://h/a.png?x=1"
+    assert [text for text in texts if urls.is_url(text)] == ["s3://b/a.png", "https://h/a.png?x=1"]
+
+
+def test_that_auto_chooses_on_a_worker_by_the_cores_of_the_machine_that_asks():
+    with cpu_chosen_as(77):
+        assert cpu_info().facts["cores"] == "77"
+    assert cpu_info().facts["cores"] == str(cores())
+
+
+@pytest.fixture
+def running(photos, tmp_path):
+    """Return a batch over `local:2` that is a program with a process group of its own, and its children."""
+    command = [sys.executable, "main.py", "batch", photos, "--out", tmp_path / "out", *MASK.split()]
+    with subprocess.Popen(
+        [*command, "--scheduler", "local:2"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as program:
+        first = program.stderr.readline()
+        assert first.startswith("[1/"), first
+        yield program, psutil.Process(program.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGTERM", "SIGKILL"])
+def test_that_local_workers_end_with_the_program_whatever_ends_it(running, tmp_path, name):
+    program, children = running
+    assert len(children) >= 2
+    # As a terminal does, to all of its group; `kill` names the program alone.
+    signal_all = os.killpg if name in ("SIGINT", "SIGHUP") else os.kill
+    signal_all(program.pid, signal.Signals[name])
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    assert "Traceback" not in program.stderr.read()
+    # What is killed leaves parts, which the next program removes.
+    left = [path for path in (tmp_path / "out").iterdir() if path.suffix not in (".png", ".tif", ".jpg")]
+    assert name == "SIGKILL" or not left

@@ -1,0 +1,74 @@
+"""What tests have the workers of a cluster do to themselves, so that disks and processes fail."""
+
+import errno
+import os
+import signal
+import time
+from pathlib import Path
+
+from engine.commands import batch_cluster
+from engine.errors import FileWriteError
+
+
+def have_killed_in_a_file(flag):
+    """Kill the worker that opens a picture while there is the flag, which is gone then."""
+    job_for = batch_cluster.job_for
+
+    def killed(*given):
+        try:
+            os.unlink(flag)
+        except FileNotFoundError:
+            return job_for(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    batch_cluster.job_for = killed
+
+
+def have_killed_after_writing(flag):
+    """Kill the worker that has written a file while there is the flag, before it can say so."""
+    write = batch_cluster.write_result
+
+    def killed(*given, **named):
+        write(*given, **named)
+        try:
+            os.unlink(flag)
+        except FileNotFoundError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    batch_cluster.write_result = killed
+
+
+def have_no_space():
+    """Let every write fail as on a full disk."""
+
+    def full(data, file, **named):
+        error = FileWriteError(f"{file.target} cannot be written", "the disk is full")
+        raise error from OSError(errno.ENOSPC, "No space left on device")
+
+    batch_cluster.write_result = full
+
+
+def wait_in_each_file(flag):
+    """Let each file wait until the flag is there; another file says that one does."""
+    job_for = batch_cluster.job_for
+
+    def waiting(*given):
+        Path(f"{flag}.begun").touch()
+        while not Path(flag).exists():
+            time.sleep(0.01)
+        return job_for(*given)
+
+    batch_cluster.job_for = waiting
+
+
+def see_nothing_in(folder):
+    """Let the worker's disks have nothing below a folder."""
+    exists = batch_cluster.urls.exists
+    batch_cluster.urls.exists = lambda path: not str(path).startswith(folder) and exists(path)
+
+
+def have_memory(size):
+    """Let the worker have so many bytes."""
+    batch_cluster.memory_limit = lambda: size
