@@ -62,7 +62,7 @@ class EngineState(QObject):
         self.stage = ""
         self.fraction = 0.0
         self.last_result: Filtered | None = None
-        self.result_is_earlier = False
+        self.result_is_earlier = self.result_is_passing = False
         self._tasks: dict[object, Progress] = {}
         # Whether it has been busy for so long that progress is to be shown.
         self.slow = False
@@ -173,9 +173,9 @@ class EngineState(QObject):
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
-    def show_filtered(self, filtered: Filtered) -> None:
-        """Show a filtered picture."""
-        self.last_result = filtered
+    def show_filtered(self, filtered: Filtered, *, is_passing: bool = False) -> None:
+        """Show a filtered picture; one that passes is followed by that of a newer edit."""
+        self.last_result, self.result_is_passing = filtered, is_passing
         self.filtered.emit(filtered)
         self.set_result_earlier(False)
 

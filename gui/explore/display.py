@@ -59,12 +59,12 @@ class Display(QObject):
         self._keeper.drop(segments_of(old_picture))
         self._keeper.drop(segments_of(old_result))
 
-    def show(self, reply: Filtered | Operated) -> None:
-        """Show the result of a preview or a run of the present job."""
-        old, shown = self._state.last_result, shown_of(reply)
+    def show(self, reply: Filtered | Operated, job: PictureJob | None = None) -> None:
+        """Show the result of a preview or a run of the present job, or of one that has just been edited."""
+        old, shown, present = self._state.last_result, shown_of(reply), self._workspace.job()
         self._keeper.hold(segments_of(shown))
-        self._job = self._workspace.job()
-        self._state.show_filtered(shown)
+        self._job = job or present
+        self._state.show_filtered(shown, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)
 

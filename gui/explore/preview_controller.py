@@ -154,9 +154,21 @@ class PreviewController(QObject):
             self._display.show(reply)
             self._display.show_age()
             self.shown.emit()
+        elif self._is_of_this_edit(job):
+            # Over a line each one is late while somebody drags: what comes is seen all the same.
+            self._display.show(reply, job)
+            self._display.follow_job()
         else:
             self._keeper.discard(segments_of(reply))
         self._send()
+
+    def _is_of_this_edit(self, job: PictureJob) -> bool:
+        """Whether a preview of another machine is of this picture and operation, with older settings."""
+        present = self._workspace.job()
+        if present is None or not self._link.is_remote or type(job) is not type(present):
+            return False
+        names = getattr(job, "operation", ""), getattr(present, "operation", "")
+        return job.picture == present.picture and names[0] == names[1]
 
     def _failed(self, job: PictureJob, error: EngineError) -> None:
         self._state.end_task(SOURCE)

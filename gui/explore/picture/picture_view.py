@@ -149,6 +149,8 @@ class PictureView(QWidget):
             values.updated.connect(self._read_again)
             self._values.set_result_elsewhere(values)
             self._show_levels(self._watched(TiledLevels(screen, self._link, tiles=tiles)))
+            if self._state.result_is_passing:
+                self._stop_elsewhere()
 
     def _show_levels(self, levels: PictureLevels | TiledLevels) -> None:
         self._stop_elsewhere()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, qGray
 
-from engine.errors import EngineError, ResultGone
+from engine.errors import Cancelled, EngineError, ResultGone
 from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
@@ -77,6 +77,7 @@ class TiledLevels(QObject):
         self._seen: tuple[Place, ...] = ()
         self._ask: Ask | None = None
         self._is_stopped = False
+        self._is_lost = False
         self.is_elsewhere = bool(tiles)
         for sent in tiles:
             self._keep_all(sent)
@@ -93,7 +94,7 @@ class TiledLevels(QObject):
         """What the person should know of what is seen, in a few words; empty for pixels of full size."""
         if self._level >= self._screen.sampled_from and not self.is_complete:
             return "sample" if self._job is None else "reading the file"
-        if self.is_elsewhere and self._is_stopped and self._seen and not self.is_complete:
+        if self.is_elsewhere and self._is_lost and self._seen and not self.is_complete:
             return "coarse"
         return f"preview at 1/{2**self._level}" if self._job is not None and self._level else ""
 
@@ -321,7 +322,7 @@ class TiledLevels(QObject):
 
     def _failed(self, error: EngineError) -> None:
         self._ask = None
-        self._is_stopped = True
+        self._is_stopped, self._is_lost = True, not isinstance(error, Cancelled)
         if isinstance(error, ResultGone):
             self.gone.emit()
         elif not needs_no_message(error):

@@ -168,6 +168,19 @@ def test_that_a_newer_edit_leaves_the_older_preview_out(there, qtbot):
     assert there.fake.superseded[0].job.mask == Mask([[2.0]])
 
 
+def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(there, qtbot):
+    there.fake.automatic = False
+    for number in (2.0, 3.0):
+        there.workspace.set_mask(Mask([[number]]))
+        qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+    before = there.state.last_result
+    there.fake.answer(there.fake.waiting(Preview)[0])
+    qtbot.waitUntil(lambda: there.state.last_result is not before)
+    qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+    assert there.display.is_earlier
+    assert there.fake.waiting(ResultTiles) == []
+
+
 def test_that_one_preview_at_a_time_is_on_its_way(there, qtbot):
     there.fake.automatic = False
     for number in range(2, 12):
