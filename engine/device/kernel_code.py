@@ -101,7 +101,7 @@ def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) 
     )
     linked = linker.link("cubin")
     machine_code = bytes(linked.code)
-    # Linkers that were only dropped had later links of the process crash (cuda.core 1.2.0, nvJitLink 13.0.88).
+    # Linkers that were only dropped had later links crash (cuda.core 1.2.0, nvJitLink 13.0.88).
     linker.close()
     return machine_code
 
