@@ -99,7 +99,11 @@ def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) 
             link_time_optimization=is_optimised_when_linked or None,
         ),
     )
-    return bytes(linker.link("cubin").code)
+    linked = linker.link("cubin")
+    machine_code = bytes(linked.code)
+    # Linkers that were only dropped had later links crash (cuda.core 1.2.0, nvJitLink 13.0.88).
+    linker.close()
+    return machine_code
 
 
 @functools.cache
