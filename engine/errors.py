@@ -158,6 +158,12 @@ class LineLost(HostLost):
     code = "line-lost"
 
 
+class ResultGone(EngineError):
+    """A result that stayed on another machine is not kept there any more; it is computed again."""
+
+    code = "result-gone"
+
+
 class HostLostTwice(HostLost):
     """Two processes ended, one after the other, during the same request: it is not tried again."""
 

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from engine.host import shared
-from engine.host.client import EngineClient
+from engine.host.client import EngineClient, RemoteHost
 from engine.host.request import Request
 from engine.host.shared import left_by
 from engine.mask.mask import Mask
@@ -47,9 +48,9 @@ class CountingClient(EngineClient):
 class BenchWindow:
     """A window to treat badly."""
 
-    def __init__(self, app: QApplication) -> None:
+    def __init__(self, app: QApplication, remote: RemoteHost | None = None) -> None:
         self._app = app
-        self.engine = StartedEngine(CountingClient)
+        self.engine = StartedEngine(partial(CountingClient, remote=remote))
         assert isinstance(self.engine.client, CountingClient)
         self.client = self.engine.client
         self.haloscope = Haloscope(app, self.engine)

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
 from engine.host.faults import Faults
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Working
+from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, Working
 from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
@@ -172,13 +172,29 @@ class EngineClient:
 
     def reconnect(self) -> None:
         """Start the host again, on another machine with a new connection, in the background."""
+        self.connect(self.remote)
+
+    def connect(self, remote: RemoteHost | None) -> None:
+        """Compute there from now on, None for this machine; in the background.
+
+        What was asked before fails as cancelled; what hosts have handed over stays.
+        """
         with self._lock:
+            self.remote = remote
             host = self._hosts.get(False)
             if host is None:
                 self.start()
                 return
             host.end_wanted, host.start_again = True, True
-        host.link.kill("it is connected again")
+        host.link.kill("another connection was asked for")
+
+    def supersede(self, future: Future[Any]) -> None:
+        """Say that a newer preview waits: another machine sends no more of this one, if that takes long."""
+        with self._lock:
+            host = self._hosts.get(False)
+            for pending in host.requests.values() if host is not None and host.is_remote else ():
+                if pending.future is future and pending.link is not None:
+                    pending.link.send(Superseded(pending.id))
 
     def detach(self, *names: str) -> None:
         """Let hosts detach segments that the caller has made, and removes."""
@@ -272,7 +288,7 @@ class EngineClient:
             if options.use_cuda and not options.simulator:
                 self._faults.note_gpu(any(device.is_usable_gpu for device in ready.devices))
             host.note_ready(ready)
-        if not options.simulator:
+        if not options.simulator and not host.end_wanted:
             _call(self._on_ready, ready)
 
     def _ended(self, link: HostLink, reason: str) -> None:
@@ -308,8 +324,9 @@ class EngineClient:
         # A host that never comes up is replaced a few times only.
         is_wanted = host.ready is not None or self._faults.may_start_again(simulator)
         again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
-        if host.is_remote:
-            # The line would be lost again, and somebody asked for a password again and again.
+        if host.is_remote or host.start_again:
+            # The line would be lost again, and somebody asked for a password again and again. What was asked
+            # of one machine may be about pixels that are only there.
             is_wanted, again = host.start_again, []
         if self._closing or not is_wanted or (simulator and not again):
             return False, []
@@ -333,7 +350,7 @@ class EngineClient:
             return host.lost or LineLost(
                 f"The connection to {self.remote.title} ended",
                 f"of its process on this machine: {reason}",
-                "Your work is kept; connect again, or ask again.",
+                "Your work is kept: connect again.",
             )
         return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
 

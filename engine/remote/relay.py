@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device_info import DeviceInfo
+from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
@@ -59,7 +59,7 @@ _VOUCH_S = 2.0
 _WAITING = Progress("waiting for the server", 0.0, 2.0)
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
-_KEPT = "Your work is kept; connect again, or ask again."
+_KEPT = "Your work is kept: connect again."
 
 
 def serve(server: RemoteServer, connection: Connection, options: HostOptions) -> None:
@@ -150,7 +150,9 @@ class Relay:
             )
         except OSError as error:
             why = f"ssh cannot be started: {error.strerror or error}"
-            self._lose(LineLost(f"{self._server.title} is not reached", why, "Install OpenSSH's client."))
+            self._lose(
+                LineLost(f"The server {self._server.title} is not reached", why, "Install OpenSSH's client.")
+            )
             return
         self._ssh = ssh
         assert ssh.stdin is not None
@@ -252,7 +254,8 @@ class Relay:
 
     def _labelled(self, value: Any) -> Any:
         """Return a device with the server where it is; results name it themselves."""
-        if isinstance(value, DeviceInfo):
+        # What is simulated is simulated here.
+        if isinstance(value, DeviceInfo) and value.key != SIMULATOR:
             return replace(value, title=f"{value.title} on {self._server.title}")
         return value
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.versions import SERVER_VARIABLE
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.standard_streams import log
 from engine.host import shared
 from engine.host.client import EngineClient
@@ -434,7 +434,7 @@ class Server:
         found: Filtered | None = self._results.get(request.screen.key)
         if found is None or not isinstance(found.screen, ScreenLevels) or found.values is None:
             why = "results stay on the server, which keeps the newest"
-            self._finish(number, EngineError("This result is not there any more", why, "Compute it again."))
+            self._finish(number, ResultGone("This result is not there any more", why, "Compute it again."))
             return
         screen = TiledScreen(request.screen.key, _sides(found.screen.levels))
         views: dict[str, Array] = {}

@@ -59,6 +59,11 @@ class RemoteServer:
         """The machine in words."""
         return self.destination
 
+    @property
+    def install_command(self) -> str:
+        """What is typed here to have the same version there."""
+        return f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
         import_module(f"{__package__}.relay").serve(self, connection, options)
@@ -87,22 +92,26 @@ class RemoteServer:
 
     def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
-        install = f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+        install = self.install_command
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
         if missing == "python":
             why = f"its Python is {python}, and 3.11 or later is needed"
             remedy = "Install one there, and name it with --host-python, such as python3.11."
-            return LineLost(f"{self.destination} cannot be used", why, remedy)
+            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
         if missing == _PACKAGES[1]:
             why = "its Python has no Haloscope"
-            clone = "--host-python 'cd FOLDER && .venv/bin/python'"
-            remedy = f"Install it there: {install}; or name a clone: {clone}."
-            return LineLost(f"{self.destination} cannot be used", why, remedy)
+            clone = "cd FOLDER && .venv/bin/python"
+            remedy = (
+                f"Name the Python of a clone with --host-python '{clone}', or install it there: {install}"
+            )
+            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
         version = str(greeting.get("version", "older" if missing else ""))[:40]
         if version and (version, greeting.get("schema")) != (VERSION, schema_digest()):
             same = " of other sources" if version == VERSION else ""
             why = f"it has Haloscope {version}{same}, and here is {VERSION}"
-            return LineLost(f"{self.destination} cannot be used", why, f"Install the same version: {install}")
+            return LineLost(
+                f"The server {self.destination} cannot be used", why, f"Install the same version: {install}"
+            )
         return None if version else self._not_started(status, errors)
 
     def _not_started(self, status: int | None, errors: str) -> LineLost:
@@ -113,13 +122,15 @@ class RemoteServer:
         for found, why, remedy in _MEANINGS:
             if any(word in text for word in found):
                 remedy = remedy.format(to=self.destination)
-                return LineLost(f"{self.destination} is not reached", f"{why} ({last[:300]})", remedy)
+                return LineLost(
+                    f"The server {self.destination} is not reached", f"{why} ({last[:300]})", remedy
+                )
         if status == 127 or "not found" in text:
             why = f"there is no such Python ({last[:300]})"
-            remedy = "Install Python 3.11 or later there, or name it with --host-python."
-            return LineLost(f"{self.destination} cannot be used", why, remedy)
+            remedy = "Install Python 3.11 or later there, or name the one that is there with --host-python."
+            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
         remedy = f"Try it by hand: ssh {self.destination} {self.python} --version"
-        return LineLost(f"{self.destination} cannot be used", last[:300], remedy)
+        return LineLost(f"The server {self.destination} cannot be used", last[:300], remedy)
 
 
 _MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (

@@ -123,8 +123,17 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
 
 
 def device_text(result: AnyResult) -> str:
-    """Return where a run ran: cpu, cuda:0, or for one that another machine made: recorded, NVIDIA H200."""
-    return f"{RECORDED}, {result.environment.device}" if result.device == RECORDED else result.device
+    """Return where a run ran: cpu, cuda:0, cuda:0 on user@server; a recorded one: recorded, NVIDIA H200."""
+    if result.device == RECORDED:
+        return f"{RECORDED}, {result.environment.device}"
+    server = server_of(result)
+    return f"{result.device} on {server}" if server else result.device
+
+
+def server_of(result: AnyResult) -> str:
+    """Return the server that computed a run; empty for this computer, and for one of a recording."""
+    _, on, server = result.environment.device.rpartition(" on ")
+    return server if on and result.device != RECORDED else ""
 
 
 def layout_suffix(result: AnyResult) -> str:

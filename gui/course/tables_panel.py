@@ -108,7 +108,9 @@ class TablesPanel(QWidget):
     def _show_measure(self) -> None:
         paper = self._course.paper
         again = paper is not None and self._course.known(paper.key).is_measured
-        self.measure.setText("Measure again" if again else "Measure on this machine")
+        machine = self._state.machine
+        where = machine.title if machine else "this machine"
+        self.measure.setText("Measure again" if again else f"Measure on {where}")
         why_not = self._state.why_no_run if paper else "Choose a paper first."
         self.measure.setEnabled(not why_not)
         self.measure.setToolTip(f"{_MEASURING} {why_not}".rstrip())

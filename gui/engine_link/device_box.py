@@ -1,13 +1,19 @@
-"""The choice of a device; those that cannot be used are greyed, with the reason in the tooltip."""
+"""The choice of a device, and of the machine that computes.
+
+Devices that cannot be used are greyed, with the reason in the tooltip.
+"""
 
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
-from gui.engine_link.engine_state import EngineState
+from engine.remote.ssh import RemoteServer
+from gui.engine_link.engine_state import LOST, EngineState
+from gui.style.icons import icon
+from gui.style.metrics import GRID
 from gui.widgets.panel_parts import keep_narrow
 
 SIMULATOR_NOTE = "Pictures up to 64 × 64; no speeds."
@@ -15,6 +21,11 @@ _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to "
     "64 × 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
 )
+_HERE = "This computer"
+_ANOTHER = "Another machine…"
+_ANOTHER_TIP = "Compute on a machine that ssh reaches, such as one with a GPU."
+# What an entry means beside the key of a device: the place of a machine in the list of them.
+_MACHINE = Qt.ItemDataRole.UserRole + 1
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
 
@@ -39,6 +50,7 @@ class DeviceBox(QComboBox):
         self._simulator_note = simulator_note
         self._simulator_teaches = simulator_teaches
         self._engine_state = engine_state
+        self._is_stepping = False
         self._items = QStandardItemModel(self)
         self.setModel(self._items)
         self.setAccessibleName("Device")
@@ -46,6 +58,7 @@ class DeviceBox(QComboBox):
         self.activated.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         engine_state.ready_changed.connect(self._fill)
+        engine_state.servers_changed.connect(self._fill)
         self._fill()
 
     @property
@@ -62,6 +75,13 @@ class DeviceBox(QComboBox):
         return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:
+        machine = self.itemData(position, _MACHINE)
+        if machine is not None:
+            self._show_choice()
+            # Keys that step through a closed list must not connect.
+            if not self._is_stepping:
+                self._choose_machine(machine)
+            return
         self._engine_state.chosen_device = self.itemData(position)
         self._workspace.change(device=self.itemData(position))
 
@@ -73,7 +93,46 @@ class DeviceBox(QComboBox):
                 self._items.appendRow(
                     _item(_text(device), device.key, self._tooltip(device), device.available)
                 )
+            self._append_machines()
         self._show_choice()
+
+    @property
+    def _machines(self) -> list[RemoteServer | None]:
+        return [None, *self._engine_state.servers]
+
+    def _append_machines(self) -> None:
+        self.insertSeparator(self._items.rowCount())
+        for number, machine in enumerate(self._machines):
+            is_used = machine == self._engine_state.machine
+            item = _item(machine.title if machine else _HERE, "", _tip_of(machine))
+            item.setData(number, _MACHINE)
+            font = item.font()
+            font.setBold(is_used)
+            item.setFont(font)
+            # Names stand below one another, with the mark or without.
+            item.setIcon(icon("check") if is_used else _blank())
+            self._items.appendRow(item)
+        another = _item(_ANOTHER, "", _ANOTHER_TIP)
+        another.setIcon(_blank())
+        another.setData(len(self._machines), _MACHINE)
+        self._items.appendRow(another)
+
+    def _choose_machine(self, number: int) -> None:
+        state, machines = self._engine_state, self._machines
+        if number == len(machines):
+            state.another_wanted.emit()
+        elif machines[number] != state.machine or state.status == LOST:
+            state.machine_wanted.emit(machines[number])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._is_stepping = True
+        super().keyPressEvent(event)
+        self._is_stepping = False
+
+    def showPopup(self) -> None:
+        """Show the list as wide as its longest entry."""
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 3 * GRID)
+        super().showPopup()
 
     def _show_choice(self) -> None:
         key = self._workspace.settings.device
@@ -81,7 +140,8 @@ class DeviceBox(QComboBox):
         with QSignalBlocker(self):
             if position < 0:
                 # The session is from another machine, or the engine is not ready yet.
-                self._items.appendRow(_item(key, key, f"{key} is not here.", available=False))
+                missing = _item(key, key, f"{key} is not here.", available=False)
+                self._items.insertRow(1 + len(self._engine_state.devices), missing)
                 position = self.findData(key)
             self.setCurrentIndex(position)
         tooltip = self.itemData(position, Qt.ItemDataRole.ToolTipRole)
@@ -93,6 +153,18 @@ class DeviceBox(QComboBox):
         if device.key == SIMULATOR:
             return self._simulator_teaches
         return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
+
+
+def _blank() -> QIcon:
+    pixmap = QPixmap(2 * GRID, 2 * GRID)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    return QIcon(pixmap)
+
+
+def _tip_of(machine: RemoteServer | None) -> str:
+    if machine is None:
+        return "Compute here."
+    return f"Compute on {machine.title}, with its {machine.python}. Pictures and results stay."
 
 
 def _item(text: str, key: str, tooltip: str, available: bool = True) -> QStandardItem:

@@ -9,13 +9,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice, LineLost
 from engine.host.messages import Ready
 from engine.host.request import Request
 from engine.host.shared_array import segments_of
+from engine.remote.ssh import RemoteServer
 from engine.results.progress import Progress
 from gui.engine_link.engine_start import Event, StartedEngine
-from gui.engine_link.engine_state import RESTARTING, EngineState
+from gui.engine_link.engine_state import CONNECTING, LOST, RESTARTING, STARTING, EngineState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +76,7 @@ class EngineLink(QObject):
     lost = Signal(object)  # HostLost: a host ended unexpectedly; its requests fail after this
     noticed = Signal(object)  # CodeNotKept: a warning; no request failed
     save_ended = Signal(bool)  # a file was saved, or could not be; emitted after the answer was passed on
-    _event_arrived = Signal(object)
+    _event_arrived = Signal(object, object)
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
 
@@ -84,12 +85,26 @@ class EngineLink(QObject):
         self._client = engine.client
         self._state = state
         self._open: dict[Ask, Future[Any]] = {}
+        self._lost: LineLost | None = None
+        if isinstance(engine.client.remote, RemoteServer):
+            state.set_machine(engine.client.remote, CONNECTING)
         self.keeper = SegmentKeeper(self._client.release)
         queued = Qt.ConnectionType.QueuedConnection
         self._event_arrived.connect(self._on_event, queued)
         self._answer_arrived.connect(self._on_answer, queued)
         self._progress_arrived.connect(self._on_progress, queued)
-        engine.listen(self._event_arrived.emit)
+        # By then the engine may be another one.
+        engine.listen(lambda event: self._event_arrived.emit(event, self._client.remote))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether another machine computes, or is to."""
+        return self._client.remote is not None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection to it was lost, so that nothing is asked."""
+        return self._lost is not None
 
     @property
     def uses_cuda(self) -> bool:
@@ -104,6 +119,12 @@ class EngineLink(QObject):
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
         self.keeper.hold(segments_of(ask.request))
+        if self._lost is not None:
+            # Each request would try to connect.
+            refused: Future[Any] = Future()
+            refused.set_exception(self._lost)
+            self.follow(ask, refused)
+            return ask
         self.follow(
             ask, self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
         )
@@ -120,6 +141,18 @@ class EngineLink(QObject):
         if future is not None:
             self._client.cancel(future)
 
+    def supersede(self, ask: Ask) -> None:
+        """Let another machine send no more of a preview, if that takes long: a newer one waits."""
+        future = self._open.get(ask)
+        if future is not None:
+            self._client.supersede(future)
+
+    def connect_to(self, server: RemoteServer | None) -> None:
+        """Compute on a server from now on, None for this computer; once more where it is the same one."""
+        self._lost = None
+        self._state.set_machine(server, CONNECTING if server else STARTING)
+        self._client.connect(server)
+
     def try_cuda_again(self) -> None:
         """Forget the faults and use the GPU again."""
         self._state.set_status(RESTARTING)
@@ -130,12 +163,19 @@ class EngineLink(QObject):
         self._open.clear()
         self._client.shutdown()
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, event: Event, remote: object) -> None:
+        if remote is not self._client.remote:
+            return
         if isinstance(event, Ready):
+            self._lost = None
             self._state.set_ready(event)
             self.ready.emit(event)
         elif isinstance(event, CodeNotKept):
             self.noticed.emit(event)
+        elif isinstance(event, LineLost):
+            self._lost = event
+            self._state.set_status(LOST)
+            self.lost.emit(event)
         else:
             self._state.set_status(f"lost: {event.why}")
             self.lost.emit(event)

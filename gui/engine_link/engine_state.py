@@ -10,12 +10,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.device_info import AUTO, DeviceInfo
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.remote.ssh import RemoteServer
 from engine.results.progress import Progress
 from engine.tasks.operation.messages import OperationInfo
 
 STARTING = "starting"
 READY = "ready"
 RESTARTING = "restarting"
+CONNECTING = "connecting"
+LOST = "lost"
 
 # Work that takes longer than this is shown with its progress.
 SLOW_MS = 500
@@ -25,6 +28,10 @@ class EngineState(QObject):
     """The engine's part of the window's state."""
 
     ready_changed = Signal()  # `status`, `variants` or `devices`
+    machine_changed = Signal()  # `machine`, or the connection to it is a new one
+    servers_changed = Signal()
+    machine_wanted = Signal(object)  # the RemoteServer that a person has chosen; None for this computer
+    another_wanted = Signal()  # somebody wants to name another machine
     availability_changed = Signal()  # other variants can do the job, or for other reasons they cannot
     progress_changed = Signal()  # `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction`
     running_changed = Signal()  # `running` or `cancelling`
@@ -41,6 +48,9 @@ class EngineState(QObject):
         self.variants: tuple[VariantInfo, ...] = ()
         self._operations: dict[str, tuple[VariantInfo, ...]] = {}
         self.devices: tuple[DeviceInfo, ...] = ()
+        # The server that computes; None for this computer. And those that are known.
+        self.machine: RemoteServer | None = None
+        self.servers: tuple[RemoteServer, ...] = ()
         # The newest answer about each variant.
         self.availability: dict[str, Availability] = {}
         self.running = False
@@ -52,7 +62,7 @@ class EngineState(QObject):
         self.stage = ""
         self.fraction = 0.0
         self.last_result: Filtered | None = None
-        self.result_is_earlier = False
+        self.result_is_earlier = self.result_is_passing = False
         self._tasks: dict[object, Progress] = {}
         # Whether it has been busy for so long that progress is to be shown.
         self.slow = False
@@ -105,6 +115,19 @@ class EngineState(QObject):
         self.status, self.variants, self.devices = READY, ready.variants, ready.devices
         self.ready_changed.emit()
 
+    def set_machine(self, machine: RemoteServer | None, status: str) -> None:
+        """Note which machine computes, and that its engine is not up yet: its devices are not known."""
+        if machine != self.machine:
+            self.devices = ()
+        self.machine, self.status = machine, status
+        self.machine_changed.emit()
+        self.ready_changed.emit()
+
+    def set_servers(self, servers: tuple[RemoteServer, ...]) -> None:
+        """Note which servers are known."""
+        self.servers = servers
+        self.servers_changed.emit()
+
     def set_operations(self, infos: tuple[OperationInfo, ...]) -> None:
         """Note the variants of the operations other than convolution."""
         self._operations = {info.key: info.variants for info in infos}
@@ -150,9 +173,9 @@ class EngineState(QObject):
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
-    def show_filtered(self, filtered: Filtered) -> None:
-        """Show a filtered picture."""
-        self.last_result = filtered
+    def show_filtered(self, filtered: Filtered, *, is_passing: bool = False) -> None:
+        """Show a filtered picture; one that passes is followed by that of a newer edit."""
+        self.last_result, self.result_is_passing = filtered, is_passing
         self.filtered.emit(filtered)
         self.set_result_earlier(False)
 

@@ -61,6 +61,11 @@ class Newest:
         if self._ask is not None:
             self._link.cancel(self._ask)
 
+    def supersede(self) -> None:
+        """Let another machine send no more of the preview in flight, if that takes long."""
+        if self._ask is not None:
+            self._link.supersede(self._ask)
+
     def forget(self) -> None:
         """Drop what the request in flight brings."""
         self._ask = None

@@ -29,6 +29,7 @@ class Display(QObject):
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
         self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._age_timer.timeout.connect(self.show_age)
+        state.machine_changed.connect(self._lose_elsewhere)
         workspace.operation_changed.connect(lambda: self._set_found(None))
 
     @property
@@ -58,14 +59,20 @@ class Display(QObject):
         self._keeper.drop(segments_of(old_picture))
         self._keeper.drop(segments_of(old_result))
 
-    def show(self, reply: Filtered | Operated) -> None:
-        """Show the result of a preview or a run of the present job."""
-        old, shown = self._state.last_result, shown_of(reply)
+    def show(self, reply: Filtered | Operated, job: PictureJob | None = None) -> None:
+        """Show the result of a preview or a run of the present job, or of one that has just been edited."""
+        old, shown, present = self._state.last_result, shown_of(reply), self._workspace.job()
         self._keeper.hold(segments_of(shown))
-        self._job = self._workspace.job()
-        self._state.show_filtered(shown)
+        self._job = job or present
+        self._state.show_filtered(shown, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)
+
+    def _lose_elsewhere(self) -> None:
+        """Note that a result on another machine went with the connection: it cannot be saved."""
+        if self._state.last_result is not None and self._state.last_result.tiles:
+            self._job = None
+            self.show_age()
 
     def refuse(self, refusal: str) -> None:
         """Say that the present job has no result; an operation's panel says why."""

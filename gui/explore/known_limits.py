@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.device_info import RECORDED
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.results.columns import server_of
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
@@ -31,6 +32,7 @@ class KnownLimits(QObject):
         self._state, self._link, self._jobs, self._messages = state, link, jobs, messages
         self._found: dict[str, DeviceLimits | None] = {}
         self._asked: set[str] = set()
+        state.machine_changed.connect(self._forget)
 
     def of(self, device: str) -> DeviceLimits | None:
         """Return the limits of a device; None where they are not known, or not yet."""
@@ -42,8 +44,10 @@ class KnownLimits(QObject):
 
     def are_of(self, result: Measurement[Any]) -> bool:
         """Whether the limits of its device are about a run: a recording has those of its GPU, not its CPU."""
-        known = self._state.variant(result.variant)
-        return result.device != RECORDED or known is None or known.kind != "cpu"
+        known, machine = self._state.variant(result.variant), self._state.machine
+        if result.device == RECORDED:
+            return known is None or known.kind != "cpu"
+        return server_of(result) == (machine.title if machine else "")
 
     def can_measure(self, device: str) -> bool:
         """Whether a device is here whose limits mean something."""
@@ -69,6 +73,12 @@ class KnownLimits(QObject):
             self.measured.emit(device)
 
         self._jobs.begin(_SOURCE, [Job(title, MeasureLimits(device), replied)], self._messages)
+
+    def _forget(self) -> None:
+        """Forget those of another machine, whose devices have the same keys."""
+        self._found.clear()
+        self._asked.clear()
+        self.changed.emit()
 
     def _note(self, device: str, limits: DeviceLimits | None) -> None:
         self._asked.discard(device)

@@ -14,6 +14,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
+from engine.host.verbs import Seen
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
@@ -283,9 +284,9 @@ class ExplorePage(RunsPage):
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
-        self.previews = PreviewController(workspace, state, link, behind, display)
+        self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
-        self.runs = RunController(*running, display, results, self.cells)
+        self.runs = RunController(*running, display, results, self.cells, self._seen)
         pages = PageParts(services.session_parts, services.take_session_parts)
         self.files = ExploreFiles(workspace, self.pictures, answers, pages)
         self.files.connect_actions(actions, services.files)
@@ -360,6 +361,7 @@ class ExplorePage(RunsPage):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
+        self.picture_view.result_gone.connect(self.previews.again)
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
@@ -375,6 +377,10 @@ class ExplorePage(RunsPage):
     def take_small_picture(self) -> None:
         """Open a picture that the simulator takes, and choose the simulator."""
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _seen(self) -> Seen | None:
+        """Return what is seen of a result, where another machine is to send only that."""
+        return self.picture_view.seen if self._services.link.is_remote else None
 
     def _has_kernel(self, key: str) -> bool:
         return any(known.key == key for known in self._services.state.variants)

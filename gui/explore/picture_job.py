@@ -26,7 +26,8 @@ def comparable_of(job: PictureJob) -> Hashable:
     For a convolution it is what `engine.results.compare.comparable` returns for a result.
     """
     if isinstance(job, FilterJob):
-        return Problem.task, problem_of(job).comparable, job.mask.weights_digest
+        # Of no sweep over several machines.
+        return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
     parameters = dict(job.settings)
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
     with suppress(EngineError):

@@ -1,5 +1,6 @@
 """A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -8,7 +9,7 @@ from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview
+from engine.host.verbs import Check, Describe, Preview, Seen
 from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -45,10 +46,13 @@ class PreviewController(QObject):
         link: EngineLink,
         messages: ComputingMessages,
         display: Display,
+        seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._state = state
+        self._link = link
+        self._seen = seen
         self._keeper = link.keeper
         self._messages = messages
         self._display = display
@@ -64,6 +68,10 @@ class PreviewController(QObject):
         workspace.job_changed.connect(self._settle_timer.start)
         state.running_changed.connect(self._send)
         link.ready.connect(lambda _: self._settle_timer.start())
+
+    def again(self) -> None:
+        """Make the preview of the job once more."""
+        self._settle_timer.start()
 
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
@@ -87,6 +95,10 @@ class PreviewController(QObject):
         self._leave_stale()
         if self._wanted is None or self._state.running or self._previews.in_flight is not None:
             return
+        if self._link.is_lost:
+            # The one that is shown is an earlier one, until there is a connection again.
+            self._display.show_age()
+            return
         job, self._wanted = self._wanted, None
         where = " in the simulator" if job.device == SIMULATOR else ""
 
@@ -97,7 +109,7 @@ class PreviewController(QObject):
         self._patience_timer.start(self._patience_ms)
         show_stage("computing")
         self._previews.ask(
-            Preview(job),
+            Preview(job, self._seen()),
             partial(self._replied, job),
             partial(self._failed, job),
             lambda step: show_stage(step.stage, step.fraction),
@@ -126,6 +138,8 @@ class PreviewController(QObject):
         elif not self._patience_timer.isActive():
             self._patience_ms *= PATIENCE_GROWTH
             self._stop()
+        else:
+            self._previews.supersede()
 
     def _stop(self) -> None:
         if not self._is_stopped:
@@ -140,9 +154,21 @@ class PreviewController(QObject):
             self._display.show(reply)
             self._display.show_age()
             self.shown.emit()
+        elif self._is_of_this_edit(job):
+            # Over a line each one is late while somebody drags: what comes is seen all the same.
+            self._display.show(reply, job)
+            self._display.follow_job()
         else:
             self._keeper.discard(segments_of(reply))
         self._send()
+
+    def _is_of_this_edit(self, job: PictureJob) -> bool:
+        """Whether a preview of another machine is of this picture and operation, with older settings."""
+        present = self._workspace.job()
+        if present is None or not self._link.is_remote or type(job) is not type(present):
+            return False
+        names = getattr(job, "operation", ""), getattr(present, "operation", "")
+        return job.picture == present.picture and names[0] == names[1]
 
     def _failed(self, job: PictureJob, error: EngineError) -> None:
         self._state.end_task(SOURCE)

@@ -1,5 +1,6 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
-from engine.host.verbs import Check, Run
+from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import FilterJob
@@ -44,6 +45,7 @@ class RunController(QObject):
         display: Display,
         results: ResultsModel,
         cells: BlockCells,
+        seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
@@ -54,6 +56,7 @@ class RunController(QObject):
         self._display = display
         self._results = results
         self._cells = cells
+        self._seen = seen
         # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
@@ -120,9 +123,10 @@ class RunController(QObject):
             asked = replace(job, centre=self._workspace.looked_at)
         variant = self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
+        how = {} if budget_s is None else {"budget_s": budget_s}
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
-            Run(asked) if budget_s is None else Run(asked, budget_s),
+            Run(asked, seen=self._seen(), **how),
             lambda reply: self._replied(job, reply),
             lambda error: self._failed(job, variant, error),
         )
@@ -134,7 +138,8 @@ class RunController(QObject):
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
-        if shown_of(reply).values is not None and self._shows_what_is_wanted(job):
+        shown = shown_of(reply)
+        if (shown.values is not None or shown.tiles) and self._shows_what_is_wanted(job):
             self._display.show(reply)
         else:
             self._keeper.discard(segments_of(reply))

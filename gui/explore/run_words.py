@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.device_info import RECORDED
-from engine.results.columns import device_text, layout_suffix
+from engine.results.columns import device_text, layout_suffix, server_of
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from gui.page.runs_page import run_sentence
@@ -18,13 +18,19 @@ def run_title(run: Compared, *, is_earlier: bool = False) -> str:
     block = f", {result.block}" if result.block else ""
     earlier = f", {EARLIER}" if is_earlier else ""
     recorded = f", {device_text(result)}" if result.device == RECORDED else ""
-    return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}{recorded}"
+    where = _where(result)
+    return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{where}{earlier}{recorded}"
 
 
 def last_run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
     """Return the last run with its time and its proof."""
     last = f"Last run, {EARLIER}" if is_earlier else "Last run"
-    return run_sentence(f"{last}: {result.title}{layout_suffix(result)}", result)
+    return run_sentence(f"{last}: {result.title}{layout_suffix(result)}{_where(result)}", result)
+
+
+def _where(result: Measurement[Any]) -> str:
+    server = server_of(result)
+    return f" on {server}" if server else ""
 
 
 def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:

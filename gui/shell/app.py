@@ -25,6 +25,7 @@ from gui.page.messages import Messages
 from gui.shell.closing import Closing
 from gui.shell.command_line import WindowOptions
 from gui.shell.engine_messages import EngineMessages
+from gui.shell.machines import Machines
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.shell_actions import ENTRIES
@@ -62,6 +63,8 @@ class Haloscope:
         self.files.parent = self.window
         self.window.take_layout(self.preferences.preferences)
         self.engine_messages = EngineMessages(self.link, self.messages)
+        self.machines = Machines(self.link, self.state, self.messages, self.preferences.preferences.servers)
+        self.machines.parent_widget = self.window
         self.closing = Closing(self.window, self.link)
         app.commitDataRequest.connect(self.closing.end_session)
         self._connect()
@@ -113,7 +116,10 @@ class Haloscope:
     def _keep_preferences(self) -> None:
         kept = self.window.give_layout(self.preferences.preferences)
         recorded = self.state.shows_recorded
-        self.preferences.keep(replace(kept, last_folder=self.files.folder, recorded=recorded))
+        servers = tuple((server.destination, server.python) for server in self.state.servers)
+        self.preferences.keep(
+            replace(kept, last_folder=self.files.folder, recorded=recorded, servers=servers)
+        )
 
 
 def make_application() -> QApplication:

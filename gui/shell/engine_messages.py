@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from engine.errors import CodeNotKept, HostLost
+from engine.errors import CodeNotKept, HostLost, LineLost
 from gui.engine_link.engine_link import EngineLink
 from gui.page.messages import Message, Messages, Severity, error_message
 
@@ -31,6 +31,9 @@ class EngineMessages(QObject):
         self._link.try_cuda_again()
 
     def _lost(self, error: HostLost) -> None:
+        if isinstance(error, LineLost):
+            # `gui.shell.machines` says it.
+            return
         retry = ("", None) if self._link.uses_cuda else (RETRY, self.try_gpu_again)
         self._messages.everywhere.show(error_message(SOURCE, error, *retry))
 

@@ -116,8 +116,7 @@ class MessageBar(QFrame):
             f" border-left: 4px solid {colour}; border-radius: 4px; }}"
         )
         self._icon.setPixmap(icon(message.severity).pixmap(18, 18))
-        head, rest = escape(_closed(message.what)), escape(_rest(message))
-        self._text.setText(f"<b>{head}</b> {rest}")
+        self._text.setText(html(message))
         self._text.setAccessibleName(f"{_WORDS[message.severity]}: {sentence(message)}")
         self._more.setText(f"{self._messages.count - 1} more" if self._messages.count > 1 else "")
         self._more.setVisible(self._messages.count > 1)
@@ -138,6 +137,11 @@ class MessageBar(QFrame):
             message.act()
 
 
+def html(message: Message) -> str:
+    """Return a message as rich text: what happened stands out."""
+    return f"<b>{escape(_closed(message.what))}</b> {escape(_rest(message))}"
+
+
 def sentence(message: Message) -> str:
     """Return a message as one line."""
     return " ".join(f"{_closed(message.what)} {_rest(message)}".split())
@@ -156,4 +160,4 @@ def _closed(text: str) -> str:
     first = text.split(" ", 1)[0]
     if first.isalpha():
         text = text[0].upper() + text[1:]
-    return text if text[-1] in ".!?" else text + "."
+    return text if text[-1] in ".!?:" else text + "."

@@ -44,6 +44,7 @@ class Preferences:
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
     columns: dict[str, dict[str, bool]] = field(default_factory=dict)
     recorded: bool = False  # whether recorded figures of a GPU are shown
+    servers: tuple[tuple[str, str], ...] = ()  # those that are known: as ssh calls them, and their Python
 
 
 def default_path() -> Path:
@@ -105,7 +106,16 @@ def _checked(document: dict[str, Any]) -> Preferences:
     recorded = document.get("recorded", False)
     if not isinstance(recorded, bool):
         raise _bad("whether recorded figures are shown is not true or false")
-    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded)
+    servers = document.get("servers", [])
+    if not isinstance(servers, list) or not all(map(_is_server, servers)):
+        raise _bad("its servers are not pairs of texts")
+    known = tuple((name, python) for name, python in servers)
+    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded, known)
+
+
+def _is_server(pair: object) -> bool:
+    is_pair = isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
+    return is_pair and bool(pair[0].strip()) and not pair[0].startswith("-")  # type: ignore[index]
 
 
 def _is_pixels(number: object) -> bool:

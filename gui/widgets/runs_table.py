@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPai
 from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.device_info import RECORDED
-from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
+from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, server_of, table_text
 from engine.results.compare import Compared
 from engine.results.metrics import Metric
 from gui.style.metrics import GRID
@@ -78,7 +78,8 @@ class RunsTable(QTableView):
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
             signal.connect(self._show_columns)
-        model.rowsInserted.connect(self._fit_recorded)
+        for changed in (model.rowsInserted, model.modelReset):
+            changed.connect(self._fit_recorded)
         model.headerDataChanged.connect(self._fit_baseline)
         model.present_changed.connect(self.viewport().update)
         self._show_columns()
@@ -189,11 +190,12 @@ class RunsTable(QTableView):
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _fit_recorded(self) -> None:
-        """Make room for names and devices of recorded runs, once there are some."""
+        """Make room for names and devices of runs of other machines, once there are some."""
         device = next(column for column in self._runs.columns if column.key == "device")
         for run in self._runs.rows():
             if run.result.device == RECORDED:
                 self._widen("variant", f"●  {run.result.variant}{RECORDED_MARK}")
+            if run.result.device == RECORDED or server_of(run.result):
                 self._widen("device", device.text(run))
 
     def _widen(self, key: str, text: str) -> None:

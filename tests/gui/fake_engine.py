@@ -24,7 +24,7 @@ from engine.course.messages import (
 )
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
-from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
 from engine.explain.ablation.messages import AblationJob
 from engine.explain.bounds.messages import TimeRequest
 from engine.explain.code.messages import CodeRequest, SaveSlides
@@ -35,8 +35,9 @@ from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request, answer
-from engine.host.tiles import TiledScreen
+from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
+from engine.results.environment import Environment
 from engine.results.progress import Progress
 from engine.tasks.filtering.messages import FilterJob, RecordedRequest
 from engine.tasks.filtering.problem import Problem
@@ -119,18 +120,33 @@ class FakeEngineClient:
     """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
     def __init__(
-        self, on_ready, on_lost, on_notice, described, *, automatic=True, ready=True, unavailable=None
+        self,
+        on_ready,
+        on_lost,
+        on_notice,
+        described,
+        *,
+        automatic=True,
+        ready=True,
+        unavailable=None,
+        remote=None,
     ):
         self._on_ready, self._on_lost, self.notice = on_ready, on_lost, on_notice
         self.automatic = automatic
         self._says_ready = ready
         self.unavailable = unavailable if unavailable is not None else {"tiled": NO_CUDA, "cached": NO_CUDA}
         self.use_cuda = True
+        self.remote = remote
+        # Of every call of `connect`: the server.
+        self.connected: list[Any] = []
+        self.superseded: list[Request] = []
         self.asked: list[Asked] = []
         self.seen: list[Request] = []
         self.cancelled: list[Request] = []
         self.released: list[str] = []
         self.created: set[str] = set()
+        # Those that stay on another machine, by their names there.
+        self.results: dict[str, Any] = {}
         self.save_notes: tuple[str, ...] = ()
         # By device, where they were measured.
         self.limits: dict[str, DeviceLimits] = {}
@@ -141,7 +157,11 @@ class FakeEngineClient:
             self.become_ready()
 
     def become_ready(self):
-        self._on_ready(READY)
+        if self.remote is None:
+            self._on_ready(READY)
+        else:
+            there = (replace(one, title=f"{one.title} on {self.remote.title}") for one in READY.devices)
+            self._on_ready(replace(READY, devices=tuple(there)))
 
     def submit(self, request, on_progress=None):
         asked = Asked(request, Future(), on_progress)
@@ -197,6 +217,23 @@ class FakeEngineClient:
                 self.fail(Cancelled("The run was stopped"), asked)
                 return
 
+    def connect(self, remote):
+        """Go on on another machine; a test says what becomes of that."""
+        self.remote = remote
+        self.connected.append(remote)
+        while self.asked:
+            self.fail(Cancelled("The run was stopped", "another connection was asked for"))
+
+    def supersede(self, future):
+        self.superseded += [asked.request for asked in self.asked if asked.future is future]
+
+    def lose_line(self, why="nothing was heard for 8 s"):
+        """Lose the connection to the other machine, or do not get one."""
+        error = LineLost(f"The connection to {self.remote.title} was lost", why, "Connect again.")
+        self._on_lost(error)
+        while self.asked:
+            self.fail(error)
+
     def release(self, *names):
         self.released.extend(names)
         shared.unlink(*names)
@@ -243,8 +280,10 @@ class FakeEngineClient:
             (CourseCode,): lambda one: made_excerpts(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
             (Check, FilterJob): self._checked,
-            (Preview, FilterJob): lambda one: self._filtered(one.job, None),
-            (Run, FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),
+            (Preview, FilterJob): lambda one: self._seen(one, self._filtered(one.job, None)),
+            (Run, FilterJob): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
+            (ResultTiles, type(None)): self._tiles_of_result,
+            (ResultValues, type(None)): self._values_of_result,
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
@@ -316,6 +355,38 @@ class FakeEngineClient:
         values, screen = self._make(filtered, _painted(filtered))
         variant = "cpu-parallel" if job.variant == "auto" else job.variant
         return protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0, result)
+
+    def _seen(self, request, found):
+        """Return a result as another machine does: its coarse whole, and the name that it has there."""
+        if self.remote is None or request.seen is None:
+            return found
+        key = f"result-{len(self.results)}"
+        self.results[key] = found
+        height, width = found.values.shape[:2]
+        sides = (height, width), ((height + 1) // 2, (width + 1) // 2)
+        screen = TiledScreen(key, sides, tile=32)
+        coarse = shared.attach(found.screen.levels[0])[::2, ::2]
+        (pixels,) = self._make(coarse)
+        tiles = (Tiles(1, (Tile((0, 0), pixels, WHOLE),)),)
+        result = found.result and replace(
+            found.result, environment=Environment(f"CPU on {self.remote.title}")
+        )
+        return replace(found, values=None, screen=screen, tiles=tiles, result=result)
+
+    def _tiles_of_result(self, request):
+        made = []
+        for place in request.tiles:
+            found = self.results[request.screen.key]
+            step = 2**request.level
+            part = shared.attach(found.screen.levels[0])[::step, ::step]
+            (pixels,) = self._make(part[request.screen.extent(request.level, place)])
+            made.append(Tile(place, pixels, WHOLE))
+        return Tiles(request.level, tuple(made))
+
+    def _values_of_result(self, request):
+        values = shared.attach(self.results[request.screen.key].values)
+        (part,) = self._make(values[slice(*request.rows), slice(*request.columns)])
+        return Values(request.rows[0], request.columns[0], part)
 
     def _operated(self, request):
         # What each operation finds is another's to test; here all that the window shows of it.

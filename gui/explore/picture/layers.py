@@ -148,11 +148,14 @@ def paint_mark(
 
 def _paint_label(painter: QPainter, layer: Layer, seen: QRectF, ratio: float) -> None:
     step = GRID * ratio
-    text = painter.fontMetrics().boundingRect(layer.label)
+    # In a narrow pane the end is left out: that it is an earlier result must be seen.
+    room = round(seen.width() - 4 * step)
+    words = painter.fontMetrics().elidedText(layer.label, Qt.TextElideMode.ElideRight, room)
+    text = painter.fontMetrics().boundingRect(words)
     box = QRectF(0, step, text.width() + 2 * step, text.height() + step)
     box.moveLeft(seen.right() - step - box.width() if layer.is_right else seen.left() + step)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _paint_words(painter, box, layer.label, step / 2)
+    _paint_words(painter, box, words, step / 2)
 
 
 def _paint_words(painter: QPainter, box: QRectF, text: str, radius: float) -> None:

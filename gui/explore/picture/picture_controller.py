@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, EngineError, LineLost
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
 from engine.host.tiles import TiledScreen
@@ -43,24 +43,39 @@ class PictureController(QObject):
         self._newest = Newest(link)
         self._is_stopping = False
         self._saving: Ask | None = None
+        # What the end of a connection kept from being opened.
+        self._kept_back: tuple[OpenPicture, Then | None] | None = None
+        link.ready.connect(self._open_kept_back)
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
-        self._link.ask(self.asked(OpenPicture(path=str(path)), then))
+        self._open(OpenPicture(path=str(path)), then)
 
     def open_sample(self, key: str, then: Then | None = None) -> None:
-        self._link.ask(self.asked(OpenPicture(sample=key), then))
+        self._open(OpenPicture(sample=key), then)
+
+    def _open(self, request: OpenPicture, then: Then | None) -> None:
+        if self._link.is_lost:
+            what, remedy = (
+                f"{_name(request)} is opened later",
+                "Reconnect, or choose This computer under Device.",
+            )
+            self._messages.show(
+                Message(OPEN_SOURCE, Severity.INFO, what, "there is no connection to the server", remedy)
+            )
+        self._link.ask(self.asked(request, then))
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
         # The one before may take minutes, for which this one would wait.
         self._stop_opening()
         self._is_stopping = False
+        self._kept_back = None
         self._state.set_task(OPEN_SOURCE, f"opening {_name(request)}")
         return self._newest.made(
             request,
             lambda picture: self._replied(picture, then),
-            lambda error: self._failed(error, then),
+            lambda error: self._failed(request, error, then),
             self._progressed,
         )
 
@@ -80,15 +95,16 @@ class PictureController(QObject):
     @property
     def saves_in_parts(self) -> bool:
         """Whether the result is that of a picture in parts: then the file is filtered when it is saved."""
-        result = self._state.last_result
-        return result is not None and isinstance(result.screen, TiledScreen)
+        picture = self._workspace.picture
+        is_in_parts = picture is not None and isinstance(picture.screen, TiledScreen)
+        return is_in_parts and self._state.last_result is not None
 
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
         picture, result = self._workspace.picture, self._state.last_result
         if self.saves_in_parts and not self._display.is_earlier:
             return True
-        if picture is None or result is None or result.values is None:
+        if picture is None or result is None or (result.values is None and not result.tiles):
             what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
         elif self._display.is_earlier:
             what = "There is no result of these settings to save"
@@ -107,10 +123,11 @@ class PictureController(QObject):
         request: Request
         if self.saves_in_parts and job is not None:
             request = SaveFiltered(job, str(path), depth)
-        elif result.values is not None:
-            request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
         else:
-            return
+            # Of a result on another machine the values are fetched.
+            elsewhere = result.screen if isinstance(result.screen, TiledScreen) else None
+            how = str(path), self._workspace.range_mode, depth
+            request = SaveResult(picture, result.values, *how, elsewhere)
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
         failed = partial(self._save_failed, request)
@@ -142,7 +159,17 @@ class PictureController(QObject):
         if then is not None:
             then(True)
 
-    def _failed(self, error: EngineError, then: Then | None) -> None:
+    def _open_kept_back(self) -> None:
+        kept, self._kept_back = self._kept_back, None
+        if kept is not None:
+            self._link.ask(self.asked(*kept))
+
+    def _failed(self, request: OpenPicture, error: EngineError, then: Then | None) -> None:
+        if isinstance(error, LineLost) or (isinstance(error, Cancelled) and not self._is_stopping):
+            # The link says why; it is opened by the next engine.
+            self._state.end_task(OPEN_SOURCE)
+            self._kept_back = request, then
+            return
         self._show_failure(OPEN_SOURCE, error)
         self.open_failed.emit(error)
         if then is not None:

@@ -1,17 +1,21 @@
 """The picture pane: original and result at one place and zoom, and the numbers under the cursor."""
 
+import math
+
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle
-from engine.host.tiles import CloseTiled, TiledScreen
+from engine.host.tiles import CloseTiled, TiledScreen, Tiles
+from engine.host.verbs import Seen
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
-from gui.explore.picture.levels import PictureLevels
+from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues
 from gui.explore.picture.readout import Readout
 from gui.explore.picture.tiled_levels import TiledLevels
@@ -33,6 +37,9 @@ class PictureView(QWidget):
     Of a large picture it asks the engine for the tiles that are seen.
     """
 
+    # The result that is shown is not kept any more where it was computed: it is to be computed again.
+    result_gone = Signal()
+
     def __init__(
         self, workspace: Workspace, engine_state: EngineState, link: EngineLink, messages: PageMessages
     ) -> None:
@@ -42,6 +49,8 @@ class PictureView(QWidget):
         self._values: Numbers | None = None
         self._original: TiledLevels | None = None
         self._result: TiledLevels | None = None
+        # The server that computed the result; empty for this computer.
+        self._server = ""
         self._state = engine_state
         self._hovered: tuple[int, int] | None = None
         self._told: Message | None = None
@@ -57,6 +66,9 @@ class PictureView(QWidget):
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
         engine_state.result_aged.connect(self._name_result)
+        engine_state.machine_changed.connect(self._forget_elsewhere)
+        # Its line is to be free for the preview of the next one.
+        workspace.job_changed.connect(self._stop_elsewhere)
         engine_state.progress_changed.connect(self._show_stage)
         link.ready.connect(self._ask_again)
         self.toolbar.mode_chosen.connect(self.set_mode)
@@ -66,6 +78,16 @@ class PictureView(QWidget):
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
         self._name_result()
+
+    @property
+    def seen(self) -> Seen | None:
+        """What of a result is on the screen; None where it has no other size than that of the screen."""
+        picture, view = self._picture, self.canvas.view
+        if picture is None or isinstance(picture.screen, TiledScreen):
+            return None
+        level = finest_for(view.transform.zoom, len(picture.screen.levels))
+        rows, columns = ((int(first / 2**level), math.ceil(last / 2**level)) for first, last in view.seen)
+        return Seen(level, rows, columns)
 
     @property
     def is_settled(self) -> bool:
@@ -100,7 +122,7 @@ class PictureView(QWidget):
         # A failed run has no picture; the last one stays, because the numbers beside say what happened.
         values, screen = filtered.values, filtered.screen
         if isinstance(screen, TiledScreen):
-            self._show_tiled(screen)
+            self._show_tiled(screen, filtered.tiles)
         elif (
             isinstance(self._values, PixelValues)
             and values is not None
@@ -108,21 +130,52 @@ class PictureView(QWidget):
             and values.shape[:2] == self._values.shape[:2]
         ):
             self._values.set_result(values)
-            self.canvas.set_result(PictureLevels(screen))
-            self._hover(self._hovered)
+            self._show_levels(PictureLevels(screen))
 
-    def _show_tiled(self, screen: TiledScreen) -> None:
-        job = self._workspace.job()
+    def _show_tiled(self, screen: TiledScreen, tiles: tuple[Tiles, ...]) -> None:
+        job, picture = self._workspace.job(), self._picture
         if isinstance(self._values, TiledValues) and isinstance(job, FilterJob):
-            self._values.set_job(job)
-            self._result = self._watched(TiledLevels(screen, self._link, job, self._result))
-            self.canvas.set_result(self._result)
+            self._values.set_result(job, screen)
+            self._show_levels(self._watched(TiledLevels(screen, self._link, job, self._result)))
             self._say_size()
-            self._hover(self._hovered)
+        elif (
+            isinstance(self._values, PixelValues)
+            and picture is not None
+            and tiles
+            and screen.levels[0] == self._values.shape[:2]
+        ):
+            values = TiledValues(picture, screen, self._link)
+            values.set_result(None, screen)
+            values.updated.connect(self._read_again)
+            self._values.set_result_elsewhere(values)
+            self._show_levels(self._watched(TiledLevels(screen, self._link, tiles=tiles)))
+            if self._state.result_is_passing:
+                self._stop_elsewhere()
+
+    def _show_levels(self, levels: PictureLevels | TiledLevels) -> None:
+        self._stop_elsewhere()
+        self._result = levels if isinstance(levels, TiledLevels) else None
+        machine = self._state.machine
+        is_elsewhere = self._result is not None and self._result.is_elsewhere
+        self._server = machine.title if machine is not None and is_elsewhere else ""
+        self.canvas.set_result(levels)
+        self._name_result()
+
+    def _stop_elsewhere(self) -> None:
+        """Ask no more for a result on another machine."""
+        if self._result is not None and self._result.is_elsewhere:
+            self._result.stop()
+
+    def _forget_elsewhere(self) -> None:
+        """Let go of a result that went with the connection; what has come of it stays on the screen."""
+        self._stop_elsewhere()
+        if self._server and isinstance(self._values, PixelValues):
+            self._values.set_result_elsewhere(None)
 
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)
         levels.faulted.connect(self._tell)
+        levels.gone.connect(self.result_gone)
         levels.noted.connect(self._tell_note)
         return levels
 
@@ -135,6 +188,7 @@ class PictureView(QWidget):
             self._messages.clear(FILE_SOURCE)
             self._link.ask(Ask(CloseTiled(self._picture.screen), lambda _: None, lambda _: None))
         self._original = self._result = self._told = None
+        self._server = ""
 
     def _ask_again(self) -> None:
         if self._original is not None:
@@ -175,7 +229,7 @@ class PictureView(QWidget):
 
     def _name_result(self) -> None:
         name = "earlier result" if self._state.result_is_earlier else "result"
-        self.canvas.name_result(name)
+        self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
         self.readout.name_result(name)
         self._hover(self._hovered)
         self._describe()

@@ -29,12 +29,19 @@ class PixelValues:
         self.has_alpha = picture.alpha is not None
         self.alpha = attach(picture.alpha) if picture.alpha is not None else None
         self.result: np.ndarray | None = None
+        self._elsewhere: Numbers | None = None
 
     def set_result(self, values: SharedArray) -> None:
-        self.result = attach(values)
+        self.result, self._elsewhere = attach(values), None
+
+    def set_result_elsewhere(self, values: Numbers | None) -> None:
+        """Read a result that is not in shared memory; None where it is not to be had any more."""
+        self.result, self._elsewhere = None, values
 
     def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
         """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
+        if name == "result" and self._elsewhere is not None:
+            return self._elsewhere.texts(name, row, column)
         values: np.ndarray | None = getattr(self, name)
         if values is None:
             return ()

@@ -2,12 +2,12 @@
 
 import math
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, qGray
 
-from engine.errors import EngineError
+from engine.errors import Cancelled, EngineError, ResultGone
 from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
@@ -43,6 +43,8 @@ class _Kept(NamedTuple):
 class TiledLevels(QObject):
     """A tiled picture, or with `job` its result, ready to be painted at any zoom.
 
+    With `tiles` it is a result that is on another machine, of which those have come.
+
     Painting never waits: what is not there yet is asked for afterwards, the middle first, a few at a time, so
     that the newest view is served. Meanwhile `before`, the result of the job before, is seen.
     """
@@ -50,6 +52,8 @@ class TiledLevels(QObject):
     updated = Signal()
     # An EngineError: a part of the file cannot be read, or the tiles cannot be made.
     faulted = Signal(object)
+    # A result on another machine is not kept there any more.
+    gone = Signal()
     # A sentence on what was found special about the file.
     noted = Signal(str)
 
@@ -59,11 +63,13 @@ class TiledLevels(QObject):
         link: EngineLink,
         job: FilterJob | None = None,
         before: "TiledLevels | None" = None,
+        tiles: tuple[Tiles, ...] = (),
     ) -> None:
         super().__init__()
         rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
-        self._screen, self._link, self._job = screen, link, job
+        self._screen, self._link = screen, link
+        self._job: Any = job
         self._before = None if before is None else before.if_complete()
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
@@ -71,6 +77,10 @@ class TiledLevels(QObject):
         self._seen: tuple[Place, ...] = ()
         self._ask: Ask | None = None
         self._is_stopped = False
+        self._is_lost = False
+        self.is_elsewhere = bool(tiles)
+        for sent in tiles:
+            self._keep_all(sent)
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self._ask_next)
 
@@ -84,6 +94,8 @@ class TiledLevels(QObject):
         """What the person should know of what is seen, in a few words; empty for pixels of full size."""
         if self._level >= self._screen.sampled_from and not self.is_complete:
             return "sample" if self._job is None else "reading the file"
+        if self.is_elsewhere and self._is_lost and self._seen and not self.is_complete:
+            return "coarse"
         return f"preview at 1/{2**self._level}" if self._job is not None and self._level else ""
 
     @property
@@ -106,8 +118,10 @@ class TiledLevels(QObject):
         return self._before
 
     def stop(self) -> None:
-        """Ask for no more tiles."""
+        """Ask for no more tiles; those that would come over a line leave it free."""
         self._is_stopped = True
+        if self.is_elsewhere and self._ask is not None:
+            self._link.cancel(self._ask)
 
     def again(self) -> None:
         """Ask for what is missing: the engine is up again."""
@@ -257,9 +271,9 @@ class TiledLevels(QObject):
         """Return what to ask for next: the level, its tiles, and their detail."""
         last, level, first = len(self._screen.levels) - 1, self._level, self._screen.sampled_from
         # Results are not made of samples.
-        lowest = 0 if self._job is None else WHOLE
+        lowest = 0 if self._job is None and not self.is_elsewhere else WHOLE
         # One tile of the whole picture stands in for all.
-        if (last, (0, 0)) not in self._kept and (not lowest or last < first):
+        if not self._has_stand_in() and (not lowest or last < first):
             return last, ((0, 0),), lowest
         details = {place: self._detail(level, place) for place in self._seen}
         least = min(details.values())
@@ -272,6 +286,12 @@ class TiledLevels(QObject):
         # Samples are quick, and quicker in the order of the file.
         return level, tuple(sorted(wanted)), least + 1
 
+    def _has_stand_in(self) -> bool:
+        numbers = range(len(self._screen.levels))
+        if not self.is_elsewhere:
+            numbers = numbers[-1:]
+        return any((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in numbers)
+
     def _detail(self, level: int, place: Place) -> int:
         kept = self._kept.get((level, place))
         return -1 if kept is None else kept.detail
@@ -282,15 +302,14 @@ class TiledLevels(QObject):
             return
         request: Request = (
             PictureTiles(self._screen, *wanted)
-            if self._job is None
+            if self._job is None and not self.is_elsewhere
             else ResultTiles(self._job, self._screen, *wanted)
         )
         self._ask = self._link.ask(Ask(request, self._replied, self._failed))
 
     def _replied(self, reply: Tiles) -> None:
         self._ask = None
-        for tile in reply.tiles:
-            self._keep((reply.level, tile.place), _image_of(tile, opaque=self._screen.opaque))
+        self._keep_all(reply)
         self._link.keeper.discard(segments_of(reply))
         self._drop_oldest()
         if reply.fault is not None:
@@ -303,9 +322,15 @@ class TiledLevels(QObject):
 
     def _failed(self, error: EngineError) -> None:
         self._ask = None
-        self._is_stopped = True
-        if not needs_no_message(error):
+        self._is_stopped, self._is_lost = True, not isinstance(error, Cancelled)
+        if isinstance(error, ResultGone):
+            self.gone.emit()
+        elif not needs_no_message(error):
             self.faulted.emit(error)
+
+    def _keep_all(self, sent: Tiles) -> None:
+        for tile in sent.tiles:
+            self._keep((sent.level, tile.place), _image_of(tile, opaque=self._screen.opaque))
 
     def _keep(self, key: Key, kept: _Kept) -> None:
         old = self._kept.pop(key, None)

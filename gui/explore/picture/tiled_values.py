@@ -1,6 +1,7 @@
 """The numbers of a tiled picture and of its result, asked for where they are read."""
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -33,20 +34,20 @@ class TiledValues(QObject):
         self.shape, self.dtype = picture.pixels.shape, np.dtype(picture.dtype)
         self.has_alpha = False
         self._screen, self._link = screen, link
-        self._job: FilterJob | None = None
+        self._result: tuple[Any, TiledScreen] | None = None
         self._kept: OrderedDict[Key, np.ndarray | None] = OrderedDict()
         self._asked: dict[Key, Ask] = {}
 
-    def set_job(self, job: FilterJob) -> None:
-        """Read results of this job from now on."""
-        self._job = job
+    def set_result(self, job: FilterJob | None, screen: TiledScreen) -> None:
+        """Read the result of this job from now on; without one, a result that is on another machine."""
+        self._result = job, screen
         for key in [key for key in self._kept if key[0] == "result"]:
             del self._kept[key]
         self._asked = {key: ask for key, ask in self._asked.items() if key[0] != "result"}
 
     def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
         """Return the "original" or "result" in a pixel, by channels; dots while it is being read."""
-        if name == "alpha" or (name == "result" and self._job is None):
+        if name == "alpha" or (name == "result" and self._result is None):
             return ()
         key = name, row // _SIDE, column // _SIDE
         if key not in self._kept:
@@ -63,11 +64,9 @@ class TiledValues(QObject):
         name, down, across = key
         rows = down * _SIDE, min((down + 1) * _SIDE, self.shape[0])
         columns = across * _SIDE, min((across + 1) * _SIDE, self.shape[1])
-        request: Request = (
-            ResultValues(self._job, self._screen, rows, columns)
-            if name == "result" and self._job is not None
-            else PictureValues(self._screen, rows, columns)
-        )
+        request: Request = PictureValues(self._screen, rows, columns)
+        if name == "result" and self._result is not None:
+            request = ResultValues(*self._result, rows, columns)
 
         def replied(reply: Values) -> None:
             values = attach(reply.values).copy()

@@ -108,6 +108,14 @@ class ViewState(QObject):
         column, row = self.transform.to_picture(self._pane.width / 2.0, self._pane.height / 2.0)
         return int(row), int(column)
 
+    @property
+    def seen(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The rows and the columns of the picture that lie in the pane: first, and past the last."""
+        (left, top) = self.transform.to_picture(0.0, 0.0)
+        (right, bottom) = self.transform.to_picture(self._pane.width, self._pane.height)
+        rows = max(0.0, top), min(bottom, self._picture.height)
+        return rows, (max(0.0, left), min(right, self._picture.width))
+
     def set_picture_size(self, picture: Size) -> None:
         """Set the size of a new picture: one of the same size stays where it is, another one is fitted."""
         if picture != self._picture:

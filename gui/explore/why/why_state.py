@@ -40,6 +40,9 @@ _RECORDED_FOR_ANOTHER = (
     "This run was recorded for {}, border {}. Recorded runs are explained where that is what is set: "
     "the same picture, mask and border."
 )
+_OTHER_MACHINE = (
+    "Another machine computed this run. It is explained while that one computes: choose it under Device."
+)
 _NO_RECORDED_CPU = (
     "The recording keeps what its GPU does per second at most, not what its CPU does: the time of this run "
     "cannot be explained."
@@ -276,7 +279,7 @@ class WhyState(QObject):
         if result.is_refuted:
             return f"There is no time to explain: {result.status}"
         if not self._limits.are_of(result):
-            return _NO_RECORDED_CPU
+            return _NO_RECORDED_CPU if result.device == RECORDED else _OTHER_MACHINE
         job = self._job_of(result)
         if job is None and result.device == RECORDED:
             problem = result.problem
@@ -290,4 +293,4 @@ class WhyState(QObject):
 
 
 def _problem_of(result: Measurement[Any]) -> Hashable:
-    return result.task, result.problem.comparable, result.weights_digest
+    return result.task, result.problem.comparable, result.weights_digest, ""

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
 from engine.host.protocol import SaveResult
@@ -97,7 +98,10 @@ def test_that_a_run_says_where_it_was_computed(both, pictures, sshd):
     run = both[1].ask(Run(FilterJob(mask=preset("sobel-x"), picture=pictures[1]), 0.05), steps.append)
     assert run.result.is_proven
     assert run.result.environment.device.endswith(f" on {sshd.to}")
-    assert all(device.title.endswith(f" on {sshd.to}") for device in both[1].said.devices)
+    named = {device.key: device.title.endswith(f" on {sshd.to}") for device in both[1].said.devices}
+    # What is simulated is simulated here.
+    assert named.pop(SIMULATOR, False) is False
+    assert all(named.values())
     assert {step.stage for step in steps} & {"verifying", "warming up"} or len(steps) > 2
 
 

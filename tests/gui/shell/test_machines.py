@@ -1,0 +1,360 @@
+"""A server in place of this computer: the list, the dialog, the lost line; with a fake engine."""
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from engine.errors import LineLost, ResultGone
+from engine.host.protocol import OpenPicture, SaveResult
+from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.verbs import Preview, Run
+from engine.mask.mask import Mask
+from engine.remote.ssh import RemoteServer
+from engine.results.columns import device_text
+from gui.engine_link.device_box import DeviceBox
+from gui.engine_link.engine_state import CONNECTING, LOST, READY
+from gui.shell.machines import RECONNECT, SOURCE, TRY_AGAIN
+from gui.shell.preferences import Preferences, load_preferences, save_preferences
+
+SERVER = RemoteServer("me@server")
+OTHER = RemoteServer("me@other", "python3.12")
+
+
+@pytest.fixture
+def window(haloscope):
+    """The window, and its fake engine as `fake`."""
+    haloscope.fake = haloscope.link._client
+    haloscope.view = haloscope.window.first_page.picture_view
+    return haloscope
+
+
+@pytest.fixture
+def there(window, qtbot):
+    """The window with a result on a server."""
+    window.machines.choose(SERVER)
+    window.fake.become_ready()
+    qtbot.waitUntil(lambda: bool(window.state.last_result.tiles) and window.view.is_settled)
+    return window
+
+
+@pytest.fixture
+def lost(there, qtbot):
+    """The window whose connection was lost."""
+    there.fake.lose_line()
+    qtbot.waitUntil(lambda: there.state.status == LOST)
+    return there
+
+
+def box_of(window):
+    return window.window.first_page.kernel_panel.device
+
+
+def texts(box):
+    return [box.itemText(position) for position in range(box.count())]
+
+
+def choose(box, text):
+    box.activated.emit(texts(box).index(text))
+
+
+def asked(window, kind):
+    return [request for request in window.fake.seen if isinstance(request, kind)]
+
+
+def test_that_the_list_has_this_computer_and_a_way_to_another_machine(window):
+    assert texts(box_of(window))[-2:] == ["This computer", "Another machine…"]
+
+
+def test_that_a_known_server_is_in_the_list_of_every_page(window):
+    window.state.set_servers((SERVER,))
+    pages = [window.window.page_of(key) for key in ("explore", "matrices", "network")]
+    boxes = [box for page in pages for box in page.findChildren(DeviceBox)]
+    assert len(boxes) == 3
+    assert all("me@server" in texts(box) for box in boxes)
+
+
+def test_that_choosing_a_server_connects_and_leaves_the_picture(window):
+    picture = window.workspace.picture
+    window.state.set_servers((SERVER,))
+    choose(box_of(window), "me@server")
+    assert (window.fake.connected, window.state.status) == ([SERVER], CONNECTING)
+    assert window.workspace.picture is picture
+
+
+def test_that_the_device_that_is_chosen_stays_in_the_box(window):
+    window.workspace.change(device="cpu")
+    window.state.set_servers((SERVER,))
+    choose(box_of(window), "me@server")
+    assert box_of(window).currentData() == "cpu"
+
+
+def test_that_keys_that_step_through_the_list_do_not_connect(window, qtbot):
+    window.state.set_servers((SERVER,))
+    for _ in range(8):
+        qtbot.keyClick(box_of(window), Qt.Key.Key_Down)
+    assert window.fake.connected == []
+
+
+def test_that_the_devices_of_a_server_are_named_with_it(there):
+    assert any(text.endswith("on me@server") for text in texts(box_of(there))[1:])
+
+
+def test_that_the_status_line_names_the_server(there):
+    assert "on me@server, ready" in there.window.status_line._engine.text()
+
+
+def test_that_the_result_is_named_with_its_server(there):
+    assert there.view.canvas.result_name == "result on me@server"
+
+
+def test_that_a_preview_says_what_is_seen(there):
+    seen = asked(there, Preview)[-1].seen
+    assert (seen.rows, seen.columns) == ((0, 36), (0, 48))
+
+
+def test_that_a_run_says_what_is_seen(there, qtbot):
+    there.runs.run()
+    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
+    assert asked(there, Run)[-1].seen is not None
+
+
+def test_that_the_table_says_where_a_run_was(there, qtbot):
+    there.runs.run()
+    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
+    assert device_text(there.results.rows()[-1].result) == "cpu on me@server"
+
+
+def test_that_the_engine_of_this_computer_is_asked_for_all(window):
+    assert asked(window, Preview)[-1].seen is None
+
+
+def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
+    request = asked(there, ResultTiles)[-1]
+    assert (request.level, request.job) == (0, None)
+
+
+def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):
+    there.fake.automatic = False
+    there.view.canvas._result._kept.clear()
+    there.view.canvas.update()
+    qtbot.waitUntil(lambda: bool(there.fake.waiting(ResultTiles)))
+    before = len(asked(there, Preview))
+    there.fake.fail(ResultGone("This result is not there any more"), there.fake.waiting(ResultTiles)[0])
+    qtbot.waitUntil(lambda: len(asked(there, Preview)) == before + 1)
+    assert there.messages.of("picture file") is None
+
+
+def test_that_the_values_under_the_cursor_are_asked_for(there, qtbot):
+    there.view.canvas.pixel_hovered.emit((3, 4))
+    qtbot.waitUntil(lambda: "…" not in there.view.readout.words)
+    request = asked(there, ResultValues)[-1]
+    assert request.rows[0] <= 3 < request.rows[1]
+
+
+def test_that_the_result_is_saved_from_the_server(there, tmp_path):
+    there.pictures.save_result(tmp_path / "saved.png")
+    request = asked(there, SaveResult)[-1]
+    assert (request.values, request.result) == (None, there.state.last_result.screen)
+
+
+def test_that_a_newer_edit_leaves_the_older_preview_out(there, qtbot):
+    there.fake.automatic = False
+    for number in (2.0, 3.0, 4.0):
+        there.workspace.set_mask(Mask([[number]]))
+        qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+        QApplication.processEvents()
+    assert there.fake.superseded[0].job.mask == Mask([[2.0]])
+
+
+def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(there, qtbot):
+    there.fake.automatic = False
+    for number in (2.0, 3.0):
+        there.workspace.set_mask(Mask([[number]]))
+        qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+    before = there.state.last_result
+    there.fake.answer(there.fake.waiting(Preview)[0])
+    qtbot.waitUntil(lambda: there.state.last_result is not before)
+    qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+    assert there.display.is_earlier
+    assert there.fake.waiting(ResultTiles) == []
+
+
+def test_that_one_preview_at_a_time_is_on_its_way(there, qtbot):
+    there.fake.automatic = False
+    for number in range(2, 12):
+        there.workspace.set_mask(Mask([[float(number)]]))
+        QApplication.processEvents()
+    qtbot.waitUntil(lambda: bool(there.fake.superseded))
+    assert len(there.fake.waiting(Preview)) == 1
+
+
+def test_that_a_lost_line_is_said_with_a_button(lost):
+    message = lost.messages.of(SOURCE)
+    assert (message.what, message.action) == ("The connection to me@server was lost", RECONNECT)
+
+
+def test_that_nothing_is_asked_while_the_line_is_lost(lost):
+    before = len(lost.fake.seen)
+    lost.workspace.set_mask(Mask([[2.0]]))
+    lost.view.canvas.view.zoom_by(1)
+    for _ in range(20):
+        QApplication.processEvents()
+    assert len(lost.fake.seen) == before
+
+
+def test_that_a_lost_line_leaves_one_message(lost):
+    lost.workspace.set_mask(Mask([[2.0]]))
+    for _ in range(20):
+        QApplication.processEvents()
+    assert lost.messages.count == 1
+
+
+def test_that_reconnecting_brings_the_preview_of_the_settings(lost, qtbot):
+    lost.workspace.set_mask(Mask([[2.0]]))
+    lost.messages.of(SOURCE).act()
+    assert lost.state.status == CONNECTING
+    lost.fake.become_ready()
+    qtbot.waitUntil(lambda: lost.state.status == READY and not lost.display.is_earlier)
+    assert asked(lost, Preview)[-1].job.mask == Mask([[2.0]])
+
+
+def test_that_a_picture_that_could_not_be_opened_is_opened_by_the_next_engine(lost, qtbot):
+    lost.pictures.open_sample("camera")
+    QApplication.processEvents()
+    lost.messages.of(SOURCE).act()
+    lost.fake.become_ready()
+    qtbot.waitUntil(lambda: lost.workspace.picture.sample == "camera")
+    assert len(asked(lost, OpenPicture)) == 2
+
+
+def test_that_a_result_of_a_lost_connection_is_an_earlier_one(lost):
+    lost.messages.of(SOURCE).act()
+    assert lost.state.result_is_earlier
+
+
+def test_that_a_server_that_is_not_reached_leaves_the_machine_before(window, qtbot):
+    window.machines.choose(SERVER)
+    window.fake.lose_line("no such host is known")
+    qtbot.waitUntil(lambda: window.messages.of(SOURCE) is not None)
+    assert window.fake.connected == [SERVER, None]
+    assert window.messages.of(SOURCE).action == TRY_AGAIN
+
+
+def test_that_the_runs_so_far_stay_in_the_table(window, qtbot):
+    window.runs.run()
+    qtbot.waitUntil(lambda: len(window.results.rows()) > 0)
+    window.machines.choose(SERVER)
+    window.fake.become_ready()
+    assert len(window.results.rows()) == 1
+
+
+def test_that_this_computer_disconnects(there, qtbot):
+    choose(box_of(there), "This computer")
+    there.fake.become_ready()
+    qtbot.waitUntil(lambda: there.view.canvas.result_name == "result")
+    assert there.fake.remote is None
+
+
+def test_that_what_an_engine_says_that_was_left_is_not_heard(window):
+    window.fake.become_ready()
+    window.machines.choose(SERVER)
+    QApplication.processEvents()
+    assert window.state.status == CONNECTING
+
+
+# The dialog.
+
+
+@pytest.fixture
+def dialog(window, qtbot):
+    choose(box_of(window), "Another machine…")
+    dialog = window.machines.dialog
+    qtbot.waitUntil(dialog.isVisible)
+    dialog.server.setText("me@server")
+    dialog.window_of = window
+    return dialog
+
+
+def test_that_the_dialog_connects_to_what_was_typed(dialog):
+    dialog.python.setText("python3.12")
+    dialog.connect_button.click()
+    assert dialog.window_of.fake.connected == [RemoteServer("me@server", "python3.12")]
+
+
+def test_that_the_dialog_closes_when_there_is_a_connection(dialog, qtbot):
+    dialog.connect_button.click()
+    dialog.window_of.fake.become_ready()
+    qtbot.waitUntil(lambda: not dialog.isVisible())
+    assert dialog.window_of.state.servers == (SERVER,)
+
+
+def test_that_the_dialog_says_why_a_server_cannot_be_used(dialog, qtbot):
+    dialog.connect_button.click()
+    dialog.window_of.fake.lose_line("it refused the key")
+    qtbot.waitUntil(lambda: "It refused the key" in dialog.words.text())
+    assert dialog.window_of.messages.of(SOURCE) is None
+
+
+def test_that_the_command_that_installs_the_right_version_can_be_copied(dialog, qtbot):
+    dialog.connect_button.click()
+    refusal = SERVER.refusal({"version": "0.1"}, 0, "")
+    dialog.window_of.fake._on_lost(refusal)
+    qtbot.waitUntil(dialog.copy.isVisible)
+    dialog.copy.click()
+    assert QApplication.clipboard().text() == SERVER.install_command
+
+
+def test_that_cancel_goes_back_to_the_machine_before(dialog):
+    dialog.connect_button.click()
+    dialog.reject()
+    assert dialog.window_of.fake.connected == [SERVER, None]
+
+
+def test_that_an_option_is_no_server(dialog):
+    dialog.server.setText("-oProxyCommand=x")
+    dialog.connect_button.click()
+    assert dialog.window_of.fake.connected == []
+    assert "It is not the name of a server" in dialog.words.text()
+
+
+# What is kept.
+
+
+def test_that_servers_are_kept_with_the_preferences(tmp_path):
+    kept = Preferences(servers=(("me@server", "python3"), ("me@other", "python3.12")))
+    save_preferences(tmp_path / "preferences.json", kept)
+    assert load_preferences(tmp_path / "preferences.json") == (kept, "")
+
+
+def test_that_a_server_that_was_used_is_known_the_next_time(open_window, tmp_path, qtbot):
+    path = tmp_path / "preferences.json"
+    window = open_window(preferences_path=path)
+    window.machines.choose(OTHER)
+    window.link._client.become_ready()
+    qtbot.waitUntil(lambda: window.state.is_ready)
+    window.window.close()
+    assert load_preferences(path)[0].servers == (("me@other", "python3.12"),)
+
+
+@pytest.mark.parametrize("servers", ["x", [["a"]], [["-oX", "python3"]], [["", "python3"]], [[1, 2]]])
+def test_that_servers_that_are_none_are_not_used(tmp_path, servers):
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"version": 1, "servers": servers}))
+    assert load_preferences(path)[0].servers == ()
+
+
+def test_that_a_lost_line_is_no_reason_to_try_the_gpu_again(lost):
+    assert isinstance(lost.link._lost, LineLost)
+    assert lost.messages.of("engine") is None
+
+
+def test_that_a_run_of_another_machine_is_not_explained_by_this_one(there, qtbot):
+    why = there.window.first_page.why
+    there.runs.run()
+    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
+    result = there.results.rows()[-1].result
+    assert why._limits.are_of(result)
+    there.machines.choose(None)
+    assert not why._limits.are_of(result)
