@@ -37,7 +37,8 @@ def _picture_entries() -> tuple[Entry, ...]:
         Entry("open", "&Open…", f"Open a picture: {titles()}. You can also drop one here.",
               "Ctrl+O", "open", _FILE, 10),
         Entry("open_folder", "Open &folder as OME-Zarr…",
-              "Open a picture that is stored as a folder: OME-Zarr or a Zarr array.", "", "open", _FILE, 10),
+              "Open a picture that is stored as a folder: OME-Zarr or a Zarr array.",
+              "Ctrl+Alt+O", "open", _FILE, 10),
         Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
               "Ctrl+S", "save", _FILE, 10),
     )  # fmt: skip

@@ -428,7 +428,7 @@ def test_that_a_closed_plan_is_refused_in_words():
         filtered(IMAGE)
 
 
-OUT = np.empty(IMAGE.shape, np.float32)
+OUT = np.zeros(IMAGE.shape, np.float32)
 READ_ONLY = OUT.copy()
 READ_ONLY.flags.writeable = False
 ODD = np.empty(OUT.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(OUT.shape)
