@@ -8,8 +8,6 @@ from engine.host.protocol import Saved
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.filtering.messages import SaveFiltered
 
-# What the process may take: it keeps the tiles that are seen, too.
-_MEMORY_BYTES = 1 << 30
 # Between two reports, s.
 _EXPECTED_S = 10.0
 
@@ -37,5 +35,6 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     tell(0.0, "filtered")
     # The mask is flipped and normalised already.
     how = MaskFilter(settings, job.mask)
-    done = filter_large(how, job.picture.path, request.path, memory=_MEMORY_BYTES, report=tell)
+    # No bound: the process may have had more for another picture, and a bound counts that.
+    done = filter_large(how, job.picture.path, request.path, memory=None, report=tell)
     return Saved(request.path, done.notes)
