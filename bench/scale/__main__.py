@@ -20,7 +20,7 @@ import numpy as np
 import engine
 from bench.options import parser_of
 from bench.scale.model import Cluster, Task, simulated
-from bench.scale.points import CORES, RAW_BYTES, measured_points
+from bench.scale.points import RAW_BYTES, measured_points
 from bench.scale.projection import gpu_call_ns, projected
 from bench.scale.rates import measured_rates
 from bench.scale.tables import cost_lines, error_lines
@@ -31,14 +31,9 @@ RESULTS = Path("bench/results")
 CPU_HOUR, GPU_HOUR = 0.04, 3.0
 
 
-def predicted_s(point: dict[str, Any], rates: dict[str, Any], costs: dict[str, float], cores: int) -> float:
-    """Return the simulated time of a measured point.
-
-    Where workers and the scheduler's process are more than the cores, its time is taken from the workers.
-    """
+def predicted_s(point: dict[str, Any], rates: dict[str, Any], costs: dict[str, float]) -> float:
+    """Return the simulated time of a measured point."""
     core, worker_s = rates["core"], costs["worker_s"]
-    if point["workers"] >= cores:
-        worker_s += costs["scheduler_s"]
     cluster = Cluster(costs["scheduler_s"], rates["disk"]["read"])
     task = Task(0, worker_s, 0)
     if point["what"] == "disk":
@@ -81,7 +76,7 @@ def measured() -> dict[str, Any]:
     for point in points:
         if point["what"] == "disk":
             point["bytes"] = RAW_BYTES
-        point["simulated_s"] = predicted_s(point, rates, costs, CORES)
+        point["simulated_s"] = predicted_s(point, rates, costs)
     facts = cpu_info().facts
     found = {
         "machine": f"{facts['model']}, {facts['cores']} cores",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import psutil
 import zarr
-from dask.distributed import Client, LocalCluster, wait
 
 import engine
 from bench.scale.rates import forget, mask_of, picture
+from engine.cluster.address import SchedulerAddress
+from engine.cluster.connection import connected
 from engine.device.core_count import launches_on
 
 WORKERS = (1, 2)
@@ -58,45 +59,37 @@ def used_s() -> tuple[float, float]:
 
 
 class Workers:
-    """A Dask cluster of so many processes with a thread each, and the CPU time that it takes."""
+    """Workers as `--scheduler local:N` starts them, and the CPU time that they take."""
 
     def __init__(self, count: int) -> None:
-        self._cluster = LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-        )
-        self._client = Client(self._cluster)
+        self._connected = connected(SchedulerAddress.parse(f"local:{count}"))
+        self._client = self._connected.__enter__().client
 
     def times_s(self, call: Any, numbers: range, *given: object) -> tuple[float, float]:
         """Return how long so many tasks take, and the share of the cores that others had meanwhile."""
         whole_s, own_s = used_s()
         begin_s = time.perf_counter()
         futures = self._client.map(call, list(numbers), *([one] * len(numbers) for one in given), pure=False)
-        wait(futures)
+        self._client.gather(futures)
         taken_s, after = time.perf_counter() - begin_s, used_s()
-        for future in futures:
-            future.result()
         others_s = (after[0] - whole_s) - (after[1] - own_s)
         return taken_s, max(0.0, others_s) / (taken_s * CORES)
 
-    def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU time of the scheduler's process, which is this one, and of the workers."""
-        workers = self._client.run(time.process_time)
-        return time.process_time(), sum(workers.values())
-
     def close(self) -> None:
-        self._client.close()
-        self._cluster.close()
+        self._connected.__exit__(None, None, None)
 
 
 def overhead(workers: Workers, tasks: int = 500) -> dict[str, float]:
-    """Return the CPU time of a task that does nothing: in the scheduler's process, and in a worker's."""
+    """Return what a task that does nothing takes of the scheduler's process, and what it takes one worker.
+
+    The former is CPU time, the latter has the wait for the next task in it.
+    """
     workers.times_s(nothing, range(200))
     found = []
     for _ in range(5):
-        scheduler_s, worker_s = workers.cpu_s()
-        workers.times_s(nothing, range(tasks))
-        after = workers.cpu_s()
-        found.append(((after[0] - scheduler_s) / tasks, (after[1] - worker_s) / tasks))
+        begin_s = time.process_time()
+        taken_s, _ = workers.times_s(nothing, range(tasks))
+        found.append(((time.process_time() - begin_s) / tasks, taken_s / tasks))
     return {"scheduler_s": min(one for one, _ in found), "worker_s": min(one for _, one in found)}
 
 

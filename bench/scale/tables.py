@@ -82,8 +82,8 @@ def rate_lines(kept: dict[str, Any]) -> list[str]:
         "",
         f"A Zarr chunk costs {1e3 * core['chunk_s']:.1f} ms besides its pixels. The disk reads "
         f"{disk['read'] / 1e9:.1f} GB/s and writes {disk['write'] / 1e9:.1f} GB/s. A task that does "
-        f"nothing takes {1e3 * task['scheduler_s']:.2f} ms of the process of scheduler and client, and "
-        f"{1e3 * task['worker_s']:.2f} ms of a worker's.",
+        f"nothing takes {1e3 * task['scheduler_s']:.2f} ms of the process of scheduler and client, and one "
+        f"worker {1e3 * task['worker_s']:.2f} ms, in which it waits for the next one too.",
     ]
     return rows
 
