@@ -101,7 +101,7 @@ def projected(kept: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def least_side(kept: dict[str, Any], kind: str, mask: int, workers: int) -> int:
-    """Return the smallest power of two, 512 at least, whose chunk takes ten times the scheduler's time for all."""
+    """Return the smallest power of two from 512 on whose chunk takes ten times the scheduler's time."""
     scheduler_s = SCHEDULER_S * kept["tasks_per_chunk"]
     side = 512
     while task_s(kept, kind, mask, side) < 10 * workers * scheduler_s:
