@@ -153,18 +153,17 @@ class _Run:
             except (TypeError, KeyError, ValueError):
                 found = None
         self._check_disk(storage)
+        # Refused before anything is written.
+        self.plan = self._plan(storage)
         if found is None:
-            # Refused before anything is written.
-            self.plan = self._plan(storage)
             if self.part.begin():
                 self.notes.append(
                     f"{self.part.folder.name}, of an earlier run with other settings, was begun anew."
                 )
         else:
-            self.plan = self._plan(storage)
             self.resumed_row = self.state.rows
             self.notes.append(
-                f"An earlier run was gone on with: {self.state.rows:,} of {picture.height:,} rows were done."
+                f"An earlier run is continued: {self.state.rows:,} of {picture.height:,} rows were done."
             )
         self.result = make_result(picture, storage, self.dtype, self.part, self.state.file)
         self.notes += lost

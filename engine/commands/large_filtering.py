@@ -1,6 +1,5 @@
 """`filter` of a picture that is larger than memory."""
 
-import os
 from dataclasses import asdict
 
 from engine.commands.filtering import VERSION, FilterSettings
@@ -15,13 +14,8 @@ from engine.files.output_checks import check_other_file
 def run(settings: FilterSettings) -> None:
     """Filter a file in bands; print notes and the answer."""
     source, output, asked = settings.input, settings.output, settings.picture
-    if os.path.exists(output) and os.path.samefile(source, output):
-        raise BadValue(
-            f"{output} is the picture itself",
-            "it is read while the result is written",
-            "Give the result another name.",
-        )
-    check_other_file(output, source, "Give the result another name.")
+    # With --overwrite too: it is read while the result is written.
+    check_other_file(output, source)
     if settings.explain:
         raise BadValue(
             "--explain with a picture in bands",
@@ -44,13 +38,12 @@ def run(settings: FilterSettings) -> None:
         done = filter_large(
             how, source, output, memory=asked.memory, report=ProgressLog(output), on_state=on_state
         )
-    notes = [*done.notes]
-    log_notes(notes)
+    log_notes(done.notes)
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": source, "output": output, **done.document}
         document |= {"verified": done.verification is not None, "elapsed_ms": 1e3 * done.elapsed_s}
-        document |= {"result": None, "notes": notes}
+        document |= {"result": None, "notes": list(done.notes)}
         document["verification"] = None if done.verification is None else asdict(done.verification)
         print_json(document)
     else:

@@ -23,7 +23,12 @@ def cores() -> int:
     return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
 
 
-_launches = threading.local()
+class _Launches(threading.local):
+    # Of the class: to look for what a thread does not have took 2 of the 14 us of a small call.
+    most: int | None = None
+
+
+_launches = _Launches()
 
 
 def launch_cores() -> int:
@@ -34,7 +39,7 @@ def launch_cores() -> int:
 
 def most_launch_cores() -> int | None:
     """Return what `launches_on` says in this thread, None outside of it."""
-    return getattr(_launches, "most", None)
+    return _launches.most
 
 
 @contextmanager
@@ -45,10 +50,7 @@ def launches_on(most: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del _launches.most
-        else:
-            _launches.most = before
+        _launches.most = before
 
 
 @cache

@@ -145,7 +145,7 @@ class TiffResult(LargeResult):
         known = np.fromfile(self._index, np.uint64, self._indexed * 3).reshape(-1, 3)
         if len(known) < self._indexed:
             raise FileWriteError(
-                f"{self._index.parent} cannot be gone on with",
+                f"{self._index.parent} cannot be continued",
                 "a part of it is missing",
                 "Remove it, and begin anew.",
             )
