@@ -52,6 +52,14 @@ class TileRequest:
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
 
+@dataclass(frozen=True, slots=True)
+class SumOrderRequest:
+    """Describe: in which order the variant of a job adds up a result. Reply: SumOrder."""
+
+    answers: ClassVar[str] = "engine.tasks.filtering.sum_orders"
+    job: FilterJob
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockTiles:
     """The tiles of a block, one per pass; none with the reason."""

@@ -1,0 +1,26 @@
+"""Answers in which order a kernel adds up a result. Called on: the thread that reads the pipe."""
+
+from dataclasses import replace
+
+from engine.device_info import SIMULATOR
+from engine.host.verbs import Describe
+from engine.mask.mask import Mask
+from engine.results.progress import Checkpoint
+from engine.tasks.filtering.asked_problem import asked_problem
+from engine.tasks.filtering.messages import SumOrderRequest
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
+from engine.tasks.filtering.variants import variant
+
+
+def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder:
+    """Return the order of the sums of a job, whose variant can do it."""
+    job = request.job.job
+    _, problem = asked_problem(job)
+    return sum_order_of(job.variant, problem, job.mask, device=job.device)
+
+
+def sum_order_of(key: str, problem: Problem, mask: Mask, *, device: str) -> SumOrder:
+    """Return the order of a variant's sums on a device: the simulator rounds products of the same order."""
+    order = variant(key, takes_auto=False).sum_order(problem, mask)
+    return replace(order, is_fused=False) if device == SIMULATOR else order
