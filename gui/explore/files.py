@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject
 from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
+from engine.host.protocol import OpenPicture
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
@@ -109,6 +110,7 @@ class ExploreFiles(QObject):
             workspace.settings_of(""),
             workspace.operation,
             choice_of(workspace.settings),
+            picture.crop if picture else None,
             self._pages.read(),
         )
         self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
@@ -140,10 +142,11 @@ class ExploreFiles(QObject):
 
     def _show_session(self, session: Session) -> None:
         """Show a session: its picture, then its mask and settings."""
-        if session.picture_path:
-            self._pictures.open_path(Path(session.picture_path), lambda _: self._apply(session))
-        elif session.sample:
-            self._pictures.open_sample(session.sample, lambda _: self._apply(session))
+        if session.picture_path or session.sample:
+            path = str(Path(session.picture_path)) if session.picture_path else ""
+            sample = "" if path else session.sample
+            request = OpenPicture(path, sample, session.crop)
+            self._pictures.open_part(request, lambda _: self._apply(session))
         else:
             self._apply(session)
 

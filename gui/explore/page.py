@@ -22,12 +22,16 @@ from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
+from gui.explore.lens.lens_marks import LensMarks
+from gui.explore.lens.lens_state import LensState
+from gui.explore.look.look_state import HISTOGRAM, LookState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
@@ -35,6 +39,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
+from gui.explore.region_actions import RegionActions
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -124,6 +129,9 @@ class ExplorePage(RunsPage):
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
+        self.regions = RegionActions(
+            services.actions, workspace, self.pictures, self.picture_view, self._measure_region
+        )
         self._add_late_docks(services, speed_up, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -265,6 +273,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
+            *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -284,6 +293,7 @@ class ExplorePage(RunsPage):
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
+        self.clip_hint = ClipHint(workspace, state, behind)
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
@@ -293,7 +303,7 @@ class ExplorePage(RunsPage):
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
         """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
-        state, link, messages = services.state, services.link, services.messages
+        state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.looked_at, state, link)
@@ -304,6 +314,11 @@ class ExplorePage(RunsPage):
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
         add, mask = self._add_late_dock, self.docks[0]
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
+        self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
+        self.look = LookState(workspace, state, link, self.picture_view)
+        self.look_dock, self.look_slot = add("look", "Look", self.lens_dock, self.lens_slot)
+        self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
@@ -371,12 +386,28 @@ class ExplorePage(RunsPage):
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        actions["lens"].triggered.connect(self._show_lens)
+        actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
     def take_small_picture(self) -> None:
-        """Open a picture that the simulator takes, and choose the simulator."""
+        """Crop the picture to what the simulator takes, or open one that it takes; choose the simulator."""
+        if self.workspace.picture is not None:
+            self.regions.simulate()
+            return
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _measure_region(self) -> None:
+        """Show the numbers of the region, or of the whole picture."""
+        self.look.choose(HISTOGRAM)
+        self.look_dock.show()
+        self.look_dock.raise_()
+
+    def _show_lens(self) -> None:
+        self.lens_dock.show()
+        self.lens_dock.raise_()
+        self.picture_view.canvas.setFocus()
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""

@@ -19,6 +19,8 @@ from engine.image.convert import RANGE_MODES
 from engine.mask.json_form import mask_from_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
+from engine.tasks.picture_problem import MAX_SIDE
+from engine.verify.regions import Region
 from gui.explore.workspace import Settings
 from gui.strict_json import read_strict_json, text_of
 
@@ -45,6 +47,8 @@ class Session:
     # The operation that is chosen instead of convolution, and its own settings by name.
     operation: str = ""
     choice: Mapping[str, Any] = field(default_factory=dict)
+    # The part of the picture that is worked on; None for all of it.
+    crop: Region | None = None
     # What other pages add, by their keys; they check it themselves.
     pages: Mapping[str, Any] = field(default_factory=dict)
 
@@ -70,6 +74,8 @@ def save_session(path: Path, session: Session) -> None:
         },
         "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
     }
+    if session.crop is not None:
+        document["crop"] = list(session.crop[:4])
     if session.operation:
         choice = {key: _plain(session.choice[key]) for key in CHOICES}
         document["operation"] = {"key": session.operation} | choice
@@ -123,6 +129,7 @@ def _session(document: dict[str, Any], folder: Path) -> Session:
         settings=Settings(**_read(document["settings"], _SETTINGS)),
         operation=operation,
         choice=choice,
+        crop=_read(document, {"crop": _region}).get("crop"),
         pages=_pages(document.get("pages", {})),
     )
 
@@ -197,6 +204,16 @@ def _block(value: object) -> Block | None:
     if not all(type(side) is int and 1 <= side <= LARGEST_BLOCK_SIDE for side in sides):
         raise ValueError(f"is not two whole numbers from 1 to {LARGEST_BLOCK_SIDE}")
     return Block(*sides)
+
+
+def _region(value: object) -> Region:
+    ends = value if isinstance(value, list) and len(value) == 4 else []
+    if not all(type(end) is int and 0 <= end <= MAX_SIDE for end in ends) or not ends:
+        raise ValueError(f"is not four whole numbers from 0 to {MAX_SIDE:,}")
+    region = Region(*ends)
+    if not region.pixels:
+        raise ValueError("has no pixel: it is top, bottom, left and right, past the last ones")
+    return region
 
 
 def _listed(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]:

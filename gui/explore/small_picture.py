@@ -9,6 +9,7 @@ from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, PageMessages, Severity
 
 USE_SIMULATOR = "Use the simulator with a small picture"
+USE_PART = "Use 64 × 64 of this picture"
 
 
 class ComputingMessages(PageMessages):
@@ -40,5 +41,6 @@ class ComputingMessages(PageMessages):
     def show(self, message: Message) -> None:
         if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:
             # With a way out nothing has gone wrong.
-            message = replace(message, severity=Severity.WARNING, action=USE_SIMULATOR, act=self._take)
+            words = USE_PART if self._workspace.picture is not None else USE_SIMULATOR
+            message = replace(message, severity=Severity.WARNING, action=words, act=self._take)
         super().show(message)

@@ -18,6 +18,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.operation.messages import OperationJob
+from engine.verify.regions import Region
 from gui.explore.mask.preset_names import title_of
 from gui.explore.picture_job import PictureJob
 
@@ -100,6 +101,7 @@ class Workspace(QObject):
     mask_changed = Signal(object)
     # The new Settings; something other than picture and mask changed.
     settings_changed = Signal(object)
+    region_changed = Signal()  # `region` or `filters_region`
     # Anything that a result depends on changed; emitted after the more specific signal.
     job_changed = Signal()
 
@@ -113,6 +115,10 @@ class Workspace(QObject):
         self._operation = ""
         self.looked_at: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
+        self.region: Region | None = None
+        """The part of the picture that is selected."""
+        self.filters_region = False
+        """Whether only that part is filtered."""
         # Those of the operations that were chosen before, by their keys.
         self._kept: dict[str, Settings] = {}
 
@@ -166,7 +172,9 @@ class Workspace(QObject):
         if picture != self._picture:
             self.looked_at = None
             self._picture = picture
+            self.region, self.filters_region = None, False
             self.picture_changed.emit(picture)
+            self.region_changed.emit()
             self.job_changed.emit()
 
     def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1, **fields: object) -> None:
@@ -186,6 +194,26 @@ class Workspace(QObject):
             self.settings_changed.emit(self._settings)
             if any(getattr(before, name) != value for name, value in fields.items() if name not in _OF_RUNS):
                 self.job_changed.emit()
+
+    def select(self, region: Region | None) -> None:
+        """Select a part of the picture; None for none."""
+        if region != self.region:
+            self.region = region
+            was_filtered, self.filters_region = (
+                self.filters_region,
+                self.filters_region and region is not None,
+            )
+            self.region_changed.emit()
+            if was_filtered:
+                self.job_changed.emit()
+
+    def filter_only_region(self, only: bool) -> None:
+        """Filter the selected part alone, or all of the picture."""
+        only = only and self.region is not None
+        if only != self.filters_region:
+            self.filters_region = only
+            self.region_changed.emit()
+            self.job_changed.emit()
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Give a parameter of the operation another value."""
@@ -246,7 +274,10 @@ class Workspace(QObject):
         if self._picture is None or not self.is_filtering:
             return None
         mask, options = self.applied_mask(), self._settings.options
-        return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)
+        region = self.region if self.filters_region else None
+        return FilterJob(
+            picture=self._picture, mask=mask, range_mode=self.range_mode, region=region, **options
+        )
 
     def _show_mask(self, mask: Mask, title: str) -> None:
         self._mask, self._mask_title = mask, title

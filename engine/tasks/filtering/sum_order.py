@@ -33,6 +33,7 @@ class SumOrder:
     column: tuple[float, ...] = ()
     taps: tuple[int, ...] = ()  # the order of the row's weights; empty: from left to right
     pairs: int = 0  # cells from both ends of the row that are added before they are multiplied
+    added_error: float = 0.0  # what a result may be off beyond the bound of a direct sum, where that is all
     ghost_row: float | None = None  # what a row of ghost cells adds up to; None: as any other row
 
     @property
@@ -66,7 +67,8 @@ _TWO_PASSES = (
     "weights from the top, then the offset."
 )
 RUNNING_SUMS = SumOrder(
-    "It adds cells to sums that many pixels share and takes others away: no sum of this pixel alone is formed."
+    "It adds cells to sums that many pixels share, and takes others away again: no sum of this pixel alone "
+    "is formed."
 )
 TRANSFORM = SumOrder(
     "It multiplies the Fourier transforms of picture and mask: no sum of this pixel alone is formed."

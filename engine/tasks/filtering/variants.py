@@ -64,7 +64,7 @@ class Variant(AnyVariant[Problem, Mask]):
     # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
     # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
     tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
-    # In which order it adds up a result on the device that it is written for (`engine.tasks.filtering.sum_order`).
+    # In which order it adds up a result on the device that it is written for.
     sum_order: Callable[[Problem, Mask], SumOrder] = lambda problem, mask: SumOrder(
         "The kernel does not say in which order it adds."
     )

@@ -260,8 +260,8 @@ def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: 
         work=lambda problem, block: bank_work(problem, block, masks),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
         sum_order=lambda problem, mask: SumOrder(
-            f"{tile_depth(mask.taps)} products at a time are added up, row after row, then these sums, then the "
-            "offset.",
+            f"{tile_depth(mask.taps)} products at a time are added up, row after row, then these sums, "
+            "then the offset.",
             part=tile_depth(mask.taps),
             is_fused=True,
         ),

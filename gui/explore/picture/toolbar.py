@@ -1,16 +1,20 @@
 """The row over the picture: how original and result share the pane, the zoom, and how results are shown."""
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QToolButton, QWidget
+from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
 from engine.image.convert import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, menu_button, row
 
+# Modes with a button of their own; the others are in the menu.
+_BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
+_MORE_TIP = "Difference, error against the reference, single channels. Key B blinks original and result."
+_REGION_TIP = "Region: select a part of the picture (Shift and drag), to filter, measure or crop it."
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
     "For the other ways, choose float32 as output type in the panel Kernel."
@@ -25,6 +29,7 @@ class PictureToolbar(QWidget):
     """Modes, zoom and range mode."""
 
     mode_chosen = Signal(object)  # a ViewMode
+    channel_chosen = Signal(object)  # the number of a channel; None for all
 
     def __init__(self, workspace: Workspace, view: ViewState) -> None:
         super().__init__()
@@ -52,17 +57,29 @@ class PictureToolbar(QWidget):
         larger.clicked.connect(lambda: view.zoom_by(1))
         fit.clicked.connect(lambda: view.fit())
         actual.clicked.connect(lambda: view.show_actual())
+        self.more = menu_button("More", "More ways to look", _MORE_TIP, self._more_menu())
+        self.region = icon_button("selection", "Region", _REGION_TIP)
+        self.region.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.region.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._step_buttons = (smaller, larger)
-        self._view_buttons = (*self.mode_buttons.buttons(), smaller, larger, fit, actual)
+        self._view_buttons = (
+            *self.mode_buttons.buttons(),
+            self.more,
+            self.region,
+            smaller,
+            larger,
+            fit,
+            actual,
+        )
         self.range_box = QComboBox()
         self._range_label = QLabel("Display range")
         self._set_up_range()
         self._line = row(
-            *self.mode_buttons.buttons(), smaller, self.zoom_text, larger, fit, actual,
-            1, self._range_label, self.range_box,
+            *self.mode_buttons.buttons(), self.more, self.region,
+            smaller, self.zoom_text, larger, fit, actual, 1, self._range_label, self.range_box,
             spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
         )  # fmt: skip
-        self._line.insertSpacing(len(ViewMode), GRID)
+        self._line.insertSpacing(len(_BUTTONS) + 2, GRID)
         self.setLayout(self._line)
         self._width_with_label = self._line.minimumSize().width()
         self._range_label.hide()
@@ -74,7 +91,20 @@ class PictureToolbar(QWidget):
         self._show_settings()
 
     def show_mode(self, mode: ViewMode) -> None:
-        self.mode_buttons.button(list(ViewMode).index(mode)).setChecked(True)
+        """Check the button or the entry of a mode."""
+        self.mode_buttons.setExclusive(False)
+        for button, shown in zip(self.mode_buttons.buttons(), _BUTTONS, strict=True):
+            button.setChecked(shown is mode)
+        self.mode_buttons.setExclusive(mode in _BUTTONS)
+        for action in self._modes.actions():
+            action.setChecked(action.data() is mode)
+        self._show_more()
+
+    def show_region_menu(self, menu: QMenu) -> None:
+        """Open this menu with the button for regions."""
+        menu.setParent(self.region, menu.windowFlags())
+        menu.setToolTipsVisible(True)
+        self.region.setMenu(menu)
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
@@ -114,12 +144,48 @@ class PictureToolbar(QWidget):
             button.setVisible(shown)
 
     def _add_modes(self) -> None:
-        for number, mode in enumerate(ViewMode):
+        for number, mode in enumerate(_BUTTONS):
             button = _button(mode.icon_name, mode.value.capitalize(), mode.sentence)
             button.setCheckable(True)
             self.mode_buttons.addButton(button, number)
-        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(list(ViewMode)[number]))
-        self.show_mode(ViewMode.SPLIT)
+        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(_BUTTONS[number]))
+        self.mode_buttons.button(0).setChecked(True)
+
+    def _more_menu(self) -> QMenu:
+        """Return the modes beside the buttons, and the channels."""
+        menu = QMenu()
+        self._modes, self._channels = QActionGroup(menu), QActionGroup(menu)
+        for mode in ViewMode:
+            if mode not in _BUTTONS:
+                self._add_choice(menu, self._modes, mode.value.capitalize(), mode.sentence, mode)
+        self._modes.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
+        menu.addSeparator()
+        for number, name in enumerate(("All channels", "Red alone", "Green alone", "Blue alone")):
+            tip = "Show one channel of picture and result in grey." if number else "Show the colours."
+            self._add_choice(menu, self._channels, name, tip, number - 1 if number else None)
+        self._channels.actions()[0].setChecked(True)
+        self._modes.triggered.connect(
+            lambda action: self.mode_chosen.emit(action.data() if action.isChecked() else ViewMode.SPLIT)
+        )
+        self._channels.triggered.connect(self._choose_channel)
+        return menu
+
+    def _add_choice(self, menu: QMenu, group: QActionGroup, text: str, tip: str, data: object) -> None:
+        action = menu.addAction(text)
+        action.setToolTip(tip)
+        action.setCheckable(True)
+        action.setData(data)
+        group.addAction(action)
+
+    def _choose_channel(self, action: QAction) -> None:
+        self.channel_chosen.emit(action.data())
+        self._show_more()
+
+    def _show_more(self) -> None:
+        """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
+        chosen = [one for one in (*self._modes.actions(), *self._channels.actions()[1:]) if one.isChecked()]
+        self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "More")
+        self.more.setDown(False)
 
     def _set_up_range(self) -> None:
         self._range_label.setBuddy(self.range_box)

@@ -1,0 +1,172 @@
+"""The panel Lens: the cells of a pixel, their products, and the steps to the value on the screen."""
+
+import numpy as np
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from engine.image.colour import full_scale_of
+from gui.explore.lens.lens import FilterLens, OperationLens
+from gui.explore.lens.lens_state import LensState
+from gui.explore.lens.lens_words import (
+    border_sentence,
+    channel_name,
+    filter_sentence,
+    operation_sentence,
+    order_sentence,
+    place,
+    sorted_values,
+    steps,
+    steps_html,
+    verdict,
+)
+from gui.explore.picture.pixel_values import value_text
+from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, quiet_label, row
+from gui.widgets.value_table import ValueTable
+
+_PRODUCTS, _CELLS, _WEIGHTS = "products", "cells", "weights"
+_TABLES = {_PRODUCTS: "Products", _CELLS: "Cells", _WEIGHTS: "Weights"}
+_TABLE_TIP = "What the table has: each cell of the window times its weight, the cells, or the weights."
+_PINNED = "Pinned. Arrow keys walk; Esc or a click lets go."
+_FOLLOWS = "Follows the mouse. A click pins it."
+_MOST_ROWS = 9
+_MOST_SORTED = 49
+
+
+class LensPanel(QWidget):
+    """How the value of one pixel comes about."""
+
+    def __init__(self, lens: LensState) -> None:
+        super().__init__()
+        self._lens = lens
+        self.title = QLabel()
+        self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
+        self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
+        self.hint, self.size_text = quiet_label(small=True), quiet_label()
+        self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
+        self.steps = QLabel()
+        self.border, self.order = (ElidedLabel(most=lines, small=True) for lines in (4, 7))
+        self.verdict = QLabel()
+        fill_box(self.table_choice, _TABLES, _PRODUCTS)
+        self._build()
+        self.channel.activated.connect(lens.choose_channel)
+        self.table_choice.activated.connect(lambda _at: self._show())
+        lens.changed.connect(self._show)
+        lens.pinned_changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of a pixel; empty where there is one."""
+        return self._stack.text
+
+    def sizeHint(self) -> QSize:
+        return QSize(35 * GRID, 50 * GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_table()
+
+    def _build(self) -> None:
+        self.title.setFont(scaled_font(1.0, bold=True))
+        self.verdict.setFont(scaled_font(1.0, bold=True))
+        self.steps.setFont(number_font())
+        self.steps.setTextFormat(Qt.TextFormat.RichText)
+        self.steps.setAccessibleName("Steps from the cells to the screen")
+        selectable = Qt.TextInteractionFlag.TextSelectableByMouse
+        self.steps.setTextInteractionFlags(selectable)
+        content = QWidget()
+        head = row((self.title, 1), self.channel)
+        which = row(self.table_choice, self.size_text, 1)
+        parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
+        content.setLayout(column(*parts, 1, spacing=HALF_GRID))
+        self._stack = Placeholder(content)
+        self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))
+
+    def _show(self) -> None:
+        lens, seen = self._lens, self._lens.seen
+        self._stack.say("" if seen is not None else lens.words)
+        if seen is None:
+            self.setAccessibleDescription(lens.words)
+            return
+        self.title.setText(place(seen.pixel))
+        self.hint.setText(_PINNED if lens.is_pinned else _FOLLOWS)
+        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
+        names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
+        fill_box(self.channel, names, self.shown_channel)
+        self.channel.setVisible(channels > 1)
+        for part in (self.table_choice, self.verdict, self.border):
+            part.setVisible(isinstance(seen, FilterLens))
+        if isinstance(seen, FilterLens):
+            self._show_filter(seen)
+        else:
+            self._show_operation(seen)
+        self._show_table()
+
+    @property
+    def shown_channel(self) -> int:
+        """The channel that is shown: the chosen one, where the picture has it."""
+        seen = self._lens.seen
+        if seen is None:
+            return 0
+        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
+        return min(self._lens.channel, channels - 1)
+
+    def _show_filter(self, seen: FilterLens) -> None:
+        theme, channel = current_theme(), self.shown_channel
+        white = full_scale_of(np.dtype(seen.job.picture.dtype))
+        mask, mode = seen.job.mask, seen.job.range_mode
+        self.size_text.setText(f"{mask.rows} × {mask.columns}")
+        self.steps.setText(steps_html(steps(seen, channel, mode, white), theme.muted, theme.text))
+        self.border.setText(border_sentence(seen))
+        self.order.setText(order_sentence(seen))
+        colour = theme.good if seen.is_equal else theme.muted
+        self.verdict.setText(f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
+
+    def _show_operation(self, seen: OperationLens) -> None:
+        channel = self.shown_channel
+        self.size_text.setText(seen.title if seen.cells is None else f"{seen.title}: the window")
+        words = operation_sentence(seen, channel)
+        values = () if seen.cells is None else sorted_values(seen, channel)
+        has_values = 1 < len(values) <= _MOST_SORTED
+        self.steps.setText("Sorted: " + ", ".join(map(value_text, values)) if has_values else "")
+        self.steps.setWordWrap(True)
+        self.order.setText(f"{words} {seen.teaches}")
+        self.setAccessibleDescription(f"{place(seen.pixel)}: {words}")
+
+    def _show_table(self) -> None:
+        seen, channel = self._lens.seen, self.shown_channel
+        if seen is None:
+            return
+        if isinstance(seen, OperationLens):
+            self._show_window(seen, channel)
+            return
+        chosen, mask, window = self.table_choice.currentData(), seen.job.mask, seen.window
+        values = {
+            _PRODUCTS: seen.products[..., channel],
+            _CELLS: window.cells[..., channel],
+            _WEIGHTS: mask.weights32,
+        }[chosen]
+        white = full_scale_of(np.dtype(seen.job.picture.dtype))
+        self.table.is_signed = chosen != _CELLS
+        self.table.is_hatched = lambda r, c: chosen != _WEIGHTS and bool(window.outside[r, c])
+        self.table.show_values(values, white if chosen == _CELLS else float(np.abs(values).max()) or 1.0)
+        self.table.framed = self.table.texts.index(*mask.anchor)
+        if values.shape[0] > _MOST_ROWS:
+            self.table.scrollTo(self.table.framed, self.table.ScrollHint.PositionAtCenter)
+
+    def _show_window(self, seen: OperationLens, channel: int) -> None:
+        cells, outside = seen.cells, seen.outside
+        self.table.is_signed = False
+        self.table.is_hatched = lambda r, c: outside is not None and bool(outside[r, c])
+        if cells is None or cells.shape[0] == 1:
+            self.table.show_values(None, 1.0)
+            return
+        values = cells[..., channel].astype(np.float64)
+        self.table.show_values(values, float(values.max()) or 1.0)
+        self.table.framed = self.table.texts.index(values.shape[0] // 2, values.shape[1] // 2)
