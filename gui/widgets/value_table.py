@@ -1,5 +1,6 @@
 """A window of values in figures, each on a colour by its size or its sign, as wide as there is room."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,14 @@ def short_number(value: float) -> str:
     return f"{_MINUS}{text}" if value < 0 else text
 
 
+def cell_number(value: float) -> str:
+    """Write a value for a small cell, whole numbers as they are: 12, −0.41."""
+    if value == round(value) and abs(value) < 1e6:
+        # Of the two zeros there is one for people.
+        return f"{value + 0.0:.0f}".replace("-", _MINUS)
+    return short_number(value)
+
+
 def table_text(values: Floats) -> str:
     """Return a window row by row, for screen readers."""
     rows = (", ".join(number(float(one)) for one in row) for row in values)
@@ -60,6 +69,9 @@ class ValueTable(NumberTable):
     def __init__(self, name: str, *, is_signed: bool, most_rows: int = 0) -> None:
         super().__init__(name)
         self.is_signed = is_signed
+        self.is_grey = False
+        """Whether the ground has the brightness of the value, whatever the theme."""
+        self.text: Callable[[float], str] = short_number
         self._most_rows = most_rows
         if most_rows:
             self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
@@ -73,7 +85,7 @@ class ValueTable(NumberTable):
         self.setVisible(values is not None)
         if values is not None:
             self._values, self._largest = values, largest
-            self.show_cells(values.shape, lambda row, column: short_number(float(values[row, column])))
+            self.show_cells(values.shape, lambda row, column: self.text(float(values[row, column])))
             self.setAccessibleDescription(table_text(values) if values.size < 64 else "")
             shown = min(len(values), self._most_rows or len(values))
             has_bar = bool(self._most_rows) and self.width() < values.shape[1] * _NARROWEST_CELL
@@ -101,4 +113,6 @@ class ValueTable(NumberTable):
         if self.is_signed:
             return cell_background(value, self._largest, theme)
         share = min(max(value / self._largest, 0.0), 1.0) if self._largest > 0 else 0.0
+        if self.is_grey:
+            return QColor.fromRgbF(share, share, share)
         return mixed(QColor(theme.base), QColor(theme.text), share)

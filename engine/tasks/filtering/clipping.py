@@ -44,7 +44,7 @@ class Clipped:
         """What is clipped, in a sentence."""
         is_below = self.below >= self.above
         share, what = (self.below, "negative") if is_below else (self.above, "above full scale")
-        return f"{100 * share:.0f} % of the values are {what} and {'black' if is_below else 'white'}"
+        return f"{100 * share:.0f} % of the values are {what} and shown {'black' if is_below else 'white'}"
 
 
 def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:

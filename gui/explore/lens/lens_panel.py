@@ -3,7 +3,7 @@
 import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from engine.image.colour import full_scale_of
 from gui.explore.lens.lens import FilterLens, OperationLens
@@ -24,15 +24,24 @@ from gui.explore.picture.pixel_values import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, quiet_label, row
-from gui.widgets.value_table import ValueTable
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    narrow_box,
+    quiet_label,
+    row,
+    scrolled,
+)
+from gui.widgets.value_table import ValueTable, cell_number
 
 _PRODUCTS, _CELLS, _WEIGHTS = "products", "cells", "weights"
 _TABLES = {_PRODUCTS: "Products", _CELLS: "Cells", _WEIGHTS: "Weights"}
 _TABLE_TIP = "What the table has: each cell of the window times its weight, the cells, or the weights."
 _PINNED = "Pinned. Arrow keys walk; Esc or a click lets go."
 _FOLLOWS = "Follows the mouse. A click pins it."
-_MOST_ROWS = 9
+_MOST_ROWS = 7
 _MOST_SORTED = 49
 
 
@@ -45,8 +54,9 @@ class LensPanel(QWidget):
         self.title = QLabel()
         self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
         self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
-        self.hint, self.size_text = quiet_label(small=True), quiet_label()
+        self.hint, self.size_text = ElidedLabel(small=True), quiet_label()
         self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
+        self.table.text = cell_number
         self.steps = QLabel()
         self.border, self.order = (ElidedLabel(most=lines, small=True) for lines in (4, 7))
         self.verdict = QLabel()
@@ -76,6 +86,8 @@ class LensPanel(QWidget):
         self.verdict.setFont(scaled_font(1.0, bold=True))
         self.steps.setFont(number_font())
         self.steps.setTextFormat(Qt.TextFormat.RichText)
+        # Its longest line must not widen the panel, and the picture with it, under the mouse.
+        self.steps.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.steps.setAccessibleName("Steps from the cells to the screen")
         selectable = Qt.TextInteractionFlag.TextSelectableByMouse
         self.steps.setTextInteractionFlags(selectable)
@@ -84,7 +96,7 @@ class LensPanel(QWidget):
         which = row(self.table_choice, self.size_text, 1)
         parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
         content.setLayout(column(*parts, 1, spacing=HALF_GRID))
-        self._stack = Placeholder(content)
+        self._stack = Placeholder(scrolled(content))
         self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))
 
     def _show(self) -> None:
@@ -153,7 +165,7 @@ class LensPanel(QWidget):
             _WEIGHTS: mask.weights32,
         }[chosen]
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
-        self.table.is_signed = chosen != _CELLS
+        self.table.is_signed, self.table.is_grey = chosen != _CELLS, chosen == _CELLS
         self.table.is_hatched = lambda r, c: chosen != _WEIGHTS and bool(window.outside[r, c])
         self.table.show_values(values, white if chosen == _CELLS else float(np.abs(values).max()) or 1.0)
         self.table.framed = self.table.texts.index(*mask.anchor)
@@ -162,11 +174,12 @@ class LensPanel(QWidget):
 
     def _show_window(self, seen: OperationLens, channel: int) -> None:
         cells, outside = seen.cells, seen.outside
-        self.table.is_signed = False
+        self.table.is_signed, self.table.is_grey = False, True
         self.table.is_hatched = lambda r, c: outside is not None and bool(outside[r, c])
         if cells is None or cells.shape[0] == 1:
             self.table.show_values(None, 1.0)
             return
         values = cells[..., channel].astype(np.float64)
-        self.table.show_values(values, float(values.max()) or 1.0)
+        white = full_scale_of(seen.own.dtype)
+        self.table.show_values(values, white)
         self.table.framed = self.table.texts.index(values.shape[0] // 2, values.shape[1] // 2)

@@ -36,9 +36,10 @@ def place(pixel: tuple[int, int]) -> str:
 
 def number(value: Any) -> str:
     """Return a float32 number with the digits that tell it from all others."""
-    text = np.format_float_positional(np.float32(value), unique=True, trim="-")
+    single = np.float32(value) + np.float32(0)
+    text = np.format_float_positional(single, unique=True, trim="-")
     if len(text) > 12:
-        text = np.format_float_scientific(np.float32(value), unique=True, trim="-")
+        text = np.format_float_scientific(single, unique=True, trim="-")
     return text.replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
 
 
@@ -67,9 +68,10 @@ def steps(lens: FilterLens, channel: int, range_mode: str, white: float) -> list
         lines.append(Step("Clipped and rounded", total=str(int(lens.remade[channel]))))
     lines.append(Step("Result", total=number(shown) if lens.shown.dtype.kind == "f" else str(int(shown))))
     if (level := shown_level(float(shown), range_mode, white)) is not None:
-        lines.append(
-            Step(f"On the screen, {range_mode}", _clipped(float(shown), range_mode, white), f"{level} of 255")
-        )
+        words = _clipped(float(shown), range_mode, white)
+        if words:
+            lines.append(Step("Out of range", words))
+        lines.append(Step(f"Screen, {range_mode}", total=f"{level} of 255"))
     lines[-1] = lines[-1]._replace(is_end=True)
     return lines
 
@@ -89,17 +91,21 @@ def _largest(lens: FilterLens, channel: int) -> list[Step]:
     for at in order.tolist():
         row, column = divmod(at, products.shape[1])
         cell, weight = lens.window.cells[row, column, channel], lens.job.mask.weights32[row, column]
-        name = f"{value_text(cell)} × {value_text(weight)}"
-        lines.append(Step(f"Cell {row}, {column}", name, value_text(products[row, column])))
+        name = f"{_short(cell)} × {_short(weight)}"
+        lines.append(Step(f"Cell {row}, {column}", name, _short(products[row, column])))
     return lines
+
+
+def _short(value: np.float32) -> str:
+    return number(value) if value == np.rint(value) else value_text(value)
 
 
 def _clipped(value: float, range_mode: str, white: float) -> str:
     if range_mode == "clip" and value < 0:
-        return "below 0: black"
+        return "below 0, so black"
     if range_mode in ("clip", "absolute") and abs(value) > white:
-        return "above full scale: white"
-    return "NaN: black" if np.isnan(value) else ""
+        return "above full scale, so white"
+    return "NaN, so black" if np.isnan(value) else ""
 
 
 def border_sentence(lens: FilterLens) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QLabel, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedWidget, QWidget
 
 from engine.host.picture_numbers import ChannelNumbers
 from gui.explore.lens.lens_words import channel_name, place
@@ -17,7 +17,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, quiet_label, row
-from gui.widgets.value_table import ValueTable
+from gui.widgets.value_table import ValueTable, cell_number
 
 _TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile", PIXELS: "Pixels"}
 _TOOL_TIP = (
@@ -42,6 +42,8 @@ class LookPanel(QWidget):
         self.original, self.result = (
             ValueTable(name, is_signed=False) for name in ("Pixels of the original", "Pixels of the result")
         )
+        for table in (self.original, self.result):
+            table.is_grey, table.text = True, cell_number
         fill_box(self.tool, _TOOLS, look.tool)
         self._build()
         self.tool.activated.connect(lambda at: look.choose(self.tool.itemData(at)))
@@ -60,6 +62,7 @@ class LookPanel(QWidget):
 
     def _build(self) -> None:
         self.numbers.setFont(number_font())
+        self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.numbers.setTextFormat(Qt.TextFormat.RichText)
         self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.numbers.setAccessibleName("Numbers of original and result")

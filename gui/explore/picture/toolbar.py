@@ -9,7 +9,7 @@ from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, menu_button, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
 
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
@@ -57,10 +57,9 @@ class PictureToolbar(QWidget):
         larger.clicked.connect(lambda: view.zoom_by(1))
         fit.clicked.connect(lambda: view.fit())
         actual.clicked.connect(lambda: view.show_actual())
-        self.more = menu_button("More", "More ways to look", _MORE_TIP, self._more_menu())
-        self.region = icon_button("selection", "Region", _REGION_TIP)
-        self.region.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.region.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.more = _menu_button("dots-horizontal", "More ways to look", _MORE_TIP)
+        self.region = _menu_button("selection", "Region", _REGION_TIP)
+        _give_menu(self.more, self._more_menu())
         self._step_buttons = (smaller, larger)
         self._view_buttons = (
             *self.mode_buttons.buttons(),
@@ -85,7 +84,9 @@ class PictureToolbar(QWidget):
         self._range_label.hide()
         self._width_with_steps = self._line.minimumSize().width()
         self._show_steps(False)
+        self.zoom_text.hide()
         self._narrowest = self._line.minimumSize()
+        self._width_with_zoom = self._narrowest.width() + self.zoom_text.width() + HALF_GRID
         workspace.settings_changed.connect(self._show_settings)
         workspace.picture_changed.connect(self._show_settings)
         self._show_settings()
@@ -102,9 +103,7 @@ class PictureToolbar(QWidget):
 
     def show_region_menu(self, menu: QMenu) -> None:
         """Open this menu with the button for regions."""
-        menu.setParent(self.region, menu.windowFlags())
-        menu.setToolTipsVisible(True)
-        self.region.setMenu(menu)
+        _give_menu(self.region, menu)
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
@@ -124,6 +123,7 @@ class PictureToolbar(QWidget):
         self._range_label.setVisible(width >= self._width_with_label)
         # Where there is no room at all, the wheel and the keys + and - are left.
         self._show_steps(width >= self._width_with_steps)
+        self.zoom_text.setVisible(width >= self._width_with_zoom)
         buttons = self.mode_buttons.buttons()
         widths = [
             ICON_BUTTON_SIDE + GRID + self.fontMetrics().horizontalAdvance(button.text())
@@ -137,6 +137,7 @@ class PictureToolbar(QWidget):
             button.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
+        self._fit_more()
         self._line.activate()
 
     def _show_steps(self, shown: bool) -> None:
@@ -184,8 +185,19 @@ class PictureToolbar(QWidget):
     def _show_more(self) -> None:
         """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
         chosen = [one for one in (*self._modes.actions(), *self._channels.actions()[1:]) if one.isChecked()]
-        self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "More")
-        self.more.setDown(False)
+        self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "")
+        self._fit_more()
+
+    def _fit_more(self) -> None:
+        """Write what is chosen of the menu beside its icon, where there is room."""
+        styles, text = Qt.ToolButtonStyle, self.more.text()
+        has_room = bool(text) and self.width() >= self._width_with_steps
+        wide = ICON_BUTTON_SIDE + 2 * GRID + self.fontMetrics().horizontalAdvance(text)
+        self.more.setToolButtonStyle(
+            styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
+        )
+        self.more.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
+        self.more.setToolTip(f"Shown: {text}. {_MORE_TIP}" if text else _MORE_TIP)
 
     def _set_up_range(self) -> None:
         self._range_label.setBuddy(self.range_box)
@@ -203,6 +215,21 @@ class PictureToolbar(QWidget):
         self.range_box.setEnabled(is_open)
         why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
         self.range_box.setToolTip(_RANGES if is_open else why_not)
+
+
+def _menu_button(icon_name: str, title: str, sentence: str) -> QToolButton:
+    button = icon_button(icon_name, title, sentence)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    # There is no room for the arrow beside the icon.
+    button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+    return button
+
+
+def _give_menu(button: QToolButton, menu: QMenu) -> None:
+    menu.setParent(button, menu.windowFlags())
+    menu.setToolTipsVisible(True)
+    button.setMenu(menu)
 
 
 def _button(icon_name: str, title: str, sentence: str) -> QToolButton:
