@@ -328,7 +328,7 @@ class ExplorePage(RunsPage):
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (beside, speed_up):
+        for front in (mask, beside, speed_up):
             front.raise_()
 
     @cached_property
@@ -386,6 +386,7 @@ class ExplorePage(RunsPage):
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        self.kernel_panel.small_picture.clicked.connect(self.take_small_picture)
         actions["lens"].triggered.connect(self._show_lens)
         actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))

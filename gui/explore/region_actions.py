@@ -71,6 +71,7 @@ class RegionActions(QObject):
         ):
             actions[name].triggered.connect(lambda _on, act=act: act())
         view.canvas.region_drawn.connect(self._drawn)
+        workspace.region_wanted.connect(lambda: actions["region_select"].setChecked(True))
         for signal in (workspace.region_changed, workspace.picture_changed, workspace.operation_changed):
             signal.connect(self._refresh)
         self._refresh()

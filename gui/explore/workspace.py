@@ -101,6 +101,7 @@ class Workspace(QObject):
     mask_changed = Signal(object)
     # The new Settings; something other than picture and mask changed.
     settings_changed = Signal(object)
+    region_wanted = Signal()  # the next rectangle that is dragged over the picture
     region_changed = Signal()  # `region` or `filters_region`
     # Anything that a result depends on changed; emitted after the more specific signal.
     job_changed = Signal()
