@@ -73,6 +73,7 @@ class ValueTable(NumberTable):
         """Whether the ground has the brightness of the value, whatever the theme."""
         self.text: Callable[[float], str] = short_number
         self._most_rows = most_rows
+        self._cell_width = 0
         if most_rows:
             self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
@@ -106,7 +107,10 @@ class ValueTable(NumberTable):
         is_long = 0 < self._most_rows < rows
         room = self.width() - (self.verticalScrollBar().sizeHint().width() if is_long else 0)
         least = _NARROWEST_CELL if self._most_rows else 1
-        self.set_cell_size(min(_WIDEST_CELL, max(least, room // columns)), _CELL_HEIGHT)
+        width = min(_WIDEST_CELL, max(least, room // columns))
+        if width != self._cell_width:
+            self._cell_width = width
+            self.set_cell_size(width, _CELL_HEIGHT)
 
     def _ground(self, row: int, column: int) -> QColor:
         value, theme = float(self._values[row, column]), current_theme()

@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 
+# The bits of a float64 number that float32 has no room for, and those of a number in the middle between two.
+_PAST_FLOAT32, _MIDDLE = (1 << 29) - 1, 1 << 28
+_SMALLEST_NORMAL = 2.0**-126
+
 
 @dataclass(frozen=True, slots=True)
 class SumOrder:
@@ -205,9 +209,15 @@ def _rounded_sum(one: Float64Array, other: Float64Array) -> Float32Array:
     Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008).
     """
     total = one + other
+    bits = total.view(np.int64)
+    # Only a sum that was rounded to the middle between two float32 numbers can be rounded wrongly now; of
+    # subnormal ones the middle lies elsewhere.
+    may_err = (bits & _PAST_FLOAT32 == _MIDDLE) | (np.abs(total) < _SMALLEST_NORMAL)
+    if not may_err.any():
+        plain: Float32Array = total.astype(np.float32)
+        return plain
     part = total - one
     error = (one - (total - part)) + (other - part)
-    bits = total.view(np.int64)
     is_off = (np.abs(error) > 0) & (bits & 1 == 0)
     towards = np.where((error > 0) == (total > 0), 1, -1)
     odd = np.where(is_off, bits + towards, bits).view(np.float64)

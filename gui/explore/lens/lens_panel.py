@@ -1,14 +1,15 @@
 """The panel Lens: the cells of a pixel, their products, and the steps to the value on the screen."""
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.image.colour import full_scale_of
 from gui.explore.lens.lens import FilterLens, OperationLens
 from gui.explore.lens.lens_state import LensState
 from gui.explore.lens.lens_words import (
+    Step,
     border_sentence,
     channel_name,
     filter_sentence,
@@ -17,11 +18,11 @@ from gui.explore.lens.lens_words import (
     place,
     sorted_values,
     steps,
-    steps_html,
     verdict,
 )
+from gui.explore.lens.painted_lines import PaintedLine, PaintedSteps
 from gui.explore.picture.pixel_values import value_text
-from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import (
@@ -51,13 +52,13 @@ class LensPanel(QWidget):
     def __init__(self, lens: LensState) -> None:
         super().__init__()
         self._lens = lens
-        self.title = QLabel()
+        self.title = PaintedLine()
         self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
         self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
         self.hint, self.size_text = ElidedLabel(small=True), quiet_label()
         self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
         self.table.text = cell_number
-        self.steps = QLabel()
+        self.steps = PaintedSteps()
         self.border, self.order = (ElidedLabel(most=lines, small=True) for lines in (4, 7))
         self.verdict = QLabel()
         fill_box(self.table_choice, _TABLES, _PRODUCTS)
@@ -82,15 +83,7 @@ class LensPanel(QWidget):
         self._show_table()
 
     def _build(self) -> None:
-        self.title.setFont(scaled_font(1.0, bold=True))
         self.verdict.setFont(scaled_font(1.0, bold=True))
-        self.steps.setFont(number_font())
-        self.steps.setTextFormat(Qt.TextFormat.RichText)
-        # Its longest line must not widen the panel, and the picture with it, under the mouse.
-        self.steps.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.steps.setAccessibleName("Steps from the cells to the screen")
-        selectable = Qt.TextInteractionFlag.TextSelectableByMouse
-        self.steps.setTextInteractionFlags(selectable)
         content = QWidget()
         head = row((self.title, 1), self.channel)
         which = row(self.table_choice, self.size_text, 1)
@@ -105,8 +98,8 @@ class LensPanel(QWidget):
         if seen is None:
             self.setAccessibleDescription(lens.words)
             return
-        self.title.setText(place(seen.pixel))
-        self.hint.setText(_PINNED if lens.is_pinned else _FOLLOWS)
+        self.title.set_text(place(seen.pixel))
+        _say(self.hint, _PINNED if lens.is_pinned else _FOLLOWS)
         channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
         fill_box(self.channel, names, self.shown_channel)
@@ -132,23 +125,20 @@ class LensPanel(QWidget):
         theme, channel = current_theme(), self.shown_channel
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
         mask, mode = seen.job.mask, seen.job.range_mode
-        self.size_text.setText(f"{mask.rows} × {mask.columns}")
-        self.steps.setText(steps_html(steps(seen, channel, mode, white), theme.muted, theme.text))
-        self.border.setText(border_sentence(seen))
-        self.order.setText(order_sentence(seen))
+        _say(self.size_text, f"{mask.rows} × {mask.columns}")
+        self.steps.show_steps(steps(seen, channel, mode, white))
+        _say(self.border, border_sentence(seen))
+        _say(self.order, order_sentence(seen))
         colour = theme.good if seen.is_equal else theme.muted
-        self.verdict.setText(f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        _say(self.verdict, f"<span style='color:{colour}'>= {verdict(seen)}</span>")
         self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
 
     def _show_operation(self, seen: OperationLens) -> None:
         channel = self.shown_channel
-        self.size_text.setText(seen.title if seen.cells is None else f"{seen.title}: the window")
+        _say(self.size_text, seen.title if seen.cells is None else f"{seen.title}: the window")
         words = operation_sentence(seen, channel)
-        values = () if seen.cells is None else sorted_values(seen, channel)
-        has_values = 1 < len(values) <= _MOST_SORTED
-        self.steps.setText("Sorted: " + ", ".join(map(value_text, values)) if has_values else "")
-        self.steps.setWordWrap(True)
-        self.order.setText(f"{words} {seen.teaches}")
+        self.steps.show_steps(_lines_of(seen, channel))
+        _say(self.order, f"{words} {seen.teaches}")
         self.setAccessibleDescription(f"{place(seen.pixel)}: {words}")
 
     def _show_table(self) -> None:
@@ -183,3 +173,20 @@ class LensPanel(QWidget):
         white = full_scale_of(seen.own.dtype)
         self.table.show_values(values, white)
         self.table.framed = self.table.texts.index(values.shape[0] // 2, values.shape[1] // 2)
+
+
+def _say(label: QLabel, text: str) -> None:
+    """Show a text, if it is another one: a label asks for its place again with each."""
+    if text != label.text():
+        label.setText(text)
+
+
+def _lines_of(seen: OperationLens, channel: int) -> list[Step]:
+    """Return the sorted window, some values to a line."""
+    values = () if seen.cells is None else sorted_values(seen, channel)
+    if not 1 < len(values) <= _MOST_SORTED:
+        return []
+    side = round(len(values) ** 0.5)
+    texts = [value_text(value) for value in values]
+    lines = [", ".join(texts[at : at + side]) for at in range(0, len(texts), side)]
+    return [Step("" if number else "Sorted", line) for number, line in enumerate(lines)]

@@ -1,6 +1,5 @@
 """What the lens says: the steps from the cells to the screen, the border, the order. No widgets in here."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,16 +190,3 @@ def sorted_values(lens: OperationLens, channel: int) -> Any:
     """Return the values of the window in order."""
     assert lens.cells is not None
     return np.sort(lens.cells[..., channel], axis=None)
-
-
-def steps_html(lines: Sequence[Step], muted: str, text: str) -> str:
-    """Return the steps as a table."""
-    rows = []
-    for line in lines:
-        total = f"<b>{line.total}</b>" if line.is_end or line.name == "Result" else line.total
-        rows.append(
-            f"<tr><td style='color:{muted}'>{line.name}</td>"
-            f"<td align='right' style='color:{muted}'>{line.adds}</td>"
-            f"<td align='right' style='color:{text}'>{total}</td></tr>"
-        )
-    return f"<table width='100%' cellspacing='2' cellpadding='1'>{''.join(rows)}</table>"

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import cast
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
@@ -118,8 +118,10 @@ class PictureCanvas(QWidget):
     def set_frames(self, window: Mark | None, pixel: Mark | None) -> None:
         """Frame the cells that a result is made of, and the result; nothing for None."""
         if (window, pixel) != self._frames:
+            # They follow the mouse: only what they cover is painted anew.
+            for frame in (*self._frames, window, pixel):
+                self._update_around(frame)
             self._frames = window, pixel
-            self.update()
 
     def set_region(self, region: Region | None) -> None:
         """Draw the frame of a region; none for None."""
@@ -302,6 +304,20 @@ class PictureCanvas(QWidget):
         at = self._in_pane(position)
         inside = self._original is not None and self.rect().contains(position.toPoint())
         return self.view.pixel_at(at.x(), at.y()) if inside else None
+
+    def _update_around(self, mark: Mark | None) -> None:
+        """Paint the surroundings of a rectangle of the picture anew, in each pane."""
+        if mark is None:
+            return
+        at, ratio, margin = self.view.transform, self.devicePixelRatioF(), 4
+        left, top = at.to_pane(mark.column, mark.row)
+        right, bottom = at.to_pane(mark.column + mark.width, mark.row + mark.height)
+        corner, size = QPointF(left, top) / ratio, QSizeF(right - left, bottom - top) / ratio
+        around = QRectF(corner, size).adjusted(-margin, -margin, margin, margin).toAlignedRect()
+        width, _ = self._device_size()
+        across = round((width - pane_width(self.mode, width)) / ratio)
+        for shift in {0, across}:
+            self.update(around.translated(shift, 0))
 
     def _nearest(self, position: QPointF) -> Pixel:
         """Return the pixel under a place of the widget, or the nearest one."""
