@@ -19,7 +19,7 @@ from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues
-from gui.explore.picture.readout import Readout
+from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
@@ -64,7 +64,7 @@ class PictureView(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self.empty_state)
         self._pages.addWidget(self.canvas)
-        self.setLayout(column(self.toolbar, (self._pages, 1), self.readout, spacing=0))
+        self.setLayout(column(self.toolbar, (self._pages, 1), ReadoutStrip(self.readout), spacing=0))
         self.setAccessibleName("Picture view")
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
