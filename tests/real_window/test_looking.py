@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from engine.image.samples import sample_path
+
 pytestmark = pytest.mark.slow
 
 # Beside the handle between original and result.
@@ -12,7 +14,7 @@ LENS_AT, FIRST, LAST = (600, 250), (520, 200), (620, 300)
 
 @pytest.fixture(scope="module")
 def arguments():
-    return "--theme", "light", "assets/samples/astronaut.png"
+    return "--theme", "light", str(sample_path("astronaut"))
 
 
 def test_that_a_pixel_is_pinned_walked_from_and_let_go(program):
