@@ -397,7 +397,7 @@ class ExplorePage(RunsPage):
         """Choose the baseline of an operation that has none: its variant on the CPU, once it is listed."""
         if not self.workspace.settings.baseline:
             listed = self._services.state.variants_of(self.workspace.operation)
-            self.workspace.change(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
+            self.workspace.adopt(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
         found = self.display.found

@@ -19,7 +19,7 @@ from engine.image.convert import RANGE_MODES
 from engine.mask.json_form import mask_from_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
-from gui.explore.workspace import Settings
+from gui.explore.state import Settings
 from gui.strict_json import read_strict_json, text_of
 
 FORMAT = "haloscope-session"

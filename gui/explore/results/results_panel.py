@@ -9,7 +9,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
-from gui.explore.workspace import Settings, Workspace
+from gui.explore.state import Settings
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row, text_button

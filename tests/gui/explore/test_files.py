@@ -14,7 +14,7 @@ from engine.mask.mask import Mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.files import is_mask_file
 from gui.explore.session_file import LARGEST_BYTES, Session, SessionError, load_session, save_session
-from gui.explore.workspace import Settings
+from gui.explore.state import Settings
 from gui.page.intents import Begin
 from gui.page.messages import Severity
 

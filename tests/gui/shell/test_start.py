@@ -15,7 +15,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.files import with_options
 from gui.explore.session_file import Session
-from gui.explore.workspace import Settings
+from gui.explore.state import Settings
 from gui.page.messages import Messages
 from gui.shell import crash_log, launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
