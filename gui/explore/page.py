@@ -184,6 +184,9 @@ class ExplorePage(RunsPage):
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
+    def clear_results(self) -> None:
+        self.results_panel.clear()
+
     @property
     def export_stem(self) -> str:
         return self.files.stem()
@@ -264,7 +267,7 @@ class ExplorePage(RunsPage):
 
     def arrange(self) -> None:
         tabbed = (
-            *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
+            *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -304,6 +307,9 @@ class ExplorePage(RunsPage):
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
         add, mask = self._add_late_dock, self.docks[0]
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.history = self.workspace.undo_stack
+        self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
+        mask.raise_()
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
@@ -349,7 +355,8 @@ class ExplorePage(RunsPage):
             made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
             slot.fill(made)
             insert_into_tab_order(before, made)
-        if slot.is_filled:
+        # The history asks nothing of the engine.
+        if slot.is_filled and name != "history":
             getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:

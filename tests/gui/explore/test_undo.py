@@ -4,14 +4,16 @@ import random
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QUndoView
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from gui.explore.results.removed_runs import RemoveRuns
 from gui.explore.state import PictureSource
+from tests.made_runs import make_result
 
 SETTINGS = {
     "border": Border.CONSTANT,
@@ -153,3 +155,44 @@ def test_that_times_and_name_come_back_with_the_settings(haloscope, qtbot):
     QApplication.processEvents()
     assert workspace.mask_title == "Sharpen"
     assert not haloscope.results.is_earlier(haloscope.results.results()[0])
+
+
+def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_asked_for(workspace, results):
+    for number, variant in enumerate(("naive", "tiled", "cached")):
+        results.add(make_result(variant, 2.0), ("problem", number))
+    rows = results.rows_made_here()
+    workspace.undo_stack.push(RemoveRuns(results, results.results()[:2], "Delete 2 results"))
+    assert [row.result.variant for row in results.rows_made_here()] == ["cached"]
+    results.add(make_result("cpu-serial", 9.0))
+    workspace.undo_stack.undo()
+    assert results.rows_made_here()[:3] == rows
+    assert results.results()[3].variant == "cpu-serial"
+
+
+def test_that_clear_is_undone_by_the_menu(haloscope, qtbot):
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    result = haloscope.results.results()
+    haloscope.actions["clear_results"].trigger()
+    assert haloscope.results.rowCount() == 0
+    assert haloscope.actions["undo"].text() == "&Undo Clear 1 result"
+    haloscope.actions["undo"].trigger()
+    assert haloscope.results.results() == result
+
+
+def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope):
+    workspace = haloscope.workspace
+    workspace.change(flip=True)
+    workspace.change(border=Border.WRAP)
+    page = haloscope.window.page
+    page.bring_to_front("history")
+    history = page.findChild(QUndoView)
+    assert [history.model().index(at, 0).data() for at in range(3)] == [
+        "At the start",
+        "Flip: on",
+        "Border: wrap",
+    ]
+    history.setCurrentIndex(history.model().index(1, 0))
+    assert (workspace.settings.flip, workspace.settings.border) == (True, Border.ZERO)
+    history.setCurrentIndex(history.model().index(2, 0))
+    assert workspace.settings.border is Border.WRAP
