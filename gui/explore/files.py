@@ -13,12 +13,14 @@ from PySide6.QtCore import QObject
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
+from gui.page.recent import RecentFiles
 
 MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
 MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
@@ -36,12 +38,15 @@ class ExploreFiles(QObject):
         pictures: PictureController,
         messages: Messages,
         sessions: Sessions,
+        recent: RecentFiles | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._pictures = pictures
         self._messages = messages
         self.sessions = sessions
+        self._recent = recent or RecentFiles()
+        pictures.opened.connect(lambda picture: self._note("picture", picture.path))
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -52,9 +57,6 @@ class ExploreFiles(QObject):
         def ask_to_save_mask() -> None:
             ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
 
-        def ask_to_save_session() -> None:
-            ask_to_save("Save the session", SESSIONS_AS, f"{self.stem()}.haloscope", self.save_session)
-
         open_picture = self._pictures.open_path
         for name, ask in (
             ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
@@ -62,10 +64,17 @@ class ExploreFiles(QObject):
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
-            ("save_session", ask_to_save_session),
+            ("save_session", lambda: self.ask_to_save_session(dialogs)),
             ("save_mask", ask_to_save_mask),
         ):
             actions[name].triggered.connect(ask)
+
+    def ask_to_save_session(self, dialogs: FileDialogs, then: Callable[[], None] = lambda: None) -> None:
+        """Ask where, and save the session; `then` is called when it is saved."""
+        name = f"{self.stem()}.haloscope"
+        dialogs.ask_to_save(
+            "Save the session", SESSIONS_AS, name, lambda path, _filter: self.save_session(path, then)
+        )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
@@ -80,26 +89,39 @@ class ExploreFiles(QObject):
 
     def load_mask(self, path: Path) -> None:
         """Read a mask in any form, as one step that can be undone."""
-        self._open(
-            "mask", lambda: load_mask(path), lambda mask: self._workspace.set_mask(mask, f"Load {path.name}")
-        )
+
+        def show(mask: Mask) -> None:
+            self._workspace.set_mask(mask, f"Load {path.name}")
+            self._note("mask", str(path))
+
+        self._open("mask", lambda: load_mask(path), show)
 
     def save_mask(self, path: Path) -> None:
         """Write the mask as it was typed; the suffix chooses the form."""
-        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
+
+        def save() -> None:
+            save_mask(self._workspace.mask, path)
+            self._note("mask", str(path))
+
+        self._save("mask", f"Mask saved as {path}", save)
 
     def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
         """Write the session as it is now; `then` is called if that was possible."""
 
         def save() -> None:
             self.sessions.save(path)
+            self._note("session", str(path))
             then()
 
         self._save("session", f"Session saved as {path}", save)
 
     def open_session(self, path: Path) -> None:
         """Read a session and show it; without its picture, which is reported, show the rest."""
-        self._open("session", lambda: self.sessions.open(path), lambda _: None)
+        self._open("session", lambda: self.sessions.open(path), lambda _: self._note("session", str(path)))
+
+    def _note(self, kind: str, path: str) -> None:
+        if path:
+            self._recent.note(kind, str(Path(path).absolute()))
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -192,6 +193,19 @@ class ExplorePage(RunsPage):
         self.results_panel.clear()
 
     @property
+    def unsaved(self) -> str:
+        return " and ".join(filter(None, (super().unsaved, self.sessions.unsaved_results)))
+
+    def work(self) -> Callable[[], bytes]:
+        return self.sessions.work()
+
+    def restore_work(self, path: Path) -> None:
+        self.sessions.restore(path)
+
+    def save_work(self, then: Callable[[], None]) -> None:
+        self.files.ask_to_save_session(self._services.files, then)
+
+    @property
     def export_stem(self) -> str:
         return self.files.stem()
 
@@ -297,7 +311,7 @@ class ExplorePage(RunsPage):
         pages = Part(services.session_parts, services.take_session_parts)
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
         self.sessions = Sessions(workspace, results, answers, pages, view)
-        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions)
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
@@ -379,6 +393,8 @@ class ExplorePage(RunsPage):
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
+        self.sessions.edited.connect(self.edited)
+        self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         view = self.picture_view.canvas.view

@@ -42,6 +42,7 @@ class Sessions(QObject):
     """Saves and opens sessions, and knows what is not saved."""
 
     edited = Signal()  # something that a session keeps has changed
+    saved = Signal()  # all of it is in a session
 
     def __init__(
         self,
@@ -63,16 +64,10 @@ class Sessions(QObject):
             changed.connect(self.edited)
 
     @property
-    def unsaved(self) -> str:
-        """What of it no session has, in words; empty where there is nothing."""
-        stack = self._workspace.undo_stack
-        edits = abs(stack.index() - max(stack.cleanIndex(), 0)) if not stack.isClean() else 0
+    def unsaved_results(self) -> str:
+        """Which results no session has, in words; empty where there are none."""
         rows = sum(asked not in self._saved_rows for asked in self._rows)
-        parts = [
-            f"{count} {name}{'s' if count != 1 else ''}"
-            for count, name in ((edits, "edit"), (rows, "result"))
-        ]
-        return " and ".join(part for part in parts if not part.startswith("0 "))
+        return f"{rows} result{'s' if rows != 1 else ''}" if rows else ""
 
     @property
     def _rows(self) -> tuple[Asked, ...]:
@@ -91,19 +86,27 @@ class Sessions(QObject):
     def save(self, path: Path) -> None:
         """Write all that there is now; raise FileWriteError where the file cannot be written."""
         session_file().save_session(path, self.snapshot())
-        self._workspace.undo_stack.setClean()
-        self._saved_rows = self._rows
+        self._note_saved()
 
     def open(self, path: Path) -> None:
         """Read a session and show it, as one step of undo; raise SessionError where it cannot be read."""
         self._show(session_file().load_session(path), f"Open {path.name}", path.name)
-        self._workspace.undo_stack.setClean()
-        self._saved_rows = self._rows
+        self._note_saved()
 
     def restore(self, path: Path) -> None:
         """Show what was kept of a window that was not closed properly: no session has it yet."""
         self._show(session_file().load_session(path), "Restore", "The work that was kept")
         self._workspace.undo_stack.resetClean()
+
+    def work(self) -> Callable[[], bytes]:
+        """Return what gives all that there is now as the bytes of a file, on any thread."""
+        session = self.snapshot()
+
+        def encode() -> bytes:
+            data: bytes = session_file().encoded(session)
+            return data
+
+        return encode
 
     def begin(self, begin: Begin) -> bool:
         """Show the session that the window is opened with, with the settings that override its own.
@@ -124,6 +127,11 @@ class Sessions(QObject):
         self._show_rest(session, path.name if path else "")
         self._saved_rows = self._rows
         return begin.first is not None or source is not None
+
+    def _note_saved(self) -> None:
+        self._workspace.undo_stack.setClean()
+        self._saved_rows = self._rows
+        self.saved.emit()
 
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack

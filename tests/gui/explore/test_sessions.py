@@ -269,7 +269,7 @@ def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path
     assert [run.speed_up for run in bench.results.rows()] == speed_ups
     assert [bench.results.job_of(run).variant for run in bench.results.results()] == ["cpu-serial", "tiled"]
     assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
-    assert bench.sessions.unsaved == ""
+    assert bench.sessions.unsaved_results == ""
 
 
 def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
@@ -338,12 +338,13 @@ def test_that_the_view_comes_back(open_window, tmp_path, qtbot):
     qtbot.waitUntil(lambda: not page.tile_dock.visibleRegion().isEmpty())
 
 
-def test_that_only_what_is_not_in_a_session_is_unsaved(bench, tmp_path):
-    assert bench.sessions.unsaved == ""
-    bench.workspace.change(flip=True)
-    bench.results.add(make_result("tiled", 2.0))
-    assert bench.sessions.unsaved == "1 edit and 1 result"
-    bench.files.save_session(tmp_path / "work.haloscope")
-    assert bench.sessions.unsaved == ""
-    bench.workspace.undo_stack.undo()
-    assert bench.sessions.unsaved == "1 edit"
+def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path):
+    page = haloscope.window.first_page
+    assert haloscope.window.unsaved == ""
+    haloscope.workspace.change(flip=True)
+    haloscope.results.add(make_result("tiled", 2.0))
+    assert haloscope.window.unsaved == "1 edit and 1 result"
+    page.files.save_session(tmp_path / "work.haloscope")
+    assert haloscope.window.unsaved == ""
+    haloscope.actions["undo"].trigger()
+    assert haloscope.window.unsaved == "1 edit"
