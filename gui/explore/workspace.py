@@ -160,7 +160,11 @@ class Workspace(QObject):
         if self._state.source is None:
             self._state = after
         else:
+            was_clean = self.undo_stack.isClean()
             self.edit(after, f"Open {picture.title}")
+            if was_clean:
+                # Nothing is lost with a picture that is in its file.
+                self.undo_stack.setClean()
         self.picture_changed.emit(picture)
         self.job_changed.emit()
 

@@ -84,7 +84,7 @@ class UnsavedDialog(QDialog):
         self.question = QLabel(f"Save {what} as a session?" if what else "Stop the run that is under way?")
         self.question.setFont(scaled_font(1.0, bold=True))
         self.question.setWordWrap(True)
-        lost = "No session has them yet: they are lost when the window closes." if what else ""
+        lost = "Without a session this is lost when the window closes." if what else ""
         stops = "The run that is under way stops." if is_running and what else ""
         meaning = QLabel(" ".join(filter(None, (lost, stops))) or "Its finished results are lost.")
         meaning.setWordWrap(True)
@@ -94,8 +94,8 @@ class UnsavedDialog(QDialog):
             save.setToolTip("Choose a file, save picture path, steps and results, and close.")
             save.setDefault(True)
             save.clicked.connect(self.saving_wanted)
-        discard = buttons.addButton("&Discard" if what else "&Stop and close", role.DestructiveRole)
-        discard.setToolTip("Close now.")
+        discard = buttons.addButton("&Discard", role.DestructiveRole)
+        discard.setToolTip("Close now, without it.")
         # Enter never discards, whatever has the focus.
         discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)

@@ -138,7 +138,7 @@ class Recovery(QObject):
     def _offer(self, path: Path) -> None:
         with suppress(OSError):
             when = time.strftime("%d %B, %H:%M", time.localtime(path.stat().st_mtime))
-            what, why = "Haloscope was not closed properly", f"its work of {when} was kept"
+            what, why = "Haloscope was not closed properly", f"the work of {when} was kept"
             shown = Message(
                 SOURCE, Severity.WARNING, what, why,
                 action="Restore", act=self.restore, other_action="Discard", other_act=self.discard,

@@ -102,8 +102,10 @@ def test_that_a_folder_that_cannot_be_written_is_said_once(start, tmp_path, qtbo
     assert haloscope.messages.newest.what == "Your work is not kept against a crash"
 
 
-def test_that_a_fresh_window_closes_without_a_question(start, tmp_path):
+def test_that_a_window_where_pictures_were_only_opened_closes_without_a_question(start, tmp_path, qtbot):
     haloscope = start()
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
     haloscope.window.close()
     assert not haloscope.window.isVisible()
     assert kept(tmp_path) == []
@@ -143,7 +145,7 @@ def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
     haloscope.actions["run"].trigger()
     haloscope.window.close()
     assert haloscope.window.isVisible()
-    press(haloscope.closing.question, "Stop and close")
+    press(haloscope.closing.question, "Discard")
     assert not haloscope.window.isVisible()
 
 
