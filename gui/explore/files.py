@@ -4,6 +4,7 @@ All but pictures are small, so the engine's process does not take part.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,16 +109,18 @@ class ExploreFiles(QObject):
     def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
         """Write the session as it is now; `then` is called if that was possible."""
 
-        def save() -> None:
-            self.sessions.save(path)
+        def done() -> None:
             self._note("session", str(path))
+            self._messages.show(Message("session", Severity.INFO, f"Session saved as {path}"))
             then()
 
-        self._save("session", f"Session saved as {path}", save)
+        self.sessions.save(path, done, lambda error: self._messages.show_error("session", error))
 
     def open_session(self, path: Path) -> None:
         """Read a session and show it; without its picture, which is reported, show the rest."""
-        self._open("session", lambda: self.sessions.open(path), lambda _: self._note("session", str(path)))
+        self._messages.clear("session")
+        done = partial(self._note, "session", str(path))
+        self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
 
     def _note(self, kind: str, path: str) -> None:
         if path:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
@@ -48,6 +49,7 @@ from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
@@ -199,8 +201,10 @@ class ExplorePage(RunsPage):
     def work(self) -> Callable[[], bytes]:
         return self.sessions.work()
 
-    def restore_work(self, path: Path) -> None:
-        self.sessions.restore(path)
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        self.sessions.restore(path, done, failed)
 
     def save_work(self, then: Callable[[], None]) -> None:
         self.files.ask_to_save_session(self._services.files, then)
@@ -310,7 +314,7 @@ class ExplorePage(RunsPage):
         self.runs = RunController(*running, display, results, self.cells, self._seen)
         pages = Part(services.session_parts, services.take_session_parts)
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
-        self.sessions = Sessions(workspace, results, answers, pages, view)
+        self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.files.connect_actions(actions, services.files)
 

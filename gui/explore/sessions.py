@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
@@ -20,6 +21,7 @@ from gui.explore.results.results_model import Asked, ResultsModel, Row
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
+from gui.page.background import AtOnce, Background
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 
@@ -51,8 +53,10 @@ class Sessions(QObject):
         messages: Messages,
         pages: Part | None = None,
         view: Part | None = None,
+        background: Background | AtOnce | None = None,
     ) -> None:
         super().__init__()
+        self._background = background or AtOnce()
         self._workspace, self._results, self._messages = workspace, results, messages
         self._pages, self._view = pages or Part(), view or Part()
         self._saved_rows: tuple[Asked, ...] = ()
@@ -83,20 +87,41 @@ class Sessions(QObject):
             self._pages.read(),
         )
 
-    def save(self, path: Path) -> None:
-        """Write all that there is now; raise FileWriteError where the file cannot be written."""
-        session_file().save_session(path, self.snapshot())
-        self._note_saved()
+    def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Write all that there is now, on a thread."""
+        session, at, rows = self.snapshot(), self._workspace.undo_stack.index(), self._rows
 
-    def open(self, path: Path) -> None:
-        """Read a session and show it, as one step of undo; raise SessionError where it cannot be read."""
-        self._show(session_file().load_session(path), f"Open {path.name}", path.name)
-        self._note_saved()
+        def note(_: None) -> None:
+            self._saved_rows = rows
+            # An edit meanwhile is not in the file.
+            if self._workspace.undo_stack.index() == at:
+                self._workspace.undo_stack.setClean()
+                self.saved.emit()
+            done()
 
-    def restore(self, path: Path) -> None:
+        self._background.do(lambda: session_file().save_session(path, session), note, failed)
+
+    def open(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Read a session on a thread and show it, as one step of undo."""
+
+        def show(session: Session) -> None:
+            self._show(session, f"Open {path.name}", path.name)
+            self._workspace.undo_stack.setClean()
+            self._saved_rows = self._rows
+            self.saved.emit()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
+
+    def restore(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Show what was kept of a window that was not closed properly: no session has it yet."""
-        self._show(session_file().load_session(path), "Restore", "The work that was kept")
-        self._workspace.undo_stack.resetClean()
+
+        def show(session: Session) -> None:
+            self._show(session, "Restore", "The work that was kept")
+            self._workspace.undo_stack.resetClean()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
 
     def work(self) -> Callable[[], bytes]:
         """Return what gives all that there is now as the bytes of a file, on any thread."""
@@ -127,11 +152,6 @@ class Sessions(QObject):
         self._show_rest(session, path.name if path else "")
         self._saved_rows = self._rows
         return begin.first is not None or source is not None
-
-    def _note_saved(self) -> None:
-        self._workspace.undo_stack.setClean()
-        self._saved_rows = self._rows
-        self.saved.emit()
 
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack

@@ -15,7 +15,7 @@ from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
-from engine.errors import UnknownName
+from engine.errors import EngineError, UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
@@ -184,8 +184,10 @@ class Page(QMainWindow):
         """Return what gives all work as the bytes of a session, on any thread; of the first page."""
         raise NotImplementedError
 
-    def restore_work(self, path: Path) -> None:
-        """Show the work in a file of `work`; an EngineError says why not. Of the first page."""
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        """Show the work in a file of `work`, and say when that is done or why not; of the first page."""
         raise NotImplementedError
 
     def save_work(self, then: Callable[[], None]) -> None:

@@ -147,16 +147,20 @@ class Recovery(QObject):
 
     def restore(self) -> None:
         """Show the work that was offered; undo takes it back."""
-        if self._offered is not None:
-            try:
-                self._window.first_page.restore_work(self._offered[0])
-            except EngineError as error:
-                self._messages.show_error(SOURCE, error)
-            else:
-                # It is this window's work now, kept before the other file goes.
-                self._keep()
-                self._writer.submit(_remove, *self._offered)
-            self._offered = None
+        if self._offered is None:
+            return
+        offered, self._offered = self._offered, None
+
+        def done() -> None:
+            # It is this window's work now, kept before the other file goes.
+            self._keep()
+            self._writer.submit(_remove, *offered)
+
+        def failed(error: EngineError) -> None:
+            self._offered = offered
+            self._messages.show_error(SOURCE, error)
+
+        self._window.first_page.restore_work(offered[0], done, failed)
 
     def discard(self) -> None:
         """Remove the work that was offered, and offer the next."""

@@ -47,6 +47,7 @@ def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
     second = start()
     assert second.messages.newest.what == "Haloscope was not closed properly"
     second.recovery.restore()
+    qtbot.waitUntil(lambda: second.workspace.undo_stack.count() == 1)
     assert second.workspace.settings.border is Border.WRAP
     assert second.results.rowCount() == 1
     assert second.window.unsaved
@@ -78,6 +79,7 @@ def test_that_nothing_is_kept_of_a_fresh_window_nor_of_saved_work(start, tmp_pat
     haloscope.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(kept(tmp_path)))
     haloscope.window.first_page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: not haloscope.window.unsaved)
     haloscope.window.edited.emit()
     qtbot.waitUntil(lambda: not kept(tmp_path))
 
@@ -164,6 +166,7 @@ def test_that_files_that_were_opened_are_listed_and_one_that_is_gone_is_said(ope
     mask.write_text("1,2\n3,4\n")
     haloscope.window.first_page.files.load_mask(mask)
     haloscope.window.first_page.files.save_session(tmp_path / "a&b.haloscope")
+    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
     haloscope.window.close()
     second = open_window(theme="", preferences_path=path)
     menu = second.window.recent.menu
