@@ -264,7 +264,7 @@ class _Reader:
             try:
                 found[name] = _setting(name, value)
             except (msgspec.ValidationError, ValueError, OverflowError) as error:
-                shown = json.dumps(value)[:40]
+                shown = json.dumps(value, allow_nan=False)[:40]
                 why = str(error).partition(" - at")[0]
                 self._note(f'The setting "{name}" was left out: it is {shown} ({why}).')
         return found
