@@ -179,7 +179,7 @@ class Sessions(QObject):
 
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""
-        shown = PictureSource(picture.path, picture.sample)
+        shown = PictureSource.of(picture)
         for row in self._results.rows_made_here():
             asked = row.asked
             if asked.job is None and asked.step is not None and asked.source == shown:
@@ -215,7 +215,7 @@ def _kept(row: Row) -> KeptRun:
     asked = row.asked
     if asked.step is None and asked.job is not None:
         picture = asked.job.picture
-        asked.step, asked.source = step_of(asked.job), PictureSource(picture.path, picture.sample)
+        asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
     return KeptRun(row.result, asked.step, asked.source)
 
 

@@ -249,11 +249,12 @@ class Workspace(QObject):
 
     @property
     def _shown(self) -> PictureSource | None:
-        return PictureSource(self._picture.path, self._picture.sample) if self._picture else None
+        return PictureSource.of(self._picture) if self._picture else None
 
     def _want_picture(self) -> None:
         source = self._state.source
-        wanted = None if source == self._shown else source
+        is_shown = source is None or source == self._shown or source.request is None
+        wanted = None if is_shown else source
         if wanted != self._wanted:
             self._wanted = wanted
             self.picture_wanted.emit(wanted)

@@ -153,8 +153,9 @@ class Recovery(QObject):
 
         def done() -> None:
             # It is this window's work now, kept before the other file goes.
-            self._keep()
-            self._writer.submit(_remove, *offered)
+            if self._is_locked():
+                self._writer.submit(self._write, self._window.first_page.work())
+                self._writer.submit(_remove, *offered)
 
         def failed(error: EngineError) -> None:
             self._offered = offered
