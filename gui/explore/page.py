@@ -24,7 +24,7 @@ from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, PageParts, picture_filters
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
@@ -41,6 +41,8 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.session_view import SessionView
+from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
@@ -125,6 +127,8 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_late_docks(services, speed_up, beside)
+        shown = self.picture_view, results, self.results_panel, self.docks
+        self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -218,7 +222,7 @@ class ExplorePage(RunsPage):
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            if not self.files.begin(intent):
+            if not self.sessions.begin(intent):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.settled.emit(None))
             if intent.first is not None:
@@ -290,8 +294,10 @@ class ExplorePage(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = PageParts(services.session_parts, services.take_session_parts)
-        self.files = ExploreFiles(workspace, self.pictures, answers, pages)
+        pages = Part(services.session_parts, services.take_session_parts)
+        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
+        self.sessions = Sessions(workspace, results, answers, pages, view)
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions)
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:

@@ -14,8 +14,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
-from gui.explore.picture_job import PictureJob
+from gui.explore.picture_job import PictureJob, job_of
 from gui.explore.state import PictureSource, Settings, State, Step, merge_key_of, words_of_change
 
 # A state has little beside its masks, of 32 kB at most.
@@ -138,6 +137,10 @@ class Workspace(QObject):
         if state != self._state:
             self.undo_stack.push(_Edit(self, state, text, merge_key))
 
+    def begin_with(self, state: State) -> None:
+        """Take the state that the window begins with: undo does not go behind it."""
+        self._take(state)
+
     def edit_step(self, step: Step, text: str, merge_key: Hashable = None) -> None:
         """Put another one in the place of the selected step."""
         key = None if merge_key is None else (self._state.selected, merge_key)
@@ -216,27 +219,12 @@ class Workspace(QObject):
 
     def job(self) -> PictureJob | None:
         """Return the job that the state describes; None without a picture."""
-        settings = self.settings
-        if self._picture is None or self.is_filtering:
-            return self.filter_job()
-        return OperationJob(
-            operation=self.operation,
-            # With a patch from a file, the whole file is the patch.
-            settings={} if settings.patch_path else dict(settings.parameters),
-            variant=settings.variant,
-            block=settings.block,
-            device=settings.device,
-            layout=settings.layout,
-            picture=self._picture,
-            patch_path=settings.patch_path,
-        )
+        return None if self._picture is None else job_of(self.step, self._picture, self.range_mode)
 
     def filter_job(self) -> FilterJob | None:
         """Return the job where that is a convolution, else None."""
-        if self._picture is None or not self.is_filtering:
-            return None
-        mask, options = self.applied_mask(), self.settings.options
-        return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)
+        job = self.job()
+        return job if isinstance(job, FilterJob) else None
 
     def _take(self, state: State) -> None:
         """Be in another state, and say what of it changed."""
