@@ -58,21 +58,25 @@ def opencv_code(recipe: Recipe) -> str:
     call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
     if not border:
         call += _inside(recipe)
-    flags = "cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH"
-    how = _Reading(
-        ("import cv2", "import numpy as np"),
-        f"cv2.imread({recipe.source.name!r}, {flags})",
-        f"cv2.imwrite({recipe.output!r}, result)",
-    )
-    colours = "  # blue before red, alpha left out" if recipe.source.channels > 1 else ""
-    return _script(recipe, how, colours, [] if border else _padding(recipe), f"values = {call}")
+    if recipe.source.dtype == "float32":
+        # OpenCV 5 reads no TIFF of float32.
+        how, note = _read_as_rgb(recipe, ("import cv2",)), ""
+    else:
+        colours = "COLOR" if recipe.source.channels > 1 else "GRAYSCALE"
+        how = _Reading(
+            ("import cv2", "import numpy as np"),
+            f"cv2.imread({recipe.source.name!r}, cv2.IMREAD_{colours} | cv2.IMREAD_ANYDEPTH)",
+            f"cv2.imwrite({recipe.output!r}, result)",
+        )
+        note = "  # blue before red, without alpha" if recipe.source.channels > 1 else ""
+    return _script(recipe, how, note, [] if border else _padding(recipe), f"values = {call}")
 
 
 def scipy_code(recipe: Recipe) -> str:
     """Return a script that calls `scipy.ndimage.correlate`."""
     recipe.refuse_operation("SciPy")
     recipe.refuse_parts("SciPy")
-    how = _read_by_pillow(recipe, ("from scipy import ndimage",))
+    how = _read_as_rgb(recipe, ("from scipy import ndimage",))
     call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, _SCIPY)})"
     return _script(recipe, how, "", [], f"values = {call}{_offset(recipe)}")
 
@@ -81,7 +85,7 @@ def cupy_code(recipe: Recipe) -> str:
     """Return a script that calls `cupyx.scipy.ndimage.correlate` on a GPU."""
     recipe.refuse_operation("CuPy")
     recipe.refuse_parts("CuPy")
-    how = _read_by_pillow(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
+    how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
     padding = [] if recipe.border in _CUPY else _padding(recipe)
     picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
     weights = f"cp.asarray({_weights(recipe)})"
@@ -119,7 +123,7 @@ def _script(recipe: Recipe, how: _Reading, note: str, padding: list[str], filter
     )
 
 
-def _read_by_pillow(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
+def _read_as_rgb(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
     """Return how a picture is read upright and without its alpha; Pillow has no RGB of 16 bit."""
     source, output = recipe.source, recipe.output
     if source.dtype == "uint8":
@@ -131,11 +135,12 @@ def _read_by_pillow(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
         )
     # The alpha is the last channel.
     colours = "[..., 0]" if source.channels == 1 else "[..., :3]"
+    photometric = ", photometric='rgb'" * (source.channels > 1 and _library_of(output) == "tifffile")
     reader, writer = _library_of(source.name), _library_of(output)
     return _Reading(
         (*(f"import {name}" for name in sorted({reader, writer})), "import numpy as np", *imports),
         f"{reader}.imread({source.name!r}){colours if source.has_alpha else ''}",
-        f"{writer}.imwrite({output!r}, result)",
+        f"{writer}.imwrite({output!r}, result{photometric})",
     )
 
 

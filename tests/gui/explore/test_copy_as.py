@@ -132,7 +132,7 @@ def assert_within_bound(workspace, code):
     pixels = picture.pixels
     bound = rounding_bound(oracle.magnitudes(pixels, mask, settings.border, settings.cval), mask.taps)
     values = left["values"]
-    in_order = values[..., ::-1] if "cv2" in left and values.ndim == 3 else values
+    in_order = values[..., ::-1] if "cv2.imread" in code and values.ndim == 3 else values
     assert in_order.shape == pixels.shape, code
     wanted = oracle.correlate(pixels, mask, settings.border, settings.cval)
     assert np.all(np.abs(in_order - wanted) <= bound), code
