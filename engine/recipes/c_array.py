@@ -8,7 +8,8 @@ def c_array(recipe: Recipe) -> str:
     recipe.refuse_operation("a C array")
     mask, border = recipe.applied_mask, recipe.border
     rows = ",\n".join(
-        f"    {{{', '.join(f'{float32_text(weight)}f' for weight in row)}}}" for row in mask.weights32.tolist()
+        f"    {{{', '.join(f'{float32_text(weight)}f' for weight in row)}}}"
+        for row in mask.weights32.tolist()
     )
     lines = [
         f"/* {recipe.summary}",

@@ -48,7 +48,9 @@ def _weights(mask: Mask) -> str:
 def _operated(recipe: Recipe) -> list[str]:
     patch = recipe.patch_path
     read = [f"patch = engine.open_image({patch!r})"] if patch else []
-    options = ["patch=patch"] * bool(patch) + [f"{name}={value!r}" for name, value in recipe.parameters.items()]
+    options = ["patch=patch"] * bool(patch) + [
+        f"{name}={value!r}" for name, value in recipe.parameters.items()
+    ]
     given = ", ".join(["picture", repr(recipe.operation), *options, *_where(recipe)])
     return [
         *read,

@@ -128,7 +128,11 @@ def assert_within_bound(workspace, code):
     """Execute a script, and compare its values with the oracle, and its result with the rules of Save."""
     left = {}
     exec(compile(code, "copied", "exec"), left)
-    picture, mask, settings = engine.open_image(workspace.picture.path), workspace.applied_mask(), workspace.settings
+    picture, mask, settings = (
+        engine.open_image(workspace.picture.path),
+        workspace.applied_mask(),
+        workspace.settings,
+    )
     pixels = picture.pixels
     bound = rounding_bound(oracle.magnitudes(pixels, mask, settings.border, settings.cval), mask.taps)
     values = left["values"]
