@@ -55,7 +55,7 @@ class Program(NamedTuple):
 
 
 class AsProgram(NamedTuple):
-    """A mask as another program takes it, the settings with which Haloscope does the same, the line of code."""
+    """A mask as another program takes it, the settings that do the same here, and the line of code."""
 
     program: Program
     mask: Mask
@@ -242,7 +242,7 @@ PROGRAMS = (
         rounds=True,
         write=_opencv,
         takes_offset=True,
-        differs="OpenCV's filter2D correlates, and mirrors the picture at its edge without repeating the last "
+        differs="filter2D correlates, and mirrors the picture at its edge without repeating the last "
         "pixel. It rounds halves to even and clips, as here; above 11 × 11 it transforms, which may change a "
         "value by one.",
         source="https://docs.opencv.org/4.x/d4/d86/group__imgproc__filter.html",
@@ -270,8 +270,8 @@ PROGRAMS = (
         write=_ndimage("convolve"),
         takes_offset=True,
         differs="SciPy turns the mask by 180° and reflects the picture at its edge with the last pixel "
-        "repeated. Of a picture of whole numbers it cuts off fractions and wraps around, so the line computes "
-        "in float.",
+        "repeated. Of a picture of whole numbers it cuts off fractions and wraps around, so the line "
+        "computes in float.",
         source="https://docs.scipy.org/doc/scipy/reference/generated/scipy.ndimage.convolve.html",
     ),
     Program(
@@ -295,9 +295,9 @@ PROGRAMS = (
         anchor_before=True,
         rounds=True,
         write=_imagemagick,
-        differs="ImageMagick (before version 7 the command is convert) turns the mask by 180°, and repeats the "
-        "edge. It rounds to 16 bit and then to the picture's depth, halves up; written as PNG, version 6 cuts "
-        "off fractions instead.",
+        differs="ImageMagick (before version 7 the command is convert) turns the mask by 180°, and repeats "
+        "the edge. It rounds to 16 bit and then to the picture's depth, halves up; written as PNG, version 6 "
+        "cuts off fractions instead.",
         source="https://usage.imagemagick.org/convolve/ and MorphologyPrimitive of morphology.c",
     ),
     Program(

@@ -1,6 +1,7 @@
 """What other programs do with a mask: their lines of code are run where the programs are, and compared."""
 
 import importlib
+import math
 import shlex
 import shutil
 import subprocess
@@ -86,16 +87,15 @@ def test_that_imagemagick_does_what_its_settings_here_do(mask, tmp_path):
     for picture in pictures():
         _, wanted, (_, bound), code = both("imagemagick", mask, picture, normalise=False)
         engine.save_image(picture, tmp_path / "in.png")
-        # Rounded to 16 bit (257 steps for one of 8 bit), and that to 8. Of a PNG version 6 cuts off fractions.
+        channels = math.prod(picture.shape[2:])
+        # Rounded to 16 bit (257 steps for one of 8 bit), and that to 8; of a PNG version 6 cuts off fractions.
         for name, most in (("out.tif", 0.5), ("out.png", 1.0)):
             arguments = shlex.split(code.replace("out.tif", name))[1:]
             subprocess.run([program, *arguments], cwd=tmp_path, check=True)
             theirs = engine.open_image(tmp_path / name).pixels
-            # A result without colours is written as grey.
-            theirs = theirs.reshape(*picture.shape[:2], -1) + np.zeros_like(
-                wanted.reshape(*picture.shape[:2], -1)
-            )
-            error = np.abs(theirs.reshape(wanted.shape) - np.clip(wanted, 0, 255))
+            # What has no colours is written as grey.
+            theirs = np.broadcast_to(theirs.reshape(*picture.shape[:2], -1), (*picture.shape[:2], channels))
+            error = np.abs(theirs.reshape(picture.shape) - np.clip(wanted, 0, 255))
             assert np.all(error <= most + 0.5 / 257 + bound), (name, code)
 
 

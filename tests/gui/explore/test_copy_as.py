@@ -5,12 +5,15 @@ import random
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 import engine
 from engine.commands.command_line import main
+from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.picture_jobs import open_picture, save_result
@@ -26,6 +29,7 @@ from engine.recipes.engine_code import engine_code
 from engine.recipes.targets import TARGETS
 from engine.tasks.filtering import answers, oracle
 from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.operation import answers as operation_answers
 from gui.explore.copy_as import recipe_of
 from gui.explore.workspace import Workspace
 
@@ -188,3 +192,77 @@ def test_that_the_arrays_of_c_have_every_bit_of_the_weights_that_kernels_get(cas
         found = np.ctypeslib.as_array(weights, mask.shape)
         assert np.array_equal(found.view(np.uint32), mask.weights32.view(np.uint32))
         assert (offset.value, tuple(anchor)) == (np.float32(mask.offset), mask.anchor)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.key)
+def test_that_the_menu_copies_what_the_page_shows(haloscope, target):
+    QGuiApplication.clipboard().clear()
+    haloscope.actions[f"copy_as:{target.key}"].trigger()
+    recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
+    assert QGuiApplication.clipboard().text() == target.write(recipe)
+    assert target.title in haloscope.messages.newest.what
+
+
+def test_that_what_only_a_mask_can_be_copied_as_says_so_for_another_operation(haloscope):
+    QGuiApplication.clipboard().setText("kept")
+    haloscope.workspace.choose("median")
+    haloscope.actions["copy_as:c"].trigger()
+    assert "only a mask" in haloscope.messages.newest.why
+    assert QGuiApplication.clipboard().text() == "kept"
+
+
+def test_that_a_picture_in_no_file_is_said_to_need_one(workspace):
+    for target in TARGETS[:-1]:
+        assert "in no file yet: save it as picture.png" in target.write(recipe_of(workspace))
+
+
+def test_that_a_name_that_is_no_text_is_refused_in_words(workspace):
+    workspace.set_picture(replace(workspace.picture, path="/pictures/caf\udce9.png"))
+    with pytest.raises(EngineError, match="no characters"):
+        command_line(recipe_of(workspace))
+
+
+@pytest.mark.parametrize("key", ["negative", "median", "compress"])
+def test_that_another_operation_is_copied_with_its_parameters(pictures, tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    workspace = Workspace(preset("sharpen"))
+    workspace.set_picture(next(picture for picture in pictures if picture.dtype == "uint8"))
+    workspace.choose(key)
+    if key == "median":
+        workspace.set_parameter("size", 5)
+    recipe = recipe_of(workspace)
+    operated = operation_answers.preview(Preview(workspace.job()), lambda step: None)
+    values = operated.shown.values
+    save_result(SaveResult(workspace.picture, values, "wanted.png"), lambda step: None)
+    shared.unlink(values.name)
+    assert main(shlex.split(command_line(recipe, "posix"))[2:]) == 0
+    wanted = (tmp_path / "wanted.png").read_bytes()
+    assert (tmp_path / recipe.output).read_bytes() == wanted
+    (tmp_path / recipe.output).unlink()
+    exec(engine_code(recipe), {})
+    assert (tmp_path / recipe.output).read_bytes() == wanted
+
+
+def test_that_another_program_is_one_step_and_shows_its_line(haloscope):
+    workspace = haloscope.workspace
+    before = workspace.mask, workspace.settings
+    haloscope.actions["as_program:imagemagick"].trigger()
+    settings = workspace.settings
+    assert (settings.flip, settings.border, settings.result_type) == (True, Border.REPLICATE, "same")
+    dialog = haloscope.window.page.programs.dialog
+    assert dialog.isVisible()
+    assert not dialog.isModal()
+    dialog.copy_button.click()
+    assert QGuiApplication.clipboard().text() == dialog.code.toPlainText()
+    assert dialog.code.toPlainText().startswith("magick in.png -morphology Convolve '3x3: 0,-1,0 ")
+    workspace.undo_stack.undo()
+    assert (workspace.mask, workspace.settings) == before
+
+
+def test_that_a_mask_that_a_program_cannot_take_changes_nothing(haloscope):
+    workspace = haloscope.workspace
+    workspace.set_mask(Mask(np.ones((9, 9))))
+    settings = workspace.settings
+    haloscope.actions["as_program:gimp"].trigger()
+    assert "5 × 5" in haloscope.messages.newest.why
+    assert workspace.settings == settings
