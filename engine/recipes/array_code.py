@@ -36,7 +36,7 @@ _SCIPY = {
     Border.WRAP: "wrap",
 }
 # What CuPy calls wrap has had two meanings.
-_CUPY = {border: mode for border, mode in _SCIPY.items() if border is not Border.WRAP}
+_CUPY: dict[Border, str] = {border: mode for border, mode in _SCIPY.items() if border is not Border.WRAP}
 
 
 class _Reading(NamedTuple):

@@ -1,6 +1,7 @@
 """What other programs do with a mask: their lines of code are run where the programs are, and compared."""
 
 import importlib
+import json
 import math
 import shlex
 import shutil
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.commands.command_line import main
 from engine.errors import EngineError
 from engine.recipes.programs import PROGRAMS, as_program
 from engine.tasks.filtering import oracle
@@ -88,7 +90,7 @@ def test_that_imagemagick_does_what_its_settings_here_do(mask, tmp_path):
         _, wanted, (_, bound), code = both("imagemagick", mask, picture, normalise=False)
         engine.save_image(picture, tmp_path / "in.png")
         channels = math.prod(picture.shape[2:])
-        # Rounded to 16 bit (257 steps for one of 8 bit), and that to 8; of a PNG version 6 cuts off fractions.
+        # Rounded to 16 bit (257 steps for one of 8), and that to 8 bit; of a PNG version 6 cuts off fractions.
         for name, most in (("out.tif", 0.5), ("out.png", 1.0)):
             arguments = shlex.split(code.replace("out.tif", name))[1:]
             subprocess.run([program, *arguments], cwd=tmp_path, check=True)
@@ -131,3 +133,14 @@ def test_that_every_program_has_two_sentences_and_a_source():
         assert program.differs.endswith(".")
         assert program.source
     assert importlib.import_module("engine.recipes.programs").__doc__.count("\n") > len(PROGRAMS)
+
+
+def test_that_the_command_masks_prints_what_programs_do(capsys):
+    assert main(["masks", "sobel-x", "--as", "matlab-imfilter"]) == 0
+    assert "result = imfilter(picture, [-1 0 1; -2 0 2; -1 0 1]);" in capsys.readouterr().out
+    assert main(["masks", "box:7", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["programs"]
+    assert [entry["key"] for entry in entries] == [program.key for program in PROGRAMS]
+    assert [entry["key"] for entry in entries if "refused" in entry] == ["gimp"]
+    assert main(["masks", "--as", "opencv"]) == 2
+    assert "no mask is given" in capsys.readouterr().err
