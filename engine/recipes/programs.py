@@ -29,7 +29,6 @@ from engine.geometry.border import Border
 from engine.image.colour import full_scale_of
 from engine.mask.json_form import number_text
 from engine.mask.mask import Mask
-from engine.recipes.recipe import float32_text
 
 
 class Program(NamedTuple):
@@ -133,8 +132,7 @@ def _inverted(mask: Mask, dtype: str) -> Mask:
 
 
 def _numpy(mask: Mask) -> str:
-    rows = ", ".join(f"[{', '.join(map(float32_text, row))}]" for row in mask.weights32.tolist())
-    return f"np.array([{rows}])"
+    return f"np.float32([[{_rows(mask, ', ', '], [')}]])"
 
 
 def _rows(mask: Mask, cells: str, rows: str) -> str:

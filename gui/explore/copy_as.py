@@ -19,7 +19,7 @@ SOURCE = "copy as"
 _KEYS = {"command": "Ctrl+Alt+C", "python": "Ctrl+Alt+P"}
 ENTRIES = [
     Entry(f"copy_as:{target.key}", target.title, f"Copy as {target.title}. {target.sentence}",
-          _KEYS.get(target.key, ""), "copy", "&Edit", 30, "Copy &as", target.key)
+          _KEYS.get(target.key, ""), "", "&Edit", 30, "Copy &as", target.key)
     for target in TARGETS
 ]  # fmt: skip
 
@@ -47,7 +47,7 @@ class CopyAs(QObject):
         QGuiApplication.clipboard().setText(text)
         lines = len(text.splitlines())
         size = "1 line" if lines == 1 else f"{lines} lines"
-        self._messages.show(Message(SOURCE, Severity.INFO, f"Copied as {target.title}: {size}"))
+        self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
 
 
 def recipe_of(workspace: Workspace, stem: str = "result") -> Recipe:

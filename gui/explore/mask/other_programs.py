@@ -21,7 +21,7 @@ ENTRIES = [
     for program in PROGRAMS
 ]  # fmt: skip
 _MARGIN = 2 * GRID
-_SIZE = QSize(70 * GRID, 36 * GRID)
+_SIZE = QSize(70 * GRID, 30 * GRID)
 
 
 class OtherPrograms(QObject):

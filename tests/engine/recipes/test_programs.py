@@ -90,7 +90,7 @@ def test_that_imagemagick_does_what_its_settings_here_do(mask, tmp_path):
         _, wanted, (_, bound), code = both("imagemagick", mask, picture, normalise=False)
         engine.save_image(picture, tmp_path / "in.png")
         channels = math.prod(picture.shape[2:])
-        # Rounded to 16 bit (257 steps for one of 8), and that to 8 bit; of a PNG version 6 cuts off fractions.
+        # Rounded to 16 bit, 257 steps for one of 8, and that to 8 bit; in a PNG version 6 cuts off fractions.
         for name, most in (("out.tif", 0.5), ("out.png", 1.0)):
             arguments = shlex.split(code.replace("out.tif", name))[1:]
             subprocess.run([program, *arguments], cwd=tmp_path, check=True)
