@@ -63,4 +63,4 @@ def _where(recipe: Recipe) -> list[str]:
         arguments += ["--device", recipe.device]
     if recipe.layout is not Layout.PITCHED:
         arguments += ["--layout", str(recipe.layout)]
-    return arguments
+    return [*arguments, "--host", recipe.host] if recipe.host else arguments

@@ -4,14 +4,15 @@ from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.recipes.recipe import Recipe
+from engine.recipes.recipe import Recipe, as_comment
 
 
 def engine_code(recipe: Recipe) -> str:
     """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
     recipe.refuse_parts("Python")
     hint = recipe.source.hint
-    begin = [f"# {hint}"] * bool(hint) + [
+    where = f"In the window it was computed on {as_comment(recipe.host)}; this computes here."
+    begin = [f"# {line}" for line in (hint, where if recipe.host else "") if line] + [
         "import engine",
         "",
         f"picture = engine.open_image({recipe.source.name!r})",
@@ -55,7 +56,7 @@ def _operated(recipe: Recipe) -> list[str]:
     return [
         *read,
         f"found = engine.operate({given})",
-        "print(found.numbers, found.mark)",
+        "print(found.numbers, found.mark)  # where a patch was found is not drawn, as in the window",
         "if found.picture is not None:  # the counts of a histogram are found.counts",
         "    result = engine.finished_picture(picture, found.picture, picture.dtype)",
         f"    engine.save_image(result, {recipe.output!r})",

@@ -56,6 +56,7 @@ class Recipe(FilterOptions):
     operation: str = ""  # instead of the mask
     parameters: Mapping[str, Any] = field(default_factory=dict)
     patch_path: str = ""
+    host: str = ""  # the server that computes, as ssh calls it; empty for this machine
 
     @property
     def preset(self) -> str:

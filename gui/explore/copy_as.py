@@ -11,6 +11,7 @@ from engine.image.formats import offered_suffixes
 from engine.image.samples import sample_path
 from engine.recipes.recipe import Recipe, Source
 from engine.recipes.targets import TARGETS, Target
+from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 from gui.page.messages import Message, Messages, Severity
@@ -28,10 +29,16 @@ class CopyAs(QObject):
     """Brings the actions, and puts the text into the clipboard."""
 
     def __init__(
-        self, actions: Actions, workspace: Workspace, messages: Messages, stem: Callable[[], str]
+        self,
+        actions: Actions,
+        workspace: Workspace,
+        state: EngineState,
+        messages: Messages,
+        stem: Callable[[], str],
     ) -> None:
         super().__init__(actions)
         self._workspace = workspace
+        self._state = state
         self._messages = messages
         self._stem = stem
         for action, target in zip(actions.add(ENTRIES), TARGETS, strict=True):
@@ -39,8 +46,10 @@ class CopyAs(QObject):
 
     def copy(self, target: Target) -> None:
         """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
+        server = self._state.machine
+        recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
         try:
-            text = target.write(recipe_of(self._workspace, self._stem()))
+            text = target.write(recipe)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
@@ -50,8 +59,11 @@ class CopyAs(QObject):
         self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
 
 
-def recipe_of(workspace: Workspace, stem: str = "result") -> Recipe:
-    """Return what the page does with its picture; `stem` is the name of the result without its suffix."""
+def recipe_of(workspace: Workspace, stem: str = "result", host: str = "") -> Recipe:
+    """Return what the page does with its picture.
+
+    `stem` is the name of the result without its suffix, `host` the server that computes.
+    """
     picture, settings = workspace.picture, workspace.settings
     source = Source()
     if picture is not None:
@@ -74,5 +86,6 @@ def recipe_of(workspace: Workspace, stem: str = "result") -> Recipe:
         operation=workspace.operation,
         parameters=settings.parameters,
         patch_path=settings.patch_path,
+        host=host,
         **settings.options,
     )

@@ -22,7 +22,6 @@ from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.copy_as import CopyAs
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
@@ -31,7 +30,6 @@ from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.mask.other_programs import OtherPrograms
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
@@ -102,8 +100,6 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
-        self.programs = OtherPrograms(services.actions, workspace, services.messages, self.mask_panel)
-        self.mask_panel.programs.addActions(self.programs.actions)
         self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
         self.kernel_panel = KernelPanel(workspace, state, results)
@@ -268,6 +264,18 @@ class ExplorePage(RunsPage):
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.fill()
+        self._add_copying()
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:
@@ -303,7 +311,6 @@ class ExplorePage(RunsPage):
         self.sessions = Sessions(workspace, results, answers, pages, view)
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions)
         self.files.connect_actions(actions, services.files)
-        self.copy_as = CopyAs(actions, workspace, answers, self.files.result_stem)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
         """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""

@@ -105,7 +105,7 @@ def saved_by_window(workspace, path):
 
 
 @pytest.fixture(scope="module")
-def cases(pictures):
+def cases(pictures, qapp):
     """200 pages of random settings."""
     chance = random.Random(30)
     return [random_workspace(chance, pictures) for _ in range(CASES)]
@@ -194,16 +194,13 @@ def test_that_the_arrays_of_c_have_every_bit_of_the_weights_that_kernels_get(cas
         assert (offset.value, tuple(anchor)) == (np.float32(mask.offset), mask.anchor)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.key)
-def test_that_the_menu_copies_what_the_page_shows(haloscope, target):
-    QGuiApplication.clipboard().clear()
-    haloscope.actions[f"copy_as:{target.key}"].trigger()
-    recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
-    assert QGuiApplication.clipboard().text() == target.write(recipe)
-    assert target.title in haloscope.messages.newest.what
-
-
-def test_that_what_only_a_mask_can_be_copied_as_says_so_for_another_operation(haloscope):
+def test_that_the_menu_copies_what_the_page_shows_or_says_why_not(haloscope):
+    for target in TARGETS:
+        QGuiApplication.clipboard().clear()
+        haloscope.actions[f"copy_as:{target.key}"].trigger()
+        recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
+        assert QGuiApplication.clipboard().text() == target.write(recipe)
+        assert target.title in haloscope.messages.newest.what
     QGuiApplication.clipboard().setText("kept")
     haloscope.workspace.choose("median")
     haloscope.actions["copy_as:c"].trigger()
@@ -216,6 +213,18 @@ def test_that_a_picture_in_no_file_is_said_to_need_one(workspace):
         assert "in no file yet: save it as picture.png" in target.write(recipe_of(workspace))
 
 
+def test_that_what_a_server_computes_is_copied_with_it(workspace):
+    recipe = recipe_of(workspace, host="ana@server")
+    assert command_line(recipe).endswith(" --host ana@server\n")
+    assert "# In the window it was computed on ana@server" in engine_code(recipe)
+
+
+def test_that_a_command_for_windows_is_quoted_as_its_programs_read_it(workspace):
+    workspace.set_picture(replace(workspace.picture, path=r"C:\\my pictures\\a.png"))
+    line = command_line(recipe_of(workspace), "nt")
+    assert line.startswith('python main.py filter "C:\\\\my pictures\\\\a.png" result.png --mask')
+
+
 def test_that_a_name_that_is_no_text_is_refused_in_words(workspace):
     workspace.set_picture(replace(workspace.picture, path="/pictures/caf\udce9.png"))
     with pytest.raises(EngineError, match="no characters"):
@@ -223,7 +232,7 @@ def test_that_a_name_that_is_no_text_is_refused_in_words(workspace):
 
 
 @pytest.mark.parametrize("key", ["negative", "median", "compress"])
-def test_that_another_operation_is_copied_with_its_parameters(pictures, tmp_path, monkeypatch, key):
+def test_that_another_operation_is_copied_with_its_parameters(qapp, pictures, tmp_path, monkeypatch, key):
     monkeypatch.chdir(tmp_path)
     workspace = Workspace(preset("sharpen"))
     workspace.set_picture(next(picture for picture in pictures if picture.dtype == "uint8"))
@@ -243,7 +252,7 @@ def test_that_another_operation_is_copied_with_its_parameters(pictures, tmp_path
     assert (tmp_path / recipe.output).read_bytes() == wanted
 
 
-def test_that_another_program_is_one_step_and_shows_its_line(haloscope):
+def test_that_another_program_is_one_step_and_shows_its_line_or_why_not(haloscope):
     workspace = haloscope.workspace
     before = workspace.mask, workspace.settings
     haloscope.actions["as_program:imagemagick"].trigger()
@@ -258,9 +267,7 @@ def test_that_another_program_is_one_step_and_shows_its_line(haloscope):
     workspace.undo_stack.undo()
     assert (workspace.mask, workspace.settings) == before
 
-
-def test_that_a_mask_that_a_program_cannot_take_changes_nothing(haloscope):
-    workspace = haloscope.workspace
+    # What it cannot take changes nothing.
     workspace.set_mask(Mask(np.ones((9, 9))))
     settings = workspace.settings
     haloscope.actions["as_program:gimp"].trigger()
