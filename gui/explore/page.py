@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -11,6 +12,7 @@ from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
@@ -25,7 +27,7 @@ from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, PageParts, picture_filters
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
@@ -46,10 +48,13 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.session_view import SessionView
+from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
@@ -133,6 +138,8 @@ class ExplorePage(RunsPage):
             services.actions, workspace, self.pictures, self.picture_view, self._measure_region
         )
         self._add_late_docks(services, speed_up, beside)
+        shown = self.picture_view, results, self.results_panel, self.docks
+        self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -192,6 +199,24 @@ class ExplorePage(RunsPage):
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
+    def clear_results(self) -> None:
+        self.results_panel.clear()
+
+    @property
+    def unsaved(self) -> str:
+        return " and ".join(filter(None, (super().unsaved, self.sessions.unsaved_results)))
+
+    def work(self) -> Callable[[], bytes]:
+        return self.sessions.work()
+
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        self.sessions.restore(path, done, failed)
+
+    def save_work(self, then: Callable[[], None]) -> None:
+        self.files.ask_to_save_session(self._services.files, then)
+
     @property
     def export_stem(self) -> str:
         return self.files.stem()
@@ -223,7 +248,7 @@ class ExplorePage(RunsPage):
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            if not self.files.begin(intent):
+            if not self.sessions.begin(intent):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.settled.emit(None))
             if intent.first is not None:
@@ -265,6 +290,18 @@ class ExplorePage(RunsPage):
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.fill()
+        self._add_copying()
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:
@@ -272,7 +309,7 @@ class ExplorePage(RunsPage):
 
     def arrange(self) -> None:
         tabbed = (
-            *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
+            *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock),
         )
@@ -297,8 +334,10 @@ class ExplorePage(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = PageParts(services.session_parts, services.take_session_parts)
-        self.files = ExploreFiles(workspace, self.pictures, answers, pages)
+        pages = Part(services.session_parts, services.take_session_parts)
+        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
+        self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
@@ -314,6 +353,8 @@ class ExplorePage(RunsPage):
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
         add, mask = self._add_late_dock, self.docks[0]
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.history = self.workspace.undo_stack
+        self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
         self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
         self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
         self.look = LookState(workspace, state, link, self.picture_view)
@@ -364,7 +405,8 @@ class ExplorePage(RunsPage):
             made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
             slot.fill(made)
             insert_into_tab_order(before, made)
-        if slot.is_filled:
+        # The history asks nothing of the engine.
+        if slot.is_filled and name != "history":
             getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:
@@ -381,6 +423,8 @@ class ExplorePage(RunsPage):
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
+        self.sessions.edited.connect(self.edited)
+        self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         view = self.picture_view.canvas.view
@@ -429,7 +473,7 @@ class ExplorePage(RunsPage):
         """Choose the baseline of an operation that has none: its variant on the CPU, once it is listed."""
         if not self.workspace.settings.baseline:
             listed = self._services.state.variants_of(self.workspace.operation)
-            self.workspace.change(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
+            self.workspace.adopt(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
         found = self.display.found

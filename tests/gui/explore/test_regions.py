@@ -9,6 +9,8 @@ from PySide6.QtCore import QPoint, Qt
 from engine.verify.regions import Region
 from gui.explore.picture.drawn import Drawing
 from gui.explore.picture.layers import ViewMode
+from gui.explore.session import Session
+from gui.explore.session_file import load_session, save_session
 
 
 @pytest.fixture
@@ -70,26 +72,32 @@ def test_that_the_whole_picture_comes_back_after_a_crop(page, haloscope, qtbot):
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
 
 
+def test_that_a_crop_is_undone(page, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_crop"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    page.undo_stack.undo()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
+
+
 def test_that_a_session_remembers_the_crop(page, haloscope, qtbot, tmp_path):
     haloscope.workspace.select(Region(4, 11, 5, 13))
     haloscope.actions["region_crop"].trigger()
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
-    page.files.save_session(tmp_path / "one.json")
-    haloscope.actions["region_whole"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
-    asked = []
-    haloscope.pictures.open_part = lambda request, then: asked.append(request.crop)
-    page.files.open_session(tmp_path / "one.json")
-    assert asked == [Region(4, 11, 5, 13)]
+    save_session(tmp_path / "one.haloscope", Session(haloscope.workspace.state))
+    assert load_session(tmp_path / "one.haloscope").state.source.crop == Region(4, 11, 5, 13)
 
 
 @pytest.mark.parametrize("crop", ["[1, 2]", "[4, 2, 0, 9]", '"all"', "[0, 1, 0, 99999999999]"])
-def test_that_a_session_with_a_bad_crop_is_refused_in_words(page, haloscope, tmp_path, crop):
-    page.files.save_session(tmp_path / "one.json")
-    text = (tmp_path / "one.json").read_text().replace('"mask": {', f'"crop": {crop},\n  "mask": {{', 1)
-    (tmp_path / "one.json").write_text(text)
-    page.files.open_session(tmp_path / "one.json")
-    assert 'its "crop"' in haloscope.messages.newest.why
+def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(
+    page, haloscope, tmp_path, crop
+):
+    path = tmp_path / "one.haloscope"
+    save_session(path, Session(haloscope.workspace.state))
+    path.write_text(path.read_text().replace('"sample":', f'"crop": {crop}, "sample":', 1))
+    session = load_session(path)
+    assert session.state.source is None
+    assert any("'picture'" in note for note in session.left_out)
 
 
 def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
