@@ -18,6 +18,8 @@ HINT_FROM = 0.2
 # Cells that a sample of results may take: 1 to 2 ms. At least so many results are looked at.
 _MOST_CELLS = 1 << 18
 _LEAST_RESULTS = 256
+# Of fewer a share says little: they are numbers that somebody tries out.
+_FEWEST_RESULTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:
     """
     height, width, channels = samples.shape
     rows, columns = height - mask.rows + 1, width - mask.columns + 1
-    if rows < 1 or columns < 1:
+    if rows < 1 or columns < 1 or rows * columns < _FEWEST_RESULTS:
         return Clipped()
     results = max(_LEAST_RESULTS, _MOST_CELLS // (mask.taps * channels))
     step = max(1, int(np.ceil(np.sqrt(rows * columns / results))))

@@ -61,8 +61,17 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
 def test_that_what_is_not_saved_of_a_photograph_is_noted(command, tmp_path):
     answer = command("filter", sample_path("astronaut"), tmp_path / "out.tif", "--mask sobel-x --device cpu")
     assert answer.status == 0
-    assert answer.err == "note: Resolution (DPI) of the opened file is not saved.\n"
+    hint = "note: 46 % of the values are negative and shown black; --range absolute keeps them apart\n"
+    assert answer.err == f"note: Resolution (DPI) of the opened file is not saved.\n{hint}"
     assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
+
+
+def test_that_the_clipped_share_is_a_number_of_the_document(command, tmp_path):
+    edges = "--mask sobel-x --device cpu --json"
+    clipped = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges).document["clipped"]
+    absolute = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges, "--range absolute")
+    assert 0.4 < clipped < 0.55
+    assert absolute.document["clipped"] == 0.0
 
 
 def _small_mask(known):
