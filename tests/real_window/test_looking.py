@@ -1,7 +1,5 @@
 """The lens and a region with real keys and a real mouse."""
 
-import json
-
 import pytest
 
 from engine.image.samples import sample_path
@@ -40,8 +38,8 @@ def test_that_a_region_is_dragged_and_cropped_to(program, tmp_path):
     program.wait_for_rest()
     program.press("ctrl+shift+x")
     program.wait_for_rest()
-    path = tmp_path / "cropped.json"
-    top, bottom, left, right = program.session(path)["crop"]
+    picture = program.session(tmp_path / "cropped.haloscope")["picture"]
+    top, bottom, left, right = picture["crop"]
     assert 0 < top < bottom < 512
     assert 0 < left < right < 512
-    assert json.loads(path.read_text(encoding="utf-8"))["picture"]["path"].endswith("astronaut.png")
+    assert picture["path"].endswith("astronaut.png")
