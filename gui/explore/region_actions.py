@@ -14,7 +14,7 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
-_MENU, _SUBMENU, _SECTION = "&View", "&Region", 30
+_MENU, _SUBMENU, _SECTION = "&View", "Regio&n", 30
 ENTRIES: tuple[Entry, ...] = tuple(
     Entry(name, text, tip, keys, icon, _MENU, _SECTION, _SUBMENU)
     for name, text, tip, keys, icon in (

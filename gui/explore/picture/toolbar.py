@@ -78,7 +78,7 @@ class PictureToolbar(QWidget):
             smaller, self.zoom_text, larger, fit, actual, 1, self._range_label, self.range_box,
             spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
         )  # fmt: skip
-        self._line.insertSpacing(len(_BUTTONS) + 2, GRID)
+        self._line.insertSpacing(len(_BUTTONS) + 2, HALF_GRID)
         self.setLayout(self._line)
         self._width_with_label = self._line.minimumSize().width()
         self._range_label.hide()

@@ -61,7 +61,7 @@ def assert_no_word_is_cut(page):
         (
             "explore",
             [
-                ["Mask", "Tile", "History"],
+                ["Mask", "Tile", "History", "Lens", "Look"],
                 ["Results", "Block sizes", "Launch", "Code"],
                 ["Speed-up", "Why", "Roofline", "Ablation"],
             ],
@@ -133,6 +133,8 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "blocks",
         "tile",
         "history",
+        "lens",
+        "look",
         "launch",
         "code",
         "ablation",
@@ -316,7 +318,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 13
+    assert len(shown(window, QtWidgets.QDockWidget)) == 15
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -521,7 +523,8 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, history, launch"
+        UnknownName,
+        match="It has mask, kernel, time, speed-up, results, blocks, tile, history, lens, look, launch",
     ):
         page.bring_to_front("tiles")
 
@@ -537,8 +540,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    page.history_dock.close()
-    tile.close()
+    for other in (page.history_dock, page.lens_dock, page.look_dock, tile):
+        other.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
     tile.show()
