@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.commands import DONE
 from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_entries, table
+from engine.mask.generator_table import EXAMPLES, GENERATORS, Generator
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
@@ -21,7 +22,7 @@ class VariantsSettings(Settings):
 class MasksSettings(Settings):
     """What `masks` takes."""
 
-    about = "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7."
+    about = f"Beside them --mask takes generators: {EXAMPLES}."
 
 
 def run_variants(settings: VariantsSettings) -> int:
@@ -59,8 +60,21 @@ def run_masks(settings: MasksSettings) -> int:
         return _print_entries("masks", entries)
     from engine.mask.preset_texts import preset_texts
 
-    print_answer(table(("key", "size", "group", "title", "what it teaches"), preset_texts()))
+    rows = [(made.form, made.example, made.about, *_ranges(made)) for made in GENERATORS.values()]
+    lines = [
+        table(("key", "size", "group", "title", "what it teaches"), preset_texts()),
+        "\nMasks from a few numbers; those that are left out at the end have defaults:",
+        table(("form", "example", "what it does", "numbers"), rows),
+    ]
+    print_answer("\n".join(lines))
     return DONE
+
+
+def _ranges(made: Generator) -> tuple[str]:
+    """Return the numbers of a generator with their ranges."""
+    return (
+        "; ".join(f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers),
+    )
 
 
 def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:

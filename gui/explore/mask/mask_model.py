@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
+from engine.mask.text_cells import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
 from gui.explore.mask.mask_paste import pasted

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
+from engine.mask.text_cells import number_text
 from engine.mask.text import parse_mask
 
 _MINUS = "\N{MINUS SIGN}"

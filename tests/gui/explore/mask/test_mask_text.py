@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
+from engine.mask.text_cells import number_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask
 from gui.explore.mask.mask_paste import pasted
