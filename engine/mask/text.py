@@ -93,6 +93,9 @@ def parse_mask(text: str) -> Mask:
     rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:
         refuse("its divisors multiply to zero", "Divide by a larger number.")
+    if scale.times == 0.0:
+        # No divisor gives this.
+        return Mask([[0.0] * len(row) for row in rows])
     return Mask(TypedWeights(tuple(map(tuple, rows)), divisor_text(scale)))
 
 

@@ -4,8 +4,8 @@ import re
 from functools import lru_cache
 
 from engine.errors import MaskError
-from engine.mask.text_cells import number_text
 from engine.mask.text import parse_mask
+from engine.mask.text_cells import number_text
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6
