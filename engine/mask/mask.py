@@ -142,6 +142,10 @@ class Mask:
         """Number of cells, zeros included: the multiply-adds per pixel of a direct filter."""
         return self.rows * self.columns
 
+    def is_typed_as(self, other: "Mask") -> bool:
+        """Return whether the masks are equal and their weights were typed alike."""
+        return self == other and self._typed == other._typed
+
     @cached_property
     def typed(self) -> TypedWeights:
         """How the weights were typed: fractions and a divisor, or else the weights in their digits."""

@@ -8,9 +8,9 @@ Read are
 - kernels of ImageMagick, `3x3: 1,2,1 2,4,2 1,2,1` (`imagemagick_form`), and of ImageJ (rows of numbers);
 - Haloscope's own JSON (`json_form`), the only form that keeps the anchor and the offset.
 
-A cell is a number or a fraction (`1/9`). Where blanks separate cells, `1,5` is 1.5. A factor of the whole mask may be before it (`1/16 *`) or after
-it, with a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */`
-begin comments.
+A cell is a number or a fraction (`1/9`). Where blanks separate cells, `1,5` is 1.5. A factor of the whole
+mask may be before it (`1/16 *`) or after it, with a blank before the sign (`... 1 2 1 /16`), also on its own
+line (`/ 256`). `#`, `//` and `/* */` begin comments.
 """
 
 import re

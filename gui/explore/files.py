@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
-from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.session_file import Session, choice_of, load_session, save_session
@@ -25,8 +25,8 @@ from gui.page.files import FileDialogs
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 
-MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
-MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
+MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
+MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
 SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
 Found = TypeVar("Found")
 
@@ -61,7 +61,10 @@ class ExploreFiles(QObject):
             dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
         def ask_to_save_mask() -> None:
-            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
+            name = f"{self._mask_word()}.json"
+            dialogs.ask_to_save(
+                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
+            )
 
         def ask_to_save_session() -> None:
             ask_to_save("Save the session", SESSIONS[:1], f"{self.stem()}-session.json", self.save_session)
@@ -84,7 +87,7 @@ class ExploreFiles(QObject):
         suffix = path.suffix.lower()
         if suffix == ".json" and not is_mask_file(path):
             self.open_session(path)
-        elif suffix in (".json", ".csv", ".txt"):
+        elif suffix in SUFFIXES:
             self.load_mask(path)
         else:
             self._pictures.open_path(path)
@@ -95,9 +98,9 @@ class ExploreFiles(QObject):
             "mask", lambda: load_mask(path), lambda mask: self._workspace.set_mask(mask, f"Load {path.name}")
         )
 
-    def save_mask(self, path: Path) -> None:
-        """Write the mask as it was typed; the suffix chooses the form."""
-        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
+    def save_mask(self, path: Path, style: str = "") -> None:
+        """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
+        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path, style))
 
     def save_session(self, path: Path) -> None:
         """Write the session as it is now."""

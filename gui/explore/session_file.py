@@ -16,7 +16,7 @@ from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.json_form import mask_from_values
+from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
 from gui.explore.workspace import Settings
@@ -62,12 +62,7 @@ def save_session(path: Path, session: Session) -> None:
         "format": FORMAT,
         "version": VERSION,
         "picture": {"path": session.picture_path, "sample": session.sample},
-        "mask": {
-            "name": mask.name,
-            "weights": mask.weights.tolist(),
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-        },
+        "mask": mask_values(mask),
         "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
     }
     if session.operation:

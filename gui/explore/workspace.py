@@ -84,7 +84,7 @@ class _Edit(QUndoCommand):
 
     def _show(self, mask: Mask, title: str, settings: dict[str, object]) -> None:
         self._workspace.choose("")
-        if (mask, title) != (self._workspace.mask, self._workspace.mask_title):
+        if not mask.is_typed_as(self._workspace.mask) or title != self._workspace.mask_title:
             self._workspace._show_mask(mask, title)
         self._workspace.change(**settings)
 
@@ -176,7 +176,8 @@ class Workspace(QObject):
         Edits with the same `merge_key` (not -1) in a row become one step.
         """
         self.choose("")
-        if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
+        is_same = mask.is_typed_as(self._mask)
+        if not is_same or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
             self.undo_stack.push(_Edit(self, mask, fields, text, merge_key))
 
     def change(self, **fields: object) -> None:

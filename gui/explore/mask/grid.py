@@ -1,6 +1,5 @@
 """The table in which the mask is edited; cells shrink to fit, then the table scrolls."""
 
-import numpy as np
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
@@ -8,7 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTa
 from engine.mask.mask import Mask
 from gui.explore.mask.cell_delegate import CellDelegate, fitting_font
 from gui.explore.mask.mask_model import MaskModel
-from gui.explore.mask.weight_text import short_texts
+from gui.explore.mask.weight_text import texts_of
 from gui.style.metrics import GRID
 
 # 15 x 15 at the width of a small screen.
@@ -157,10 +156,10 @@ class MaskGrid(QTableView):
         if self._fitted[0] is mask and self._fitted[1] == self._cell:
             return
         self._fitted = mask, self._cell
-        weights = np.unique(mask.weights)
+        texts = sorted({cell for row in mask.typed.cells for cell in row})
         # All 3,969 of a large mask take 50 ms.
-        some = weights[:: 1 + len(weights) // _MOST_MEASURED].tolist()
-        self._delegate.set_font(fitting_font([short_texts(weight) for weight in some], self._cell))
+        some = texts[:: 1 + len(texts) // _MOST_MEASURED]
+        self._delegate.set_font(fitting_font(map(texts_of, some), self._cell))
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""

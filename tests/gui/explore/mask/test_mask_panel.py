@@ -126,8 +126,35 @@ def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
     enter(panel.apply_controls.divide_field, "4")
     assert panel.presets.text() == "mine, edited"
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    enter(panel.apply_controls.divide_field, "")
-    assert panel.facts.text().startswith("One-dimensional"), "nothing typed is no wish to divide"
+    assert [panel.model.index(0, at).data() for at in range(3)] == ["1", "2", "1"]
+    enter(panel.apply_controls.divide_field, " ")
+    assert workspace.mask.weights.tolist() == [[1, 2, 1]]
+
+
+def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace):
+    workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
+    assert panel.presets.text() == "Gaussian 3 × 3"
+    assert panel.apply_controls.divide_field.text() == "16"
+    panel.model.setData(panel.model.index(0, 0), "1/9")
+    cell = panel.model.index(0, 0)
+    assert (cell.data(), cell.data(Qt.ItemDataRole.EditRole)) == ("1/9", "1/9")
+    assert workspace.mask.weights[0, 0] == 1 / 9 / 16
+    assert cell.data(TOOLTIP).startswith("Row 1, column 1: 1/9 / 16 = 0.0069")
+    workspace.undo_stack.undo()
+    assert (cell.data(), panel.apply_controls.divide_field.text()) == ("1", "16")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0", "divisor is 0"), ("x", "you typed 'x'"), ("1,500", "may be"), ("1 2", "2 numbers")],
+)
+def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(
+    enter, panel, workspace, text, words
+):
+    workspace.set_mask(parse_mask("1 2 1 /4"))
+    enter(panel.apply_controls.divide_field, text)
+    assert words in panel.facts.text()
+    assert panel.apply_controls.divide_field.text() == "4"
 
 
 def test_that_flip_and_normalise_are_settings(panel, workspace):
