@@ -6,6 +6,8 @@ defaults. `engine.mask.generators` has the function of each. No NumPy in here: l
 
 from typing import NamedTuple
 
+from engine.mask.text_cells import number_text
+
 LARGEST_SIDE = 63
 
 
@@ -28,7 +30,9 @@ class Parameter(NamedTuple):
 
     def default_for(self, longest_side: int) -> float:
         """Return the default in a mask whose longest side has so many cells."""
-        return max(self.least, min(self.most, self.default + self.per_side * longest_side))
+        default = self.default + self.per_side * longest_side
+        # As a spelling has it, in which nobody wants 1.6666666666666667.
+        return float(f"{max(self.least, min(self.most, default)):.3g}")
 
 
 class Generator(NamedTuple):
@@ -56,11 +60,12 @@ class Generator(NamedTuple):
         """Return the spelling of the mask with these values of all parameters."""
         sides = [f"{values[side.name]:.0f}" for side in self.sides]
         text = sides[0] if len(set(sides)) == 1 else "x".join(sides)
-        return ":".join((self.key, text, *(f"{values[number.name]:g}" for number in self.numbers)))
+        return ":".join((self.key, text, *(number_text(values[number.name]) for number in self.numbers)))
 
 
 def _side(name: str, title: str, about: str, default: float, step: int = 1) -> Parameter:
-    return Parameter(name, title, about, 3 if step == 2 else 1, LARGEST_SIDE, default, "cells", step=step)
+    least = 3.0 if step == 2 else 1.0
+    return Parameter(name, title, about, least, LARGEST_SIDE, float(default), "cells", step=step)
 
 
 def _sigma(

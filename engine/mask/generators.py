@@ -269,6 +269,12 @@ def generate(spelling: str) -> Mask | None:
 
     Raises BadValue where it begins with the name of a generator and its numbers are wrong.
     """
+    read = read_spelling(spelling)
+    return make(*read) if read is not None else None
+
+
+def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | None:
+    """Return the generator, the sides and the numbers of a spelling, or None; raises as `generate`."""
     name, colon, rest = spelling.strip().partition(":")
     generator = GENERATORS.get(name.strip().lower())
     if generator is None or not colon:
@@ -281,7 +287,7 @@ def generate(spelling: str) -> Mask | None:
         _refuse_spelling(spelling, generator, error)
     if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
         _refuse_spelling(spelling, generator, None)
-    return make(generator, sides, numbers)
+    return generator, sides, numbers
 
 
 def parse_generator(text: str) -> Mask | None:

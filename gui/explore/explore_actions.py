@@ -17,7 +17,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("save_session", "Save sess&ion…",
           "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
           "session-save", _FILE, 20),
-    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, ImageJ, ImageMagick, or numbers in a text.", "Ctrl+M",
+    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, ImageJ, ImageMagick, text.", "Ctrl+M",
           "mask-open", _FILE, 30),
     Entry("save_mask", "Save m&ask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",

@@ -68,6 +68,7 @@ class MaskPanel(QWidget):
     def _more_button(self) -> QToolButton:
         button = icon_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
         menu = QMenu(button)
+        menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
         menu.addAction("Edit as text…").triggered.connect(self.edit_as_text)
         copy = menu.addMenu("Copy as")
         for key, title in STYLE_TITLES.items():

@@ -15,7 +15,8 @@ from engine.mask.typed import TypedWeights
 
 Cell = tuple[int, int]
 
-# A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an asterisk with a blank before it is a factor of the whole mask.
+# A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an
+# asterisk with a blank before it is a factor of the whole mask.
 _WHOLE_MASK = re.compile(r"[\[{:]|[\s;][/*]|\*")
 
 

@@ -18,7 +18,8 @@ class NumberField(QLineEdit):
     signal `entered_text` alone.
     """
 
-    # Another number than the one shown before, and as it was typed; why a text was not taken; the person types something else.
+    # Another number than the one shown before, and as typed; why a text was not taken; the person types
+    # something else.
     entered = Signal(float)
     entered_text = Signal(str)
     refused = Signal(str)

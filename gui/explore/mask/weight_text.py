@@ -14,7 +14,7 @@ _LONGEST_EXACT = 6
 
 
 def read_cell(text: str) -> str:
-    """Return what a person typed into a cell, as `TypedWeights` has it: `2`, `-0.5`, `1/9`; see `read_typed`."""
+    """Return what a person typed into a cell (`2`, `-0.5`, `1/9`) for `TypedWeights`; see `read_typed`."""
     if_empty = "Write a number; Delete sets a cell to 0."
     if_several = "Write a half as 0.5; paste several cells with Ctrl+V."
     return read_typed(text, "The weight was not changed", "a cell", if_empty, if_several)

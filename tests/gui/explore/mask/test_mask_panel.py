@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollAre
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.mask.presets import preset, presets
+from engine.mask.presets import preset
 from engine.mask.text import parse_mask
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.workspace import Workspace
@@ -82,14 +82,7 @@ def test_that_a_long_name_of_a_mask_does_not_widen_the_panel(panel, workspace):
     assert panel.presets.toolTip().startswith(name)
 
 
-def test_that_presets_and_borders_are_listed_with_their_sentences(panel, workspace):
-    panel.presets.fill_menu()
-    groups = [action.menu() for action in panel.presets.menu().actions()]
-    actions = [action for group in groups for action in group.actions()]
-    assert [action.text() for action in actions] == [entry.title for entry in presets()]
-    assert [action.toolTip() for action in actions] == [entry.teaches for entry in presets()]
-    actions[-1].trigger()
-    assert workspace.mask == presets()[-1].mask
+def test_that_borders_are_listed_with_their_sentences(panel, workspace):
     box = panel.apply_controls.border_box
     assert [box.itemData(at) for at in range(box.count())] == list(Border)
     assert [box.itemData(at, TOOLTIP) for at in range(box.count())] == [entry.sentence for entry in Border]
