@@ -46,7 +46,8 @@ def test_that_masks_are_found_in_the_library(program, tmp_path):
     for word in ("box 5", "sobel y"):
         program.click_on("presets")
         program.wait_for_rest()
-        program.type(f"{word}\n")
+        program.type(word)
+        program.press("Return")
         seen.append(program.weights(tmp_path / f"{word}.json"))
     assert [len(mask) for mask in seen] == [3, 5, 3]
     assert seen[2] == [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]

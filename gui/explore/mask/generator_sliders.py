@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QLineEdit, QSlider, QWidget
 
 from engine.errors import EngineError
@@ -28,16 +27,6 @@ _LOG_FROM = 50.0
 _SPELLING_TIP = "The mask as text. It is taken wherever a mask is typed, also by `--mask` and in Python."
 
 
-class _Slider(QSlider):
-    """A slider that the wheel moves only while it has the focus."""
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
 class ParameterSlider(QWidget):
     """A slider and a field for one number."""
 
@@ -46,7 +35,7 @@ class ParameterSlider(QWidget):
     def __init__(self, parameter: Parameter) -> None:
         super().__init__()
         self.parameter = parameter
-        self.slider = _Slider(Qt.Orientation.Horizontal)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(parameter.title)
         self.slider.setRange(0, _step_count(parameter))
         self.field = NumberField(parameter.title)

@@ -53,9 +53,7 @@ class MaskLibrary(QFrame):
         self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")
         self.verdict, self.undo_button = QLabel(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
-        self.back_button = text_button(
-            "arrow-left", "Masks", "Back", "Back to the list of masks."
-        )
+        self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
         self._pages = QStackedWidget()
         self._build()
         self._connect()
