@@ -1,5 +1,7 @@
 """Painting over the cells of the mask."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -101,4 +103,4 @@ def test_that_a_line_touches_every_step():
     assert cells_between((0, 0), (0, 0)) == [(0, 0), (0, 0)]
     line = cells_between((1, 1), (4, 9))
     assert (line[0], line[-1], len(line)) == ((1, 1), (4, 9), 9)
-    assert all(abs(a - c) <= 1 and abs(b - d) <= 1 for (a, b), (c, d) in zip(line, line[1:], strict=False))
+    assert all(abs(a - c) <= 1 and abs(b - d) <= 1 for (a, b), (c, d) in pairwise(line))
