@@ -142,9 +142,10 @@ class Mask:
         """Number of cells, zeros included: the multiply-adds per pixel of a direct filter."""
         return self.rows * self.columns
 
-    def is_typed_as(self, other: "Mask") -> bool:
-        """Return whether the masks are equal and their weights were typed alike."""
-        return self == other and self._typed == other._typed
+    @property
+    def more_than_weights(self) -> TypedWeights | None:
+        """How the weights were typed where they do not say it: with fractions or a divisor; else None."""
+        return self._typed
 
     @cached_property
     def typed(self) -> TypedWeights:

@@ -10,16 +10,13 @@ from engine.errors import EngineError
 from engine.mask.analysis import describe_sum
 from engine.mask.generator_table import GENERATORS, Generator, Parameter
 from engine.mask.generators import make, read_spelling
-from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.mask import Mask
 from gui.explore.mask.number_field import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, code_font
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import column, fill_box, form, icon_button, label_for, quiet_label, row
 
-# Beyond the merge keys of cells and of the offset; each time the sliders are shown has its own, so that all
-# that is slid is one step.
-_FIRST_MERGE_KEY = MAX_LINE * MAX_LINE + 1000
 _FIRST_SIDE = 9
 _STEPS = 1000
 # A range of more times is on a logarithmic scale.
@@ -61,7 +58,8 @@ class GeneratorSliders(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._merge_key = _FIRST_MERGE_KEY
+        # All that is slid while the sliders are shown is one step.
+        self._times_shown = 0
         self._generator = next(iter(GENERATORS.values()))
         # What was chosen, by generator and name; all else follows the defaults.
         self._chosen: dict[str, dict[str, float]] = {}
@@ -96,7 +94,7 @@ class GeneratorSliders(QWidget):
 
     def begin(self, generator: Generator) -> None:
         """Show a generator and its mask, as a new step."""
-        self._merge_key += 1
+        self._times_shown += 1
         self.choose(generator)
 
     def choose(self, generator: Generator) -> None:
@@ -158,7 +156,7 @@ class GeneratorSliders(QWidget):
     def _accept(self, mask: Mask) -> None:
         self.verdict.setStyleSheet(f"color: {current_theme().muted}")
         self.verdict.setText(f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}.")
-        self._workspace.set_mask(mask, f"Generate {self._generator.title}", self._merge_key)
+        self._workspace.set_mask(mask, f"Generate {self._generator.title}", ("generate", self._times_shown))
 
     def _refuse(self, sentence: str) -> None:
         self.verdict.setStyleSheet(f"color: {current_theme().error}")

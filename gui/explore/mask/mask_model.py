@@ -22,8 +22,6 @@ Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]
 
 _NOWHERE = QModelIndex()
-# Beyond the merge keys of cells, of the offset and of generators.
-_FIRST_STROKE = 1_000_000
 
 
 class MaskRole(IntEnum):
@@ -60,7 +58,7 @@ class MaskModel(QAbstractTableModel):
     def paint(self, cells: Iterable[Cell], cell: str, stroke: int) -> None:
         """Set cells to a value; all of one stroke of the brush is one step."""
         mask = self._mask.with_cells(cells, cell)
-        self._workspace.set_mask(mask, f"Paint {cell}", merge_key=_FIRST_STROKE + stroke)
+        self._workspace.set_mask(mask, f"Paint {cell}", merge_key=("stroke", stroke))
 
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
         """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
