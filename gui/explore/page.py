@@ -23,6 +23,7 @@ from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -272,7 +273,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
@@ -301,7 +302,7 @@ class ExplorePage(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
+        """Put Tile behind the mask, Launch, Code and Doctor behind the results, the others behind the speed-up."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -323,6 +324,8 @@ class ExplorePage(RunsPage):
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.doctor = DoctorState(self.workspace)
+        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (beside, speed_up):
