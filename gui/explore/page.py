@@ -302,7 +302,7 @@ class ExplorePage(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask, Launch, Code and Doctor behind the results, the others behind the speed-up."""
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))

@@ -31,9 +31,11 @@ class ResponsePlot(QWidget):
         view.setAspectLocked(True)
         view.invertY(True)
         view.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
-        for side, label in (("bottom", "cycles per pixel, across"), ("left", "down")):
+        for side, label in (("bottom", "across"), ("left", "down")):
             axis = self.plot.getAxis(side)
             axis.setTicks([_TICKS])
+            # Otherwise pyqtgraph writes a factor beside the label.
+            axis.enableAutoSIPrefix(False)
             axis.setLabel(label)
             axis.setStyle(hideOverlappingLabels=False)
         self.setLayout(column(self.plot))
@@ -42,7 +44,7 @@ class ResponsePlot(QWidget):
         self._colour(current_theme())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, 20 * GRID)
+        return QSize(19 * GRID, 17 * GRID)
 
     def show_response(self, response: FrequencyResponse, words: str, *, is_earlier: bool) -> None:
         """Draw a response; `words` say it to screen readers."""

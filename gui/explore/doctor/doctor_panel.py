@@ -1,7 +1,8 @@
 """The panel Doctor: the frequency response of the mask, and what is to be said of it."""
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.doctor.doctor_words import findings, gain_text
@@ -17,7 +18,7 @@ _SPLIT_TIP = (
 _COPY_TIP = "Copy the column and the row as text."
 _NOT_SEPARABLE = "Only a separable mask is the product of one column and one row."
 # With less width the facts stand below the picture.
-_BESIDE_FROM = 54 * GRID
+_BESIDE_FROM = 50 * GRID
 
 
 class DoctorPanel(QWidget):
@@ -32,13 +33,13 @@ class DoctorPanel(QWidget):
             QPushButton("Split into row and column"),
             QPushButton("Copy both"),
         )
-        self._labels: list[tuple[QLabel, ElidedLabel]] = []
+        self._labels: list[tuple[QLabel, QLabel]] = []
         self._grid = QGridLayout()
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(2 * GRID)
         self._grid.setVerticalSpacing(HALF_GRID)
         self._grid.setColumnStretch(1, 1)
-        facts = column(self._grid, row(self.split_button, self.copy_button, 1), 1, spacing=GRID)
+        facts = column(row(self.split_button, self.copy_button, 1), self._grid, 1, spacing=GRID)
         self._halves = row((column((self.plot, 1), self.gain, spacing=0), 2), (facts, 3), spacing=2 * GRID)
         self.setLayout(column(self._halves, margins=PANEL_MARGINS))
         self.setAccessibleName("Mask doctor")
@@ -68,8 +69,14 @@ class DoctorPanel(QWidget):
         shape = (picture.height, picture.width, picture.channels) if picture is not None else None
         found = findings(known, workspace.settings.border, shape)
         for at in range(len(self._labels), len(found)):
-            name, text = quiet_label(small=True), ElidedLabel(most=3, small=True)
+            name, text = quiet_label(small=True), quiet_label(small=True, wraps=True)
             text.setForegroundRole(QPalette.ColorRole.WindowText)
+            for label in (name, text):
+                label.setAlignment(Qt.AlignmentFlag.AlignTop)
+            # Whole, however many lines that takes: the panel scrolls.
+            policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            policy.setHeightForWidth(True)
+            text.setSizePolicy(policy)
             self._labels.append((name, text))
             self._grid.addWidget(name, at, 0)
             self._grid.addWidget(text, at, 1)

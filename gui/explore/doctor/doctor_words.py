@@ -59,8 +59,8 @@ def gain_text(known: Examination) -> str:
     if describe_sum(known.mask).short.endswith(" 0"):
         zero = "0"
     return (
-        f"Gain at frequency 0: {zero}. Largest: {response.largest:.3g} "
-        f"at {across:.2g} across, {down:.2g} down."
+        f"Gain at 0: {zero}. Largest: {response.largest:.3g} "
+        f"at {across:.2g} across, {down:.2g} down (cycles per pixel)."
     )
 
 
@@ -104,6 +104,8 @@ def _border_text(known: Examination, border: Border, height: int, width: int) ->
     pixels = pixels_at_borders(known.mask, height, width)
     share = f"{100 * pixels / (height * width):.2g} %"
     reached = f"reaches {above} up, {below} down, {left} left, {right} right"
+    if above == below == left == right:
+        reached = f"reaches {above} to each side"
     kept = kept_in_a_corner(known.mask, border)
     dark = f"; a corner keeps {100 * kept:.3g} % of an even area" if kept is not None else ""
     return f"{pixels:,} pixels ({share}) read {border.value} cells: it {reached}{dark}"

@@ -78,9 +78,9 @@ def test_that_pixels_at_borders_are_counted(mask, shape):
     row, column = mask.anchor
     outside = sum(
         not (
-            0 <= y - row
+            y - row >= 0
             and y - row + mask.rows <= height
-            and 0 <= x - column
+            and x - column >= 0
             and x - column + mask.columns <= width
         )
         for y in range(height)
