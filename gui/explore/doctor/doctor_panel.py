@@ -8,8 +8,7 @@ from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.doctor.doctor_words import findings, gain_text
 from gui.plots.response_plot import ResponsePlot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, column, quiet_label, row, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, column, icon_button, quiet_label, row, scrolled, set_beside
 
 _SPLIT_TIP = (
     "The mask becomes its column, and its row is put into the clipboard: filter with one, save the result, "
@@ -28,19 +27,19 @@ class DoctorPanel(QWidget):
         super().__init__()
         self._doctor = doctor
         self.plot = ResponsePlot()
-        self.gain = ElidedLabel(2, most=2, small=True)
-        self.split_button, self.copy_button = (
-            QPushButton("Split into row and column"),
-            QPushButton("Copy both"),
-        )
+        self.split_button = QPushButton("Split into row and column")
+        self.copy_button = icon_button("copy", "Copy row and column", _COPY_TIP)
         self._labels: list[tuple[QLabel, QLabel]] = []
         self._grid = QGridLayout()
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(2 * GRID)
         self._grid.setVerticalSpacing(HALF_GRID)
         self._grid.setColumnStretch(1, 1)
-        facts = column(row(self.split_button, self.copy_button, 1), self._grid, 1, spacing=GRID)
-        self._halves = row((column((self.plot, 1), self.gain, spacing=0), 2), (facts, 3), spacing=2 * GRID)
+        facts = QWidget()
+        buttons = row(self.split_button, self.copy_button, 1)
+        facts.setLayout(column(buttons, self._grid, 1, spacing=GRID))
+        # Scrolled alone, so that the picture stays in view.
+        self._halves = row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID)
         self.setLayout(column(self._halves, margins=PANEL_MARGINS))
         self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)
@@ -90,6 +89,4 @@ class DoctorPanel(QWidget):
             text.setAccessibleName(f"{one.name}: {one.text}")
             for label in (name, text):
                 label.setToolTip(f"{one.text}\n\n{one.tip}")
-        words = gain_text(known)
-        self.gain.setText(words)
-        self.plot.show_response(known.response, words, is_earlier=self._doctor.is_earlier)
+        self.plot.show_response(known.response, gain_text(known), is_earlier=self._doctor.is_earlier)

@@ -27,6 +27,7 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     row, column = "direct", "as column and row"
     costs = {row: known.multiply_adds, column: known.separable_multiply_adds}
     found = [
+        Finding("Gain", gain_text(known), _GAIN_TIP),
         Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
         Finding("Rank", _rank_text(known), about_rank.sentence),
         Finding("Singular values", _values_text(known.singular_values), _VALUES_TIP),
@@ -41,6 +42,10 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     return found
 
 
+_GAIN_TIP = (
+    "How strong stripes of a frequency are in the result: dark is 0, bright the most. Frequency 0 is an even\n"
+    "area, ½ the finest stripes there are: one pixel bright, one dark."
+)
 _VALUES_TIP = (
     "The mask is a sum of products of a column and a row, each as strong as its singular value.\n"
     "With one of them the mask is separable."
@@ -59,8 +64,8 @@ def gain_text(known: Examination) -> str:
     if describe_sum(known.mask).short.endswith(" 0"):
         zero = "0"
     return (
-        f"Gain at 0: {zero}. Largest: {response.largest:.3g} "
-        f"at {across:.2g} across, {down:.2g} down (cycles per pixel)."
+        f"{zero} at frequency 0; at most {response.largest:.3g}, "
+        f"at {across:.2g} across, {down:.2g} down (cycles per pixel)"
     )
 
 
