@@ -374,6 +374,9 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["masks"].triggered.connect(self.mask_panel.presets.click)
+        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
+        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))

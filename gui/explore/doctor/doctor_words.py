@@ -22,7 +22,7 @@ class Finding(NamedTuple):
 def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:
     """Return what is to be said of a mask on a picture of (height, width, channels), or on none."""
     mask = known.mask
-    about_rank, _, about_turn, about_cells = describe(mask)
+    about_rank, _, about_turn, _ = describe(mask)
     total = describe_sum(mask)
     row, column = "direct", "as column and row"
     costs = {row: known.multiply_adds, column: known.separable_multiply_adds}
@@ -38,13 +38,12 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
         height, width, channels = shape
         found.append(Finding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
         found.append(Finding("At borders", _border_text(known, border, height, width), border.sentence))
-    found.append(Finding("Cells", about_cells.short.split(";")[0], about_cells.sentence))
     return found
 
 
 _GAIN_TIP = (
-    "How strong stripes of a frequency are in the result: dark is 0, bright the most. Frequency 0 is an even\n"
-    "area, ½ the finest stripes there are: one pixel bright, one dark."
+    "How strong stripes of a frequency are in the result: dark is 0, bright the most. Frequencies are in\n"
+    "cycles per pixel: 0 is an even area, ½ the finest stripes there are, one pixel bright and one dark."
 )
 _VALUES_TIP = (
     "The mask is a sum of products of a column and a row, each as strong as its singular value.\n"
@@ -63,10 +62,10 @@ def gain_text(known: Examination) -> str:
     zero = f"{response.gain_at_zero:.3g}"
     if describe_sum(known.mask).short.endswith(" 0"):
         zero = "0"
-    return (
-        f"{zero} at frequency 0; at most {response.largest:.3g}, "
-        f"at {across:.2g} across, {down:.2g} down (cycles per pixel)"
-    )
+    at_zero = f"{zero} at frequency 0"
+    if across == down == 0.0:
+        return f"{at_zero}, the largest"
+    return f"{at_zero}; largest {response.largest:.3g} at {across:.2g} across, {down:.2g} down"
 
 
 def _rank_text(known: Examination) -> str:
