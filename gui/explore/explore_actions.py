@@ -22,7 +22,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("save_mask", "Save m&ask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
           "mask-save", _FILE, 30),
-    Entry("masks", "Library of "&Library of masks…"masks…",
+    Entry("masks", "Library of &masks…",
           "Choose a mask by its picture or a search; own masks and generators are there too.", "Ctrl+Alt+M",
           "mask", _EDIT, 30),
     Entry("generate_mask", "&Generate a mask…",
