@@ -64,7 +64,7 @@ def _json_value(text: str) -> float | str:
 
 
 def _json_number(value: float | str) -> str:
-    return json.dumps(value) if isinstance(value, str) else number_text(value)
+    return json.dumps(value, allow_nan=False) if isinstance(value, str) else number_text(value)
 
 
 def mask_from_json(text: str) -> Mask:
