@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
-from engine.mask.text_cells import number_text
+from engine.mask.text_cells import number_text, read_fraction
 from engine.mask.typed import TypedWeights
 
 MAX_SIDE = 63
@@ -142,6 +142,18 @@ class Mask:
         """Number of cells, zeros included: the multiply-adds per pixel of a direct filter."""
         return self.rows * self.columns
 
+    def cell_text(self, row: int, column: int) -> str:
+        """Return a cell as it was typed, or its weight in its shortest digits."""
+        if self._typed is not None:
+            return self._typed.cells[row][column]
+        return number_text(float(self.weights[row, column]))
+
+    def cell_texts(self) -> set[str]:
+        """Return the texts of all cells, each once."""
+        if self._typed is not None:
+            return {cell for row in self._typed.cells for cell in row}
+        return set(map(number_text, np.unique(self.weights).tolist()))
+
     @property
     def more_than_weights(self) -> TypedWeights | None:
         """How the weights were typed where they do not say it: with fractions or a divisor; else None."""
@@ -232,9 +244,17 @@ class Mask:
 
         Where the mask has a divisor, the number is divided by it as the others are.
         """
-        table = [list(row) for row in self.typed.cells]
-        for row, column in cells:
+        chosen = list(cells)
+        for row, column in chosen:
             _check_inside("The weight cannot be set", row, column, self.shape)
+        if self._typed is None and "/" not in text:
+            # The texts of 63 x 63 cells take 15 ms.
+            weights = self.weights.copy()
+            for row, column in chosen:
+                weights[row, column] = read_fraction(text, "the weight").times
+            return Mask(weights, self.anchor, self.offset)
+        table = [list(row) for row in self.typed.cells]
+        for row, column in chosen:
             table[row][column] = text
         return self.with_typed(TypedWeights(tuple(map(tuple, table)), self.typed.divisor))
 

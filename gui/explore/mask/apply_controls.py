@@ -122,5 +122,6 @@ class ApplyControls(QWidget):
             self.normalise_box.setChecked(settings.normalise)
         self.normalise_box.setEnabled(can_normalise)
         self.normalise_box.setToolTip(_NORMALISE_TOOLTIP if can_normalise else _NO_SUM)
-        self.divide_field.show_text(self._workspace.mask.typed.divisor)
+        more = self._workspace.mask.more_than_weights
+        self.divide_field.show_text(more.divisor if more is not None else "")
         self.offset_field.show_number(self._workspace.mask.offset)

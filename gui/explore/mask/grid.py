@@ -199,7 +199,7 @@ class MaskGrid(QTableView):
         if self._fitted[0] is mask and self._fitted[1] == self._cell:
             return
         self._fitted = mask, self._cell
-        texts = sorted({cell for row in mask.typed.cells for cell in row})
+        texts = sorted(mask.cell_texts())
         # All 3,969 of a large mask take 50 ms.
         some = texts[:: 1 + len(texts) // _MOST_MEASURED]
         self._delegate.set_font(fitting_font(map(texts_of, some), self._cell))

@@ -100,7 +100,7 @@ class MaskModel(QAbstractTableModel):
             return None
         row, column = index.row(), index.column()
         weight = float(self._mask.weights[row, column])
-        typed = self._mask.typed.cells[row][column]
+        typed = self._mask.cell_text(row, column)
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return texts_of(typed)[0]
@@ -154,8 +154,10 @@ class MaskModel(QAbstractTableModel):
 
     def _value_text(self, row: int, column: int) -> str:
         """Return a weight as typed, and what it is where that is a quotient."""
-        typed, weight = self._mask.typed, number_text(float(self._mask.weights[row, column]))
-        text = " / ".join(filter(None, (typed.cells[row][column], typed.divisor)))
+        weight = number_text(float(self._mask.weights[row, column]))
+        more = self._mask.more_than_weights
+        text = self._mask.cell_text(row, column)
+        text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
         return weight if text == weight else f"{text} = {weight}"
 
     def _show_mask(self, mask: Mask) -> None:
