@@ -27,6 +27,8 @@ from gui.widgets.panel_parts import column, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
 _LEAST_HEIGHT = 40 * GRID
+# Narrow, so that the picture is seen beside it.
+_SLIDERS_WIDTH = 42 * GRID
 _LIST_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 _KEEP_TIP = "Keep the mask that is shown in this list, for all sessions, under the name beside the button."
 _GENERATE_TIP = "Make a mask from a few numbers, with sliders: Gaussian, Gabor, motion blur and others."
@@ -78,7 +80,7 @@ class MaskLibrary(QFrame):
         """Show the sliders of a generator in the place of the list."""
         self._pages.setCurrentIndex(1)
         self.sliders.begin(generator)
-        self.resize(_WIDTH, _LEAST_HEIGHT)
+        self.resize(_SLIDERS_WIDTH, _LEAST_HEIGHT)
         next(iter(self.sliders.sliders.values())).slider.setFocus()
 
     def choose(self, entry: LibraryEntry) -> None:
