@@ -30,7 +30,7 @@ ENTRIES: tuple[Entry, ...] = (
           "Ctrl+Alt+G", "tune", _EDIT, 30),
     Entry("mask_as_text", "Mask as &text…",
           "Type or paste the mask in any form, or copy it as NumPy, C, MATLAB, ImageMagick or JSON.",
-          "Ctrl+Shift+T", "code-brackets", _EDIT, 30),
+          "Ctrl+Alt+X", "code-brackets", _EDIT, 30),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
           "Ctrl+1", "zoom-actual", _VIEW, 10),

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.errors import MaskError
 from engine.geometry.block import Block
+from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.tasks.filtering.request import FilterOptions
@@ -65,10 +66,20 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class PictureSource:
-    """Where a picture comes from: a file, or a sample by its key."""
+    """Where a picture comes from: a file, or a sample by its key; with neither it cannot be opened again."""
 
     path: str = ""
     sample: str = ""
+
+    @classmethod
+    def of(cls, picture: PictureHandle) -> "PictureSource":
+        """Return where a picture came from."""
+        return cls(picture.path, picture.sample)
+
+    @property
+    def request(self) -> OpenPicture | None:
+        """What opens it again; None where nothing does."""
+        return OpenPicture(self.path, self.sample) if self.path or self.sample else None
 
 
 @dataclass(frozen=True, slots=True)

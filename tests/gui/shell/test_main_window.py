@@ -231,6 +231,7 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
     workspace, files = haloscope.workspace, haloscope.window.first_page.files
     workspace.change(border=Border.WRAP, block=Block(8, 8))
     files.save_session(tmp_path / "work.json")
+    qtbot.waitUntil((tmp_path / "work.json").exists)
     files.save_mask(tmp_path / "mask.json")
     workspace.change(border=Border.ZERO, block=None)
     dropped(haloscope.window, tmp_path / "work.json")
