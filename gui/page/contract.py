@@ -98,6 +98,8 @@ class Page(QMainWindow):
         # While another page is shown: the panels that are windows of their own, and the layout with them.
         self._put_away: dict[Dock, QRect] = {}
         self._layout_with_them = QByteArray()
+        # While the panels are hidden: the layout with them.
+        self._layout_with_panels = QByteArray()
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
@@ -187,6 +189,27 @@ class Page(QMainWindow):
         dock.show()
         dock.raise_()
 
+    @property
+    def palette_actions(self) -> Sequence[QAction]:
+        """What the command palette offers of the page, beside its actions and panels."""
+        return ()
+
+    @property
+    def panels_are_hidden(self) -> bool:
+        """Whether `hide_panels` hid them, and none has come back since."""
+        is_shown = any(dock.toggleViewAction().isChecked() for dock in self.docks)
+        return bool(self._layout_with_panels) and not is_shown
+
+    def hide_panels(self, hidden: bool) -> None:
+        """Leave the whole page to its middle, or bring the panels back as they were."""
+        if hidden and not self.panels_are_hidden and self.docks:
+            self._layout_with_panels = self.saveState(LAYOUT_VERSION)
+            for dock in self.docks:
+                dock.hide()
+        elif not hidden and self.panels_are_hidden:
+            self.restoreState(self._layout_with_panels, LAYOUT_VERSION)
+            self._layout_with_panels = QByteArray()
+
     def keep_first_layout(self) -> None:
         """Remember where the docks are at first."""
         self._first_layout = self.saveState()
@@ -204,6 +227,8 @@ class Page(QMainWindow):
 
     def give_layout(self) -> QByteArray:
         """Return how the docks are arranged, to be kept."""
+        if self.panels_are_hidden:
+            return self._layout_with_panels
         return self._layout_with_them if self._put_away else self.saveState(LAYOUT_VERSION)
 
     @property

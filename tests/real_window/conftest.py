@@ -50,7 +50,7 @@ class Journey(Program):
 
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""
-        self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
+        self.wait_until(lambda: self.title == f"{document} — Haloscope", f"the title {document}")
 
     def session(self, path: Path) -> dict[str, Any]:
         """Save the session under this name, which is new, and return what it holds."""

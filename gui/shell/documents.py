@@ -1,0 +1,116 @@
+"""The documents that come with the program: where they are, their sections, searching them. No widgets.
+
+Beside the program in a clone, within the package where it is installed, as the assets are.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from engine.files.assets import ASSETS
+
+FOLDER = ASSETS.parent / "docs"
+HOME = "window.md"
+LARGEST_BYTES = 36_000
+"""A longer document takes too long to lay out; the tables of measurements are not in the window."""
+MOST_FOUND = 60
+
+SECTIONS: dict[tuple[str, str], str] = {
+    ("explore", ""): "window.md#explore",
+    ("explore", "mask"): "window.md#mask",
+    ("explore", "kernel"): "window.md#kernel",
+    ("explore", "time"): "measuring.md#the-durations",
+    ("explore", "speed-up"): "measuring.md#speed-up",
+    ("explore", "results"): "window.md#results",
+    ("explore", "blocks"): "measuring.md#block-sizes",
+    ("explore", "tile"): "course.md#the-tile-of-a-block-cell-by-cell",
+    ("explore", "launch"): "measuring.md#the-launch",
+    ("explore", "code"): "cli.md#code",
+    ("explore", "why"): "bounds.md#the-sentence",
+    ("explore", "roofline"): "bounds.md#the-bounds-beside-the-time",
+    ("explore", "ablation"): "ablation.md#how-to-read-it",
+    ("explore", "picture"): "window.md#picture",
+    ("course", ""): "course.md",
+    ("matrices", ""): "cli.md#matmul",
+    ("matrices", "product"): "cli.md#matmul",
+    ("matrices", "lecture"): "cli.md#matmul",
+    ("matrices", "products"): "measuring.md#the-durations",
+    ("network", ""): "network.md#the-page-network",
+    ("network", "drawing"): "network.md#the-page-network",
+    ("network", "cell"): "network.md#the-page-network",
+    ("network", "matrix"): "network.md#weights-and-digits",
+    ("network", "stages"): "network.md#stages",
+    ("network", "layers"): "network.md#time-by-layer",
+    ("network", "timeline"): "measuring.md#chunks-and-the-timeline",
+    ("network", "product"): "network.md#what-the-fast-ones-do",
+}
+"""The section of each page and its panels, by their keys; a test says which is missing."""
+
+_HEADING = re.compile(r"(?m)^(#+) (.+)$")
+_CODE = re.compile(r"(?ms)^```.*?^```")
+_PICTURE = re.compile(r"(?m)^\s*!\[([^\]]*)\]\([^)]*\)\n?")
+
+
+class Section(NamedTuple):
+    """A part of a document under one heading."""
+
+    document: str  # name of the file
+    title: str
+    anchor: str  # as GitHub makes it; empty for the whole document
+    text: str
+
+
+def section_of(page: str, panel: str) -> str:
+    """Return the link to the section of a panel, else to that of its page, else to the manual."""
+    return SECTIONS.get((page, panel)) or SECTIONS.get((page, "")) or HOME
+
+
+@cache
+def documents() -> dict[str, str]:
+    """Return the title of each document that can be shown, by the name of its file: the manual first."""
+    titles = {}
+    for path in sorted(FOLDER.glob("*.md"), key=lambda path: (path.name != HOME, path.name)):
+        if path.stat().st_size <= LARGEST_BYTES and (found := _HEADING.search(text_of(path.name))):
+            titles[path.name] = found[2]
+    return titles
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return a document without its pictures, which are not in the window; empty where it cannot be read."""
+    try:
+        return _PICTURE.sub("", (FOLDER / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+
+
+def sections(name: str) -> Iterator[Section]:
+    """Yield the sections of a document; what stands before its second heading is the whole document's."""
+    text = text_of(name)
+    # A comment in code is no heading.
+    blank = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    headings = list(_HEADING.finditer(blank))
+    ends = [found.start() for found in headings[1:]] + [len(text)]
+    for number, (found, end) in enumerate(zip(headings, ends, strict=True)):
+        yield Section(name, found[2], anchor_of(found[2]) if number else "", text[found.end() : end])
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def search(words: str) -> list[Section]:
+    """Return the sections that have all of these words, those with them in their titles first."""
+    wanted = words.casefold().split()
+    if not wanted:
+        return []
+    found = []
+    for name in documents():
+        for section in sections(name):
+            title, text = section.title.casefold(), section.text.casefold()
+            if all(word in title or word in text for word in wanted):
+                found.append((-sum(word in title for word in wanted), section))
+    found.sort(key=lambda one: one[0])
+    return [section for _, section in found[:MOST_FOUND]]
