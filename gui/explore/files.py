@@ -166,7 +166,7 @@ class ExploreFiles(QObject):
         depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
-        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{suffix}"
+        name = f"{self.result_name()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -189,6 +189,10 @@ class ExploreFiles(QObject):
             self._messages.show_error(source, error)
         else:
             self._messages.show(Message(source, Severity.INFO, done))
+
+    def result_name(self) -> str:
+        """Return what a saved result is called at first, without its suffix."""
+        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
 
     def stem(self) -> str:
         """Return what files of this picture are called at first."""

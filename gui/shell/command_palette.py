@@ -40,7 +40,7 @@ class CommandPalette(QDialog):
         parent: QWidget,
     ) -> None:
         super().__init__(parent)
-        self._commands, self._recent, self._chosen = commands, recent, chosen
+        self._commands, self._recent, self._chosen, self._over = commands, recent, chosen, parent
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Commands")
         self.field = QLineEdit()
@@ -104,7 +104,7 @@ class CommandPalette(QDialog):
             return
         self.accept()
         # Not before the focus is back where the command finds it.
-        QTimer.singleShot(0, self.parentWidget(), lambda chosen=self._chosen: chosen(command))
+        QTimer.singleShot(0, self._over, lambda chosen=self._chosen: chosen(command))
 
 
 class _CommandRow(QStyledItemDelegate):

@@ -2,8 +2,15 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut, QTextBlock, QTextCharFormat, QTextCursor
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl
+from PySide6.QtGui import (
+    QDesktopServices,
+    QKeySequence,
+    QShortcut,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
 from PySide6.QtWidgets import (
     QDialog,
     QLineEdit,
@@ -14,9 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.shell.documents import HOME, anchor_of, documents, search, text_of
+from gui.shell.documents import HOME, anchor_of, documents, resolved, search, text_of
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import column, icon_button, quiet_label, row
 
 _NOT_HERE = "{name} is not in the window. It is in the program's source, in the folder docs."
@@ -48,11 +55,11 @@ class DocumentWindow(QDialog):
         QShortcut(QKeySequence.StandardKey.Find, self, self._search)
         self.list = QListWidget()
         self.list.setAccessibleName("Documents and sections")
+        self.list.setSpacing(2)
         self.list.currentItemChanged.connect(self._show_item)
         self.text = _Browser()
         self.text.setAccessibleName("Document")
         self.text.setOpenLinks(False)
-        self.text.document().setDocumentMargin(2 * GRID)
         self.text.anchorClicked.connect(self._follow)
         self.note = quiet_label(wraps=True)
         self.note.hide()
@@ -67,7 +74,7 @@ class DocumentWindow(QDialog):
         sides.setStretchFactor(1, 1)
         sides.setChildrenCollapsible(False)
         self.setLayout(column((sides, 1), margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
-        theme_notifier().changed.connect(self._paint_again)
+        theme_notifier().changed.connect(self._show_again)
         self._list("")
 
     def minimumSizeHint(self) -> QSize:
@@ -101,10 +108,16 @@ class DocumentWindow(QDialog):
             self.list.setCurrentRow(list(documents()).index(name) if name in documents() else -1)
             self.list.blockSignals(False)
 
-    def _paint_again(self) -> None:
-        self.text.show_document("")
+    def _show_again(self) -> None:
+        """Show the document in the colours and the letters of now."""
+        self.text.forget()
         if self._way:
             self._show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and self._way:
+            self._show_again()
 
     def _search(self) -> None:
         self.field.setFocus()
@@ -146,7 +159,7 @@ class DocumentWindow(QDialog):
         if url.scheme():
             self._open_outside(url)
             return
-        name = url.path() or self.shown.partition("#")[0]
+        name = resolved(url.path(), self.shown.partition("#")[0])
         if name not in documents():
             self.note.setText(_NOT_HERE.format(name=name))
             self.note.show()
@@ -160,14 +173,27 @@ class _Browser(QTextBrowser):
     def __init__(self) -> None:
         super().__init__()
         self._name = ""
+        self._made: QTextDocument | None = None
 
     def show_document(self, name: str) -> None:
         """Show a document, if it is not shown yet."""
         if name == self._name:
             return
         self._name = name
-        self.setMarkdown(text_of(name) or f"The document {name} cannot be read." if name else "")
-        self._dress()
+        # Filled before it is shown: laid out with each step it would take ten times as long.
+        document = QTextDocument(self)
+        document.setDefaultFont(self.font())
+        document.setDocumentMargin(2 * GRID)
+        document.setMarkdown(text_of(name) or f"The document {name} cannot be read.")
+        _name_headings(document)
+        self.setDocument(document)
+        if self._made is not None:
+            self._made.deleteLater()
+        self._made = document
+
+    def forget(self) -> None:
+        """Make the document anew when it is next shown."""
+        self._name = ""
 
     def scroll_to(self, anchor: str) -> None:
         """Bring a heading to the top; the whole document's for none."""
@@ -176,24 +202,19 @@ class _Browser(QTextBrowser):
         else:
             self.verticalScrollBar().setValue(0)
 
-    def _dress(self) -> None:
-        cursor = QTextCursor(self.document())
-        cursor.beginEditBlock()
-        block: QTextBlock = self.document().begin()
-        while block.isValid():
-            if block.blockFormat().headingLevel():
-                form = QTextCharFormat()
-                form.setAnchor(True)
-                form.setAnchorNames([anchor_of(block.text())])
-                # Qt draws anchors as links.
-                form.setForeground(self.palette().text())
-                form.setFontUnderline(False)
-                cursor.setPosition(block.position())
-                cursor.setPosition(block.position() + 1, QTextCursor.MoveMode.KeepAnchor)
-                cursor.mergeCharFormat(form)
-            block = block.next()
-        cursor.endEditBlock()
-        self.setStyleSheet(f"QTextBrowser {{ background: {current_theme().base}; }}")
+
+def _name_headings(document: QTextDocument) -> None:
+    """Make an anchor of each heading."""
+    cursor, block = QTextCursor(document), document.begin()
+    while block.isValid():
+        if block.blockFormat().headingLevel():
+            form = QTextCharFormat()
+            form.setAnchor(True)
+            form.setAnchorNames([anchor_of(block.text())])
+            cursor.setPosition(block.position())
+            cursor.setPosition(block.position() + 1, QTextCursor.MoveMode.KeepAnchor)
+            cursor.mergeCharFormat(form)
+        block = block.next()
 
 
 def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:

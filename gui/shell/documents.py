@@ -3,6 +3,7 @@
 Beside the program in a clone, within the package where it is installed, as the assets are.
 """
 
+import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,8 +13,7 @@ from engine.files.assets import ASSETS
 
 FOLDER = ASSETS.parent / "docs"
 HOME = "window.md"
-LARGEST_BYTES = 36_000
-"""A longer document takes too long to lay out; the tables of measurements are not in the window."""
+PATTERNS = "*.md", "variants/*.md"
 MOST_FOUND = 60
 
 SECTIONS: dict[tuple[str, str], str] = {
@@ -55,7 +55,7 @@ _PICTURE = re.compile(r"(?m)^\s*!\[([^\]]*)\]\([^)]*\)\n?")
 class Section(NamedTuple):
     """A part of a document under one heading."""
 
-    document: str  # name of the file
+    document: str  # name of the file, as seen from the folder
     title: str
     anchor: str  # as GitHub makes it; empty for the whole document
     text: str
@@ -69,11 +69,15 @@ def section_of(page: str, panel: str) -> str:
 @cache
 def documents() -> dict[str, str]:
     """Return the title of each document that can be shown, by the name of its file: the manual first."""
-    titles = {}
-    for path in sorted(FOLDER.glob("*.md"), key=lambda path: (path.name != HOME, path.name)):
-        if path.stat().st_size <= LARGEST_BYTES and (found := _HEADING.search(text_of(path.name))):
-            titles[path.name] = found[2]
-    return titles
+    paths = [path for pattern in PATTERNS for path in sorted(FOLDER.glob(pattern))]
+    names = sorted((path.relative_to(FOLDER).as_posix() for path in paths), key=lambda name: name != HOME)
+    headings = ((name, _HEADING.search(text_of(name))) for name in names)
+    return {name: found[2] for name, found in headings if found}
+
+
+def resolved(link: str, document: str) -> str:
+    """Return the name of the file that a link within a document leads to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(document), link)) if link else document
 
 
 @cache

@@ -334,7 +334,8 @@ def _number(key: str) -> int:
 
 
 def _local_files(event: QDropEvent) -> list[str]:
-    urls = event.mimeData().urls()
+    # What is dragged out of this window is not to be opened in it by a slip.
+    urls = event.mimeData().urls() if event.source() is None else []
     return [url.toLocalFile() for url in urls] if urls and all(url.isLocalFile() for url in urls) else []
 
 

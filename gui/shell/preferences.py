@@ -24,7 +24,7 @@ from gui.shell.command_line import THEMES
 from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
 from gui.strict_json import read_strict_json
-from gui.style.metrics import set_letter_size
+from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 
 SOURCE = "preferences"

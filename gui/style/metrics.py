@@ -1,14 +1,10 @@
 """The 8-pixel grid and the font of numbers."""
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 GRID = 8
 HALF_GRID = GRID // 2
-# QFont::SizeResolved, which has no name in Python.
-_HAS_SIZE = 0x0002
-_desktop_points: float | None = None
 
 
 def number_font() -> QFont:
@@ -33,29 +29,6 @@ def scaled_font(scale: float, *, bold: bool = False) -> QFont:
     font.setPointSizeF(font.pointSizeF() * scale)
     font.setBold(bold)
     return font
-
-
-def set_letter_size(app: QApplication, percent: int) -> None:
-    """Show all letters at so many per cent of the desktop's size, also those on the screen now."""
-    global _desktop_points
-    font = QFont(app.font())
-    before = font.pointSizeF()
-    if _desktop_points is None:
-        _desktop_points = before
-    after = _desktop_points * percent / 100.0
-    if abs(after - before) < 1e-6:
-        return
-    # A widget whose font has a size of its own, such as a note's, does not follow the application's.
-    own = [
-        (widget, QFont(widget.font()))
-        for widget in app.allWidgets()
-        if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().resolveMask() & _HAS_SIZE
-    ]
-    font.setPointSizeF(after)
-    app.setFont(font)
-    for widget, its in own:
-        its.setPointSizeF(its.pointSizeF() * after / before)
-        widget.setFont(its)
 
 
 def digits_width(count: int) -> int:

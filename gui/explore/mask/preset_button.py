@@ -3,6 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QStyleOptionButton
 
 from engine.errors import EngineError
@@ -37,6 +38,13 @@ class PresetButton(QPushButton):
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
 
+    @property
+    def choices(self) -> list[QAction]:
+        """An action for each preset; its data is the title of its group."""
+        self.fill_menu()
+        groups = [action.menu() for action in self._menu.actions()]
+        return [action for group in groups if isinstance(group, QMenu) for action in group.actions()]
+
     def fill_menu(self) -> None:
         """Write the groups and their presets into the menu, when it is first opened."""
         if not self._menu.isEmpty():
@@ -53,6 +61,7 @@ class PresetButton(QPushButton):
                 groups[preset.group].setToolTipsVisible(True)
             action = groups[preset.group].addAction(preset.title)
             action.setToolTip(preset.teaches)
+            action.setData(preset.group)
             action.setStatusTip(preset.teaches)
             action.triggered.connect(partial(self._choose, preset))
 

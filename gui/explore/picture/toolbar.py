@@ -5,9 +5,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QToolButton, QWidget
 
 from engine.image.convert import RANGE_MODES
+from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
 
@@ -33,8 +35,6 @@ class PictureToolbar(QWidget):
         self._add_modes()
         self.zoom_text = QLabel()
         self.zoom_text.setFont(number_font())
-        # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
-        self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
         self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
@@ -55,30 +55,43 @@ class PictureToolbar(QWidget):
         self._step_buttons = (smaller, larger)
         self._view_buttons = (*self.mode_buttons.buttons(), smaller, larger, fit, actual)
         self.range_box = QComboBox()
+        self.drag_handle = DragHandle()
         self._range_label = QLabel("Display range")
         self._set_up_range()
         self._line = row(
             *self.mode_buttons.buttons(), smaller, self.zoom_text, larger, fit, actual,
-            1, self._range_label, self.range_box,
+            1, self._range_label, self.range_box, self.drag_handle,
             spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
         )  # fmt: skip
         self._line.insertSpacing(len(ViewMode), GRID)
         self.setLayout(self._line)
+        follow_letters(self, self._fit_letters)
+        workspace.settings_changed.connect(self._show_settings)
+        workspace.picture_changed.connect(self._show_settings)
+        self._show_settings()
+
+    def _fit_letters(self) -> None:
+        """Measure what the row needs with the label, with the steps, and at least."""
+        # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
+        self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
+        for button in self.mode_buttons.buttons():
+            button.setFixedWidth(ICON_BUTTON_SIDE)
+        self._range_label.show()
+        self._show_steps(True)
         self._width_with_label = self._line.minimumSize().width()
         self._range_label.hide()
         self._width_with_steps = self._line.minimumSize().width()
         self._show_steps(False)
         self._narrowest = self._line.minimumSize()
-        workspace.settings_changed.connect(self._show_settings)
-        workspace.picture_changed.connect(self._show_settings)
-        self._show_settings()
+        self.updateGeometry()
+        self._fit_width()
 
     def show_mode(self, mode: ViewMode) -> None:
         self.mode_buttons.button(list(ViewMode).index(mode)).setChecked(True)
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
-        for button in self._view_buttons:
+        for button in (*self._view_buttons, self.drag_handle):
             button.setEnabled(zoom is not None)
         percent = 100.0 * (zoom or 0.0)
         text = f"{percent:.{0 if percent >= 10.0 else 1 if percent >= 1.0 else 2}f} %"
@@ -89,6 +102,9 @@ class PictureToolbar(QWidget):
         return self._narrowest
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        self._fit_width()
+
+    def _fit_width(self) -> None:
         """Write the names of the modes beside their icons where there is room for all of them."""
         width = self.width()
         self._range_label.setVisible(width >= self._width_with_label)
