@@ -112,7 +112,7 @@ def _write(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.suffix == ".py":
         text = renamed_source(source.read_text(encoding="utf-8"))
-    elif source.suffix in (".toml", ".json"):
+    elif source.suffix in (".toml", ".json", ".md"):
         text = renamed_text(source.read_text(encoding="utf-8"))
     else:
         shutil.copyfile(source, target)

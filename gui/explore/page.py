@@ -389,14 +389,14 @@ class ExplorePage(RunsPage):
             services.link,
             services.messages,
             self.pictures,
-            self.mask_panel.grid.paste,
+            self.mask_panel.grid,
             lambda: actions[f"page:{self.objectName()}"].trigger(),
             self.files.result_name,
         )
         actions["paste"].triggered.connect(exchange.paste)
         actions["copy_picture"].triggered.connect(lambda: exchange.copy())
         actions["copy_original"].triggered.connect(lambda: exchange.copy(original=True))
-        exchange.connect_handle(self.picture_view.toolbar.drag_handle)
+        exchange.connect_handle(self.picture_view.drag_handle)
         by_key = QShortcut(QKeySequence.StandardKey.Copy, self.surface)
         by_key.setContext(Qt.ShortcutContext.WidgetShortcut)
         by_key.activated.connect(actions["copy_picture"].trigger)

@@ -20,6 +20,7 @@ from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
+from gui.explore.mask.grid import MaskGrid
 from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
@@ -49,8 +50,7 @@ class _Written(NamedTuple):
 class PictureExchange(QObject):
     """Takes pictures from the clipboard, gives results to it and to what they are dragged onto.
 
-    `paste_numbers` puts the clipboard's text into the mask, `show_page` shows the page, `name` returns what a
-    saved result is called at first.
+    `grid` takes numbers, `show_page` shows the page, `name` returns what a saved result is called at first.
     """
 
     def __init__(
@@ -60,27 +60,31 @@ class PictureExchange(QObject):
         link: EngineLink,
         messages: Messages,
         pictures: PictureController,
-        paste_numbers: Callable[[], None],
+        grid: MaskGrid,
         show_page: Callable[[], object],
         name: Callable[[], str],
     ) -> None:
         super().__init__()
         self._workspace, self._state, self._link = workspace, state, link
         self._messages, self._pictures = messages, pictures
-        self._paste_numbers, self._show_page, self._name = paste_numbers, show_page, name
+        self._grid, self._show_page, self._name = grid, show_page, name
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._made: _Written | None = None
 
     def paste(self) -> None:
         """Open the picture or the file on the clipboard, or put its numbers into the mask."""
         mime = QGuiApplication.clipboard().mimeData()
+        if self._grid.hasFocus() and not mime.hasImage() and not mime.hasUrls():
+            # Its panel says what is wrong with numbers.
+            self._grid.paste()
+            return
         self._messages.clear(SOURCE)
         try:
             found = file_of(mime)
             if found is None and mime.hasText() and mime.text().strip():
                 _check_numbers(mime.text())
                 self._show_page()
-                self._paste_numbers()
+                self._grid.paste()
                 return
             is_picture = found is None
             path = found or keep_picture(mime)

@@ -21,13 +21,15 @@ class DragHandle(QToolButton):
 
     def __init__(self) -> None:
         super().__init__(autoRaise=True)
+        self.setObjectName("dragHandle")
         self._pressed_at: QPointF | None = None
         self.setAccessibleName("Drag or copy the result")
         self.setToolTip(_TIP)
         self.setIcon(icon("drag"))
         self.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
         self.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hide()
         self.setCursor(Qt.CursorShape.OpenHandCursor)
 
     def run_drag(self, drag: QDrag) -> None:

@@ -5,7 +5,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QToolButton, QWidget
 
 from engine.image.convert import RANGE_MODES
-from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
@@ -55,12 +54,11 @@ class PictureToolbar(QWidget):
         self._step_buttons = (smaller, larger)
         self._view_buttons = (*self.mode_buttons.buttons(), smaller, larger, fit, actual)
         self.range_box = QComboBox()
-        self.drag_handle = DragHandle()
         self._range_label = QLabel("Display range")
         self._set_up_range()
         self._line = row(
             *self.mode_buttons.buttons(), smaller, self.zoom_text, larger, fit, actual,
-            1, self._range_label, self.range_box, self.drag_handle,
+            1, self._range_label, self.range_box,
             spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
         )  # fmt: skip
         self._line.insertSpacing(len(ViewMode), GRID)
@@ -91,7 +89,7 @@ class PictureToolbar(QWidget):
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
-        for button in (*self._view_buttons, self.drag_handle):
+        for button in self._view_buttons:
             button.setEnabled(zoom is not None)
         percent = 100.0 * (zoom or 0.0)
         text = f"{percent:.{0 if percent >= 10.0 else 1 if percent >= 1.0 else 2}f} %"
