@@ -73,7 +73,8 @@ class PictureExchange(QObject):
 
     def paste(self) -> None:
         """Open the picture or the file on the clipboard, or put its numbers into the mask."""
-        mime = QGuiApplication.clipboard().mimeData()
+        # Of an empty clipboard there is none.
+        mime = QGuiApplication.clipboard().mimeData() or QMimeData()
         if self._grid.hasFocus() and not mime.hasImage() and not mime.hasUrls():
             # Its panel says what is wrong with numbers.
             self._grid.paste()
@@ -213,7 +214,7 @@ def keep_picture(mime: QMimeData) -> Path:
         path = folder / f"Clipboard{offered[1] if offered and data else '.png'}"
         if data:
             path.write_bytes(data)
-        elif isinstance(image, QImage) and not image.save(str(path), b"PNG", 100):
+        elif isinstance(image, QImage) and not image.save(str(path), quality=100):
             raise OSError("the picture cannot be written")
     except OSError as error:
         raise BadValue(_NOTHING, f"{pasted_folder()} cannot be written: {error}", "") from error

@@ -39,7 +39,7 @@ SECTIONS: dict[tuple[str, str], str] = {
     ("network", ""): "network.md#the-page-network",
     ("network", "drawing"): "network.md#the-page-network",
     ("network", "cell"): "network.md#the-page-network",
-    ("network", "matrix"): "network.md#weights-and-digits",
+    ("network", "confusion"): "network.md#weights-and-digits",
     ("network", "stages"): "network.md#stages",
     ("network", "layers"): "network.md#time-by-layer",
     ("network", "timeline"): "measuring.md#chunks-and-the-timeline",

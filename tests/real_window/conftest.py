@@ -112,8 +112,8 @@ def start(screen, tmp_path):
     """Return a function that starts the program, for what happens at a start or at an end."""
     started = []
 
-    def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
-        started.append(Journey(screen, home, *map(str, arguments)))
+    def start(*arguments: object, home: Path = tmp_path / "home", **options: Any) -> Journey:
+        started.append(Journey(screen, home, *map(str, arguments), **options))
         return started[-1]
 
     yield start
