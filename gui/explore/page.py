@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence, QShortcut, QUndoStack
@@ -92,6 +92,23 @@ _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
+
+    sections: ClassVar = {
+        "": "window.md#explore",
+        "mask": "window.md#mask",
+        "kernel": "window.md#kernel",
+        "time": "measuring.md#the-durations",
+        "speed-up": "measuring.md#speed-up",
+        "results": "window.md#results",
+        "blocks": "measuring.md#block-sizes",
+        "tile": "course.md#the-tile-of-a-block-cell-by-cell",
+        "launch": "measuring.md#the-launch",
+        "code": "cli.md#code",
+        "why": "bounds.md#the-sentence",
+        "roofline": "bounds.md#the-bounds-beside-the-time",
+        "ablation": "ablation.md#how-to-read-it",
+        "picture": "window.md#picture",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ one wants of another is an intent (`gui.page.intents`).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
@@ -81,6 +81,8 @@ class Page(QMainWindow):
 
     shown = Signal()  # for the first time, or once more
     status_changed = Signal()
+    sections: ClassVar[Mapping[str, str]] = {}
+    """The section of the documents about each panel, by the panel's name; about the page by the empty one."""
     settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
     def __init__(self) -> None:

@@ -39,7 +39,10 @@ def commands_of(actions: Actions, page: Page) -> list[Command]:
 
 
 def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> list[Command]:
-    """Return the commands that a typed text fits, best first; of those that fit alike the recent first."""
+    """Return the commands that a typed text fits, best first; of those that fit alike the recent first.
+
+    Of all, where nothing is typed: the recent ones, then what can be chosen, then the rest.
+    """
     ranks = {key: rank for rank, key in enumerate(recent)}
     fits = [
         (-fit(typed, f"{one.title} {one.where}" if typed.strip() else one.title), number, one)
@@ -47,7 +50,7 @@ def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> 
     ]
     if not typed.strip():
         fits = [(0.0, number, one) for _, number, one in fits]
-        fits.sort(key=lambda one: (ranks.get(one[2].key, len(ranks)), one[1]))
+        fits.sort(key=lambda one: (ranks.get(one[2].key, len(ranks)), bool(one[2].why_not), one[1]))
         return [one for _, _, one in fits]
     # Whole points are kinds of fits, the rest prefers short titles.
     chosen = [one for one in fits if one[0]]

@@ -41,7 +41,7 @@ class Dialogs:
 
     def _show_panel_help(self) -> DocumentWindow:
         page = self._window.page
-        return open_documents(self._window, section_of(page.objectName(), panel_of(focused(), page)))
+        return open_documents(self._window, section_of(page.sections, panel_of(focused(), page)))
 
     def _show_documentation(self) -> DocumentWindow:
         return open_documents(self._window, HOME)

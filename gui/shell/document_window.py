@@ -56,6 +56,7 @@ class DocumentWindow(QDialog):
         self.list = QListWidget()
         self.list.setAccessibleName("Documents and sections")
         self.list.setSpacing(2)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.currentItemChanged.connect(self._show_item)
         self.text = _Browser()
         self.text.setAccessibleName("Document")

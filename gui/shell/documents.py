@@ -5,7 +5,7 @@ Beside the program in a clone, within the package where it is installed, as the 
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -15,37 +15,6 @@ FOLDER = ASSETS.parent / "docs"
 HOME = "window.md"
 PATTERNS = "*.md", "variants/*.md"
 MOST_FOUND = 60
-
-SECTIONS: dict[tuple[str, str], str] = {
-    ("explore", ""): "window.md#explore",
-    ("explore", "mask"): "window.md#mask",
-    ("explore", "kernel"): "window.md#kernel",
-    ("explore", "time"): "measuring.md#the-durations",
-    ("explore", "speed-up"): "measuring.md#speed-up",
-    ("explore", "results"): "window.md#results",
-    ("explore", "blocks"): "measuring.md#block-sizes",
-    ("explore", "tile"): "course.md#the-tile-of-a-block-cell-by-cell",
-    ("explore", "launch"): "measuring.md#the-launch",
-    ("explore", "code"): "cli.md#code",
-    ("explore", "why"): "bounds.md#the-sentence",
-    ("explore", "roofline"): "bounds.md#the-bounds-beside-the-time",
-    ("explore", "ablation"): "ablation.md#how-to-read-it",
-    ("explore", "picture"): "window.md#picture",
-    ("course", ""): "course.md",
-    ("matrices", ""): "cli.md#matmul",
-    ("matrices", "product"): "cli.md#matmul",
-    ("matrices", "lecture"): "cli.md#matmul",
-    ("matrices", "products"): "measuring.md#the-durations",
-    ("network", ""): "network.md#the-page-network",
-    ("network", "drawing"): "network.md#the-page-network",
-    ("network", "cell"): "network.md#the-page-network",
-    ("network", "confusion"): "network.md#weights-and-digits",
-    ("network", "stages"): "network.md#stages",
-    ("network", "layers"): "network.md#time-by-layer",
-    ("network", "timeline"): "measuring.md#chunks-and-the-timeline",
-    ("network", "product"): "network.md#what-the-fast-ones-do",
-}
-"""The section of each page and its panels, by their keys; a test says which is missing."""
 
 _HEADING = re.compile(r"(?m)^(#+) (.+)$")
 _CODE = re.compile(r"(?ms)^```.*?^```")
@@ -61,9 +30,9 @@ class Section(NamedTuple):
     text: str
 
 
-def section_of(page: str, panel: str) -> str:
+def section_of(sections: Mapping[str, str], panel: str) -> str:
     """Return the link to the section of a panel, else to that of its page, else to the manual."""
-    return SECTIONS.get((page, panel)) or SECTIONS.get((page, "")) or HOME
+    return sections.get(panel) or sections.get("") or HOME
 
 
 @cache
@@ -72,7 +41,7 @@ def documents() -> dict[str, str]:
     paths = [path for pattern in PATTERNS for path in sorted(FOLDER.glob(pattern))]
     names = sorted((path.relative_to(FOLDER).as_posix() for path in paths), key=lambda name: name != HOME)
     headings = ((name, _HEADING.search(text_of(name))) for name in names)
-    return {name: found[2] for name, found in headings if found}
+    return {name: found[2].replace("`", "") for name, found in headings if found}
 
 
 def resolved(link: str, document: str) -> str:
@@ -97,7 +66,9 @@ def sections(name: str) -> Iterator[Section]:
     headings = list(_HEADING.finditer(blank))
     ends = [found.start() for found in headings[1:]] + [len(text)]
     for number, (found, end) in enumerate(zip(headings, ends, strict=True)):
-        yield Section(name, found[2], anchor_of(found[2]) if number else "", text[found.end() : end])
+        yield Section(
+            name, found[2].replace("`", ""), anchor_of(found[2]) if number else "", text[found.end() : end]
+        )
 
 
 def anchor_of(heading: str) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
 from engine import __version__
 from gui.shell.crash_log import log_path
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column
+from gui.widgets.panel_parts import close_box, column
 
 
 def show_text(
@@ -33,12 +33,11 @@ def show_text(
     words.setAccessibleName(title)
     words.document().setDocumentMargin(2 * GRID)
     words.setHtml(html)
-    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    box = close_box(dialog)
     for text, (tip, act) in (buttons or {}).items():
         button = box.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
         button.setToolTip(tip)
         button.clicked.connect(lambda _=False, do=act: do())
-    box.rejected.connect(dialog.reject)
     dialog.setLayout(column(words, box, spacing=2 * GRID, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
     dialog.open()
     return dialog

@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QTabWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QTabWidget, QWidget
 
 from gui.page.actions import Actions
 from gui.shell.preferences import LETTERS, PreferencesController
 from gui.shell.shortcut_table import ShortcutTable
 from gui.style.metrics import GRID
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, form, quiet_label
+from gui.widgets.panel_parts import close_box, column, form, quiet_label
 
 _MARGINS = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
 # Every widget is laid out anew: not for each digit that is typed.
@@ -56,9 +56,7 @@ class PreferencesDialog(QDialog):
         self.tabs = QTabWidget()
         self.tabs.addTab(look, "&Look")
         self.tabs.addTab(keys, "&Keys")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
-        self.setLayout(column((self.tabs, 1), buttons, spacing=2 * GRID, margins=_MARGINS))
+        self.setLayout(column((self.tabs, 1), close_box(self), spacing=2 * GRID, margins=_MARGINS))
         self._show_theme()
         self.resize(80 * GRID, 66 * GRID)
 

@@ -9,6 +9,8 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
@@ -161,6 +163,14 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     button.setIcon(icon(icon_name))
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return button
+
+
+def close_box(dialog: QDialog) -> QDialogButtonBox:
+    """Return the row of buttons of a dialog that is only closed."""
+    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    box.button(QDialogButtonBox.StandardButton.Close).setToolTip("Close this window (Esc).")
+    box.rejected.connect(dialog.reject)
+    return box
 
 
 def scrolled(content: QWidget) -> ScrollArea:
