@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 
 import platformdirs
-from PySide6.QtCore import QMimeData, QObject, QUrl
+from PySide6.QtCore import QByteArray, QMetaType, QMimeData, QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDrag, QGuiApplication, QImage
 
 from engine.errors import BadValue, Cancelled, EngineError, MaskError
@@ -29,6 +30,7 @@ from gui.page.messages import Message, Messages, Severity
 SOURCE = "clipboard"
 MOST_KEPT = 20
 _NOTHING = "Nothing was pasted"
+_PNG, _IMAGE = "image/png", "application/x-qt-image"
 _LONGEST_PATH = 4096
 _SHOWN = 40
 # What another program offers, the exact ones first.
@@ -36,6 +38,13 @@ _TYPES = {
     "image/png": ".png", "image/tiff": ".tif", "image/bmp": ".bmp", "image/webp": ".webp",
     "image/jpeg": ".jpg", "image/gif": ".gif",
 }  # fmt: skip
+
+
+class Pasted(NamedTuple):
+    """What was on the clipboard: the bytes of a file, or pixels; and the suffix of its file."""
+
+    content: QByteArray | QImage
+    suffix: str
 
 
 class _Written(NamedTuple):
@@ -53,6 +62,8 @@ class PictureExchange(QObject):
     `grid` takes numbers, `show_page` shows the page, `name` returns what a saved result is called at first.
     """
 
+    _kept = Signal(object)  # the Path of a pasted picture, or an EngineError. Emitted on: any thread
+
     def __init__(
         self,
         workspace: Workspace,
@@ -65,6 +76,7 @@ class PictureExchange(QObject):
         name: Callable[[], str],
     ) -> None:
         super().__init__()
+        self._kept.connect(self._open_kept, Qt.ConnectionType.QueuedConnection)
         self._workspace, self._state, self._link = workspace, state, link
         self._messages, self._pictures = messages, pictures
         self._grid, self._show_page, self._name = grid, show_page, name
@@ -87,13 +99,14 @@ class PictureExchange(QObject):
                 self._show_page()
                 self._grid.paste()
                 return
-            is_picture = found is None
-            path = found or keep_picture(mime)
+            if found is None:
+                self._keep(picture_on(mime))
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
         self._show_page()
-        self._pictures.open_path(path, self._say_kept if is_picture else None)
+        if found is not None:
+            self._pictures.open_path(found)
 
     def copy(self, *, original: bool = False) -> None:
         """Put the result, or the picture before it, on the clipboard as PNG."""
@@ -105,17 +118,38 @@ class PictureExchange(QObject):
         handle.clicked.connect(lambda: self.copy())
         handle.dragged.connect(lambda: self._with_file(False, lambda path: self._drag(handle, path)))
 
+    def _keep(self, found: Pasted) -> None:
+        """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
+
+        def keep() -> None:
+            try:
+                kept: Path | EngineError = keep_picture(found)
+            except EngineError as error:
+                kept = error
+            with suppress(RuntimeError):  # the window is gone
+                self._kept.emit(kept)
+
+        self._state.set_task(SOURCE, "pasting a picture")
+        Thread(target=keep, daemon=True).start()
+
+    def _open_kept(self, kept: Path | EngineError) -> None:
+        self._state.end_task(SOURCE)
+        if isinstance(kept, Path):
+            self._pictures.open_path(kept, self._say_kept)
+        else:
+            self._messages.show_error(SOURCE, kept)
+
     def _drag(self, handle: DragHandle, path: Path) -> None:
         # Encoding a large picture takes a second: the button may be up again.
         if handle.isDown():
             handle.setDown(False)
             drag = QDrag(handle)
-            drag.setMimeData(mime_of(path, with_file=True))
+            drag.setMimeData(PictureMime(path, with_file=True))
             drag.setPixmap(handle.icon().pixmap(handle.iconSize()))
             handle.run_drag(drag)
 
     def _put(self, path: Path, word: str) -> None:
-        QGuiApplication.clipboard().setMimeData(mime_of(path, with_file=False))
+        QGuiApplication.clipboard().setMimeData(PictureMime(path, with_file=False))
         self._messages.show(Message(SOURCE, Severity.INFO, f"The {word} was copied as a picture"))
 
     def _with_file(self, original: bool, then: Callable[[Path], None]) -> None:
@@ -193,28 +227,40 @@ def file_of(mime: QMimeData) -> Path | None:
     return None
 
 
-def keep_picture(mime: QMimeData) -> Path:
-    """Write the picture that is on the clipboard into a file and return that.
+def picture_on(mime: QMimeData) -> Pasted:
+    """Return the picture that is on the clipboard: the bytes of a file, or pixels where there are none.
 
     Raises
     ------
     BadValue
-        There is no picture, or it cannot be kept.
+        There is no picture.
     """
-    offered = next(((kind, suffix) for kind, suffix in _TYPES.items() if mime.hasFormat(kind)), None)
-    data = bytes(mime.data(offered[0]).data()) if offered else b""
-    image = None if data else mime.imageData()
-    if not data and not (isinstance(image, QImage) and not image.isNull()):
-        is_empty = not mime.formats()
-        why = "the clipboard is empty" if is_empty else "the clipboard has neither a picture nor numbers"
-        raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
+    for kind, suffix in _TYPES.items():
+        if mime.hasFormat(kind) and (data := mime.data(kind)):
+            return Pasted(data, suffix)
+    image = mime.imageData()
+    if isinstance(image, QImage) and not image.isNull():
+        return Pasted(image, ".png")
+    is_empty = not mime.formats()
+    why = "the clipboard is empty" if is_empty else "the clipboard has neither a picture nor numbers"
+    raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
+
+
+def keep_picture(found: Pasted) -> Path:
+    """Write a pasted picture into a file and return that. Called on: any thread.
+
+    Raises
+    ------
+    BadValue
+        It cannot be written.
+    """
     try:
         folder = pasted_folder() / f"{time.time_ns():020d}"
         folder.mkdir(parents=True)
-        path = folder / f"Clipboard{offered[1] if offered and data else '.png'}"
-        if data:
-            path.write_bytes(data)
-        elif isinstance(image, QImage) and not image.save(str(path), quality=100):
+        path = folder / f"Clipboard{found.suffix}"
+        if isinstance(found.content, QByteArray):
+            path.write_bytes(found.content.data())
+        elif not found.content.save(str(path), quality=100):
             raise OSError("the picture cannot be written")
     except OSError as error:
         raise BadValue(_NOTHING, f"{pasted_folder()} cannot be written: {error}", "") from error
@@ -223,17 +269,31 @@ def keep_picture(mime: QMimeData) -> Path:
     return path
 
 
-def mime_of(path: Path, *, with_file: bool) -> QMimeData:
-    """Return a PNG file for the clipboard or a drag; `with_file` also as a file."""
-    mime = QMimeData()
-    data = path.read_bytes()
-    mime.setData("image/png", data)
-    if sys.platform != "linux":
-        # Programs there ask for the system's own form, which Qt makes of this.
-        mime.setImageData(QImage.fromData(data, "PNG"))
-    if with_file:
-        mime.setUrls([QUrl.fromLocalFile(str(path))])
-    return mime
+class PictureMime(QMimeData):
+    """A PNG file for the clipboard or a drag, read when another program asks; `with_file` also as a file."""
+
+    def __init__(self, path: Path, *, with_file: bool) -> None:
+        super().__init__()
+        self._path = path
+        if with_file:
+            self.setUrls([QUrl.fromLocalFile(str(path))])
+
+    def formats(self) -> list[str]:
+        # Programs of other systems ask for their own form, which Qt makes of an image.
+        own = [_PNG] if sys.platform == "linux" else [_PNG, _IMAGE]
+        return [*own, *super().formats()]
+
+    def hasFormat(self, mimetype: str) -> bool:
+        return mimetype in self.formats()
+
+    def retrieveData(self, mimetype: str, preferred: QMetaType | QMetaType.Type) -> Any:
+        if mimetype == _PNG:
+            with suppress(OSError):  # the folder for such files was emptied by somebody
+                return QByteArray(self._path.read_bytes())
+            return QByteArray()
+        if mimetype == _IMAGE:
+            return QImage(str(self._path))
+        return super().retrieveData(mimetype, preferred)
 
 
 def _check_numbers(text: str) -> None:

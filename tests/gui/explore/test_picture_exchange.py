@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage
 from engine.host.protocol import SaveResult
 from engine.image.open import open_image
 from gui.explore import picture_exchange
-from gui.explore.picture_exchange import keep_picture, pasted_folder
+from gui.explore.picture_exchange import keep_picture, pasted_folder, picture_on
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
     image = QImage(5, 3, QImage.Format.Format_RGB888)
     image.fill(QColor(10, 20, 30))
     clipboard.setImage(image)
-    picture = open_image(keep_picture(clipboard.mimeData()))
+    picture = open_image(keep_picture(picture_on(clipboard.mimeData())))
     assert picture.pixels.shape == (3, 5, 3)
     assert (picture.pixels == (10, 20, 30)).all()
 
@@ -113,7 +113,7 @@ def test_that_what_cannot_be_pasted_is_said_in_words(haloscope, put, what, words
 def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypatch):
     monkeypatch.setattr(picture_exchange, "MOST_KEPT", 2)
     put(png=b"bytes")
-    paths = [keep_picture(clipboard.mimeData()) for _ in range(3)]
+    paths = [keep_picture(picture_on(clipboard.mimeData())) for _ in range(3)]
     assert [path.exists() for path in paths] == [False, True, True]
     assert paths[-1].is_relative_to(pasted_folder())
 
