@@ -99,6 +99,7 @@ class ExplorePage(RunsPage):
         "": "window.md#explore",
         "mask": "window.md#mask",
         "kernel": "window.md#kernel",
+        "history": "window.md#history",
         "time": "measuring.md#the-durations",
         "speed-up": "measuring.md#speed-up",
         "results": "window.md#results",
