@@ -25,7 +25,7 @@ _GLYPHS: dict[str, str] = {
     "about": "information-outline", "quit": "logout", "settings": "cog-outline",
     "load": "arrow-right-bold-box-outline", "split": "compare", "original": "image-outline",
     "result": "image-filter-center-focus", "flip": "rotate-3d-variant", "normalise": "division",
-    "mask": "grid", "info": "information-outline", "good": "check-circle-outline",
+    "drag": "export-variant", "mask": "grid", "info": "information-outline", "good": "check-circle-outline",
     "warning": "alert-outline", "error": "alert-circle-outline", "device": "chip", "retry": "restart",
 }  # fmt: skip
 
