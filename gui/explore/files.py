@@ -135,7 +135,7 @@ class ExploreFiles(QObject):
         depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
-        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{suffix}"
+        name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -163,6 +163,10 @@ class ExploreFiles(QObject):
         """Return what files of this picture are called at first."""
         picture = self._workspace.picture
         return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
+
+    def result_stem(self) -> str:
+        """Return what a file with the result is called at first, without its suffix."""
+        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
 
     def _mask_word(self) -> str:
         name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())

@@ -282,6 +282,18 @@ class ExplorePage(RunsPage):
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.fill()
+        self._add_copying()
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:

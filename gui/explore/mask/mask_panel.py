@@ -74,6 +74,8 @@ class MaskPanel(QWidget):
             copy.addAction(title).triggered.connect(partial(self._copy_as, key))
         paste = menu.addAction("Paste as whole mask\tCtrl+Shift+V")
         paste.triggered.connect(lambda: self.grid.paste(whole=True))
+        self.programs = menu.addMenu("As another program would")
+        self.programs.setToolTipsVisible(True)
         menu.addSeparator()
         self.load, self.save = menu.addAction("Load mask…"), menu.addAction("Save mask…")
         button.setMenu(menu)
