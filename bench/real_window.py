@@ -153,6 +153,7 @@ class Program:
         environment = screen.environment | {
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_DATA_HOME": str(home / "data"),
             "XDG_STATE_HOME": str(home / "state"),
             "XDG_CACHE_HOME": cache,
             "QT_QPA_PLATFORM": "xcb",

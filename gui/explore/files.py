@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
-from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.sessions import Sessions
@@ -23,8 +23,8 @@ from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import RecentFiles
 
-MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
-MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
+MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
+MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
@@ -56,7 +56,10 @@ class ExploreFiles(QObject):
             dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
         def ask_to_save_mask() -> None:
-            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
+            name = f"{self._mask_word()}.json"
+            dialogs.ask_to_save(
+                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
+            )
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -83,7 +86,7 @@ class ExploreFiles(QObject):
         suffix = path.suffix.lower()
         if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
-        elif suffix in (".json", ".csv", ".txt"):
+        elif suffix in SUFFIXES:
             self.load_mask(path)
         else:
             self._pictures.open_path(path)
@@ -97,11 +100,11 @@ class ExploreFiles(QObject):
 
         self._open("mask", lambda: load_mask(path), show)
 
-    def save_mask(self, path: Path) -> None:
-        """Write the mask as it was typed; the suffix chooses the form."""
+    def save_mask(self, path: Path, style: str = "") -> None:
+        """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
 
         def save() -> None:
-            save_mask(self._workspace.mask, path)
+            save_mask(self._workspace.mask, path, style)
             self._note("mask", str(path))
 
         self._save("mask", f"Mask saved as {path}", save)

@@ -25,6 +25,7 @@ from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -302,7 +303,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
@@ -331,7 +332,7 @@ class ExplorePage(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -353,6 +354,8 @@ class ExplorePage(RunsPage):
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.doctor = DoctorState(self.workspace)
+        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (beside, speed_up):
@@ -401,6 +404,9 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["masks"].triggered.connect(self.mask_panel.presets.click)
+        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
+        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
