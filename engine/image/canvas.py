@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.image.form import Form
+from engine.image.metadata import NO_METADATA, Metadata
 from engine.image.scratch import Scratch, bands
 
 Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
@@ -86,9 +87,9 @@ def _as_stored(image: np.ndarray, orientation: int) -> np.ndarray:
 
 
 class Decoded(NamedTuple):
-    """What a decoder returns: the upright picture, sentences for the person, names of other metadata."""
+    """What a decoder returns: the upright picture, sentences for the person, other metadata."""
 
     canvas: Canvas
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
+    metadata: Metadata = NO_METADATA

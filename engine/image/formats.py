@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
-from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.encode import MOST_JPEG_EXIF_BYTES, encode_jpeg, encode_png, encode_tiff, encode_webp
 from engine.image.gif import read_gif
 from engine.image.jpeg_pixels import read_jpeg
 from engine.image.picture import Picture
@@ -52,6 +52,8 @@ class Format:
     keeps_alpha: bool = True
     keeps_grey: bool = True
     """What it cannot keep is left out with a sentence."""
+    most_exif_bytes: int = 0
+    """The most EXIF data that it holds; 0: neither that nor a resolution. What it does not is named."""
     max_side: int | None = None
     """The most pixels on a side that its header can hold."""
     encoder_bytes: int = 0
@@ -74,6 +76,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_png,
         saved_suffixes=(".png",),
         dtypes=(np.uint8, np.uint16),
+        most_exif_bytes=2**31 - 1,
         encoder_copies=1,  # the differences of its rows
     ),
     Format(
@@ -86,6 +89,7 @@ FORMATS: tuple[Format, ...] = (
         dtypes=(np.uint8,),
         has_quality=True,
         keeps_alpha=False,
+        most_exif_bytes=MOST_JPEG_EXIF_BYTES,
         max_side=65_500,
         encoder_bytes=4,  # libjpeg's buffer, of up to twice the file
     ),
@@ -98,6 +102,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_tiff,
         saved_suffixes=(".tif", ".tiff"),
         dtypes=(np.uint8, np.uint16, np.float32),
+        most_exif_bytes=2**31 - 1,
     ),
     Format(
         "BMP",
@@ -116,6 +121,7 @@ FORMATS: tuple[Format, ...] = (
         dtypes=(np.uint8,),
         has_quality=True,
         keeps_grey=False,
+        most_exif_bytes=2**31 - 1,
         max_side=16_383,
         encoder_bytes=16,  # Pillow's image, and what libwebp compares (measured: 15)
     ),

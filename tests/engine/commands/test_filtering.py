@@ -58,11 +58,13 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
 
 
-def test_that_what_is_not_saved_of_a_photograph_is_noted(command, tmp_path):
-    answer = command("filter", sample_path("astronaut"), tmp_path / "out.tif", "--mask sobel-x --device cpu")
-    assert answer.status == 0
-    assert answer.err == "note: Resolution (DPI) of the opened file is not saved.\n"
-    assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
+@pytest.mark.parametrize("option", ["", "--no-metadata"])
+def test_that_the_resolution_of_a_photograph_is_saved_unless_it_is_left_out(command, tmp_path, option):
+    out = tmp_path / "out.tif"
+    answer = command("filter", sample_path("astronaut"), out, "--mask sobel-x --device cpu", option)
+    assert (answer.status, answer.err) == (0, "")
+    given = open_sample("astronaut").metadata.dpi
+    assert engine.open_image(out).metadata.dpi == (None if option else pytest.approx(given, abs=1e-3))
 
 
 def _small_mask(known):
