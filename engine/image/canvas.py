@@ -67,6 +67,17 @@ class Canvas:
             scratch.give_back(scratch.array[rows])
 
 
+def canvas_of(samples: np.ndarray, orientation: int, allocate: Allocate | None) -> Canvas:
+    """Return the canvas of a picture that a decoder has put into an array of its own."""
+    height, width, *channels = samples.shape
+    count = channels[0] if channels else 1
+    form = Form(height, width, 1 if count < 3 else 3, count in (2, 4), samples.dtype)
+    canvas = Canvas(form, orientation, allocate)
+    for rows in bands(height, form.decoded_bytes // height):
+        canvas.put_samples(rows, samples[rows])
+    return canvas
+
+
 def _arrays(form: Form, empty: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
     alpha = empty(form.plane_shape, form.dtype) if form.has_alpha else None
     return empty(form.colour_shape, form.dtype), alpha

@@ -163,6 +163,9 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")
+    if profile is not None and not known.keeps_profile:
+        profile = None
+        left_out.append(f"The colour profile is not saved: a {known.title} file holds none here.")
     metadata, words = _metadata_kept(picture, known)
     return Picture(pixels, alpha, profile, metadata=metadata), (*left_out, *words)
 

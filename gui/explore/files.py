@@ -202,8 +202,7 @@ class ExploreFiles(QObject):
 
 def picture_filters() -> list[str]:
     """Return the name filters of the dialog that opens a picture."""
-    suffixes = (*opened_suffixes(), ".npy")
-    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in suffixes)})", "All files (*)"]
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
 
 
 def result_filters(*, with_float: bool) -> dict[str, str]:
