@@ -11,9 +11,8 @@ from engine.image.metadata import (
     EXIF_MARK,
     NO_METADATA,
     TEXT_TAGS,
-    exif_with_resolution,
-    loaded_exif,
-    tiff_lists,
+    Metadata,
+    exif_module,
 )
 from engine.image.picture import Picture
 from engine.image.png_encode import png_bytes
@@ -79,16 +78,24 @@ def _icc_segments(profile: bytes) -> bytes:
     return b"".join(_segment(b"\xff\xe2", content) for content in contents)
 
 
+def _exif_with_resolution(metadata: Metadata) -> bytes:
+    """Return EXIF data that has the resolution, for a file that has no other place for it."""
+    if metadata.dpi is None:
+        return metadata.exif
+    made: bytes = exif_module().exif_with_resolution(metadata)
+    return made
+
+
 def encode_webp(picture: Picture, quality: int) -> bytes:
     """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
     how = {"quality": quality, "lossless": quality == 100, "exact": True}
-    exif = exif_with_resolution(picture.metadata)
+    exif = _exif_with_resolution(picture.metadata)
     return _by_pillow("WEBP", _with_alpha(picture), **how, icc_profile=picture.icc_profile or b"", exif=exif)
 
 
 def encode_avif(picture: Picture, quality: int) -> bytes:
     """Encode RGB at 8 bit with its alpha, by Pillow, which writes profile and EXIF data too."""
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
+    exif, profile = _exif_with_resolution(picture.metadata), picture.icc_profile or b""
     subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
     how = {"quality": quality, "subsampling": subsampling, "speed": _AVIF_SPEED}
     return _by_pillow("AVIF", _with_alpha(picture), **how, icc_profile=profile, exif=exif)
@@ -99,7 +106,7 @@ def encode_jpegxl(picture: Picture, quality: int) -> bytes:
     is_exact = quality == 100 or picture.dtype == np.float32
     # As libjxl's own programs have it: 90 is as good as the eye.
     distance = 0.0 if is_exact else 0.1 + (100 - quality) * 0.09
-    exif = exif_with_resolution(picture.metadata)
+    exif = _exif_with_resolution(picture.metadata)
     image = np.ascontiguousarray(_with_alpha(picture))
     data = bytes(
         imagecodecs.jpegxl_encode(
@@ -128,7 +135,7 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
     import tifffile
 
     buffer, metadata = io.BytesIO(), picture.metadata
-    exif = loaded_exif(metadata) if metadata.exif else {}
+    exif = exif_module().loaded_exif(metadata) if metadata.exif else {}
     tifffile.imwrite(
         buffer,
         _with_alpha(picture),
@@ -165,7 +172,7 @@ def _with_lists(data: bytes, exif: Any) -> bytes:
     (count,) = struct.unpack_from("<H", data, begin)
     entries = [data[begin + 2 + 12 * i : begin + 14 + 12 * i] for i in range(count)]
     padding = b"\0" * (len(data) % 2)
-    lists, begins = tiff_lists(exif, len(data) + len(padding))
+    lists, begins = exif_module().tiff_lists(exif, len(data) + len(padding))
     entries += [struct.pack("<HHII", tag, _OFFSET, 1, offset) for tag, offset in begins.items()]
     entries.sort(key=lambda entry: struct.unpack_from("<H", entry))
     lists += b"\0" * (len(lists) % 2)

@@ -4,13 +4,8 @@ import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-from engine.image.faults import LIBRARY_ERRORS
-from engine.image.library_warnings import ignored_warnings
-
-if TYPE_CHECKING:
-    from PIL import Image
+from importlib import import_module
+from typing import Any
 
 EXIF_ORIENTATION_TAG = 274
 
@@ -28,14 +23,14 @@ _NO_RESOLUTION = (72, 96)
 
 EXIF_MARK = b"Exif\0\0"
 # A JPEG holds 64 KB. Of more than this the rest is dropped, and named as damaged when it is saved.
-_MOST_EXIF_BYTES = 2**20
+MOST_EXIF_BYTES = 2**20
+# Texts and profiles are some kB; what is longer is none.
+_MAX_TEXT_BYTES = 16 * 2**20
+# While a text is read, it is held in up to four forms: as it is, without its keyword, as digits, as bytes.
+_TEXT_SHARE = 8
+
 # Tags of a list within a list.
-EXIF_TAG, GPS_TAG, _INTEROP_TAG = 34665, 34853, 40965
-_WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
-_EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
-_INCH = 2
-# Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
-_OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
+EXIF_TAG, GPS_TAG = 34665, 34853
 # What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
@@ -64,143 +59,14 @@ NO_METADATA = Metadata()
 
 def metadata_of(exif: bytes | None = None, dpi: "tuple[float, float] | None" = None) -> Metadata:
     """Return EXIF data, with or without its marker, and a resolution; one that is none is left out."""
-    block = (exif or b"").removeprefix(EXIF_MARK)[:_MOST_EXIF_BYTES]
+    block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]
     is_resolution = dpi is not None and all(0.5 <= float(one) < 2**16 for one in dpi)
     return Metadata(block, (float(dpi[0]), float(dpi[1])) if dpi is not None and is_resolution else None)
 
 
-def loaded_exif(metadata: Metadata) -> "Image.Exif":
-    """Return EXIF data as Pillow has it, whose errors pass through."""
-    # 20 ms: only where there is EXIF data.
-    from PIL import Image
-
-    exif = Image.Exif()
-    exif.load(metadata.exif)
-    return exif
-
-
-def exif_with_resolution(metadata: Metadata) -> bytes:
-    """Return EXIF data that has the resolution, for a file that has no other place for it."""
-    if metadata.exif or metadata.dpi is None:
-        return metadata.exif
-    exif = loaded_exif(metadata)
-    _set_resolution(exif, metadata.dpi)
-    return exif.tobytes()
-
-
-def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
-    exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
-
-
-def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.Exif | None, bool]":
-    """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
-
-    The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
-    left out when it is written. None: nothing can be read.
-    """
-    try:
-        exif = loaded_exif(metadata)
-        if not len(exif):
-            return None, False
-        of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
-        is_whole = all(exif.get_ifd(tag) for tag in (EXIF_TAG, GPS_TAG) if tag in exif)
-        for tag in _OF_STORED_PIXELS:
-            if tag in exif:
-                del exif[tag]
-        for tags, tag, value in (
-            (exif, EXIF_ORIENTATION_TAG, 1),
-            (exif, _WIDTH, width),
-            (exif, _HEIGHT, height),
-            (of_camera, _EXIF_WIDTH, width),
-            (of_camera, _EXIF_HEIGHT, height),
-        ):
-            if tag in tags:
-                tags[tag] = value
-        if metadata.dpi is not None:
-            _set_resolution(exif, metadata.dpi)
-    except LIBRARY_ERRORS:
-        return None, False
-    return exif, is_whole
-
-
-def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata, bool]:
-    """Return metadata with EXIF data as a picture of a size has it, and whether all of it could be read."""
-    if not metadata.exif:
-        return metadata, True
-    with ignored_warnings():
-        exif, is_whole = _upright_exif(metadata, width, height)
-        try:
-            block = b"" if exif is None else exif.tobytes()
-        except LIBRARY_ERRORS:
-            block, is_whole = b"", False
-    return Metadata(block.removeprefix(EXIF_MARK), metadata.dpi), is_whole
-
-
-def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
-    """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
-    found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
-    if _INTEROP_TAG in found.get(EXIF_TAG, ()):
-        found[EXIF_TAG][_INTEROP_TAG] = exif.get_ifd(_INTEROP_TAG)
-    return {tag: tags for tag, tags in found.items() if tags}
-
-
-def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
-    """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
-
-    Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
-    """
-    # As above.
-    from PIL import Image
-
-    exif, kept = Image.Exif(), Image.Exif()
-    exif.endian, exif.bigtiff = byte_order, is_big
-    try:
-        exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
-        for tag in TEXT_TAGS if is_photo else TEXT_TAGS[1:]:
-            if tag in exif:
-                kept[tag] = exif[tag]
-        for tag, tags in inner_lists(exif).items():
-            kept[tag] = tags
-        return kept.tobytes() if len(kept) else b""
-    except LIBRARY_ERRORS:
-        # Something that cannot be read, as the note says when it is saved.
-        return b"damaged"
-
-
-class _Bounded:
-    """A file of which no more is read than EXIF data may have, whatever its tags say."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._left = file, 16 * _MOST_EXIF_BYTES
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int) -> bytes:
-        self._left -= size
-        if self._left < 0:
-            raise OSError("its EXIF data is larger than any")
-        return self._file.read(size)
-
-
-def tiff_lists(exif: "Image.Exif", offset: int) -> tuple[bytes, dict[int, int]]:
-    """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
-    # As above.
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2
-
-    data, begins = b"", {}
-    for group, tags in inner_lists(exif).items():
-        made = ImageFileDirectory_v2(group=group)
-        for tag, value in tags.items():
-            made[tag] = value
-        data += b"\0" * (len(data) % 2)
-        begins[group] = offset + len(data)
-        data += made.tobytes(begins[group])
-    return data, begins
-
-
-# Texts and profiles are some kB; what is longer is none.
-_MAX_TEXT_BYTES = 16 * 2**20
-# While a text is read, it is held in up to four forms: as it is, without its keyword, as digits, as bytes.
-_TEXT_SHARE = 8
+def exif_module() -> Any:
+    """Return `engine.image.exif`, which imports Pillow: 20 ms, only where there is EXIF data."""
+    return import_module("engine.image.exif")
 
 
 def note_of_first(count: int, kind: str) -> tuple[str, ...]:
@@ -212,18 +78,8 @@ def note_of_first(count: int, kind: str) -> tuple[str, ...]:
 
 def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
-    if not block:
-        return 0
-    # 20 ms: only where there is EXIF data.
-    from PIL import Image
-
-    exif = Image.Exif()
-    try:
-        exif.load(block)
-        return int(exif.get(EXIF_ORIENTATION_TAG, 0))
-    except (SyntaxError, ValueError, TypeError, OSError, LookupError, ArithmeticError):
-        # Damaged metadata is no reason to refuse whole pixels.
-        return 0
+    found: int = exif_module().orientation_of(block) if block else 0
+    return found
 
 
 def orientation_of_xmp(packet: bytes | None) -> int:

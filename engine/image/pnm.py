@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.colour import full_scale_of
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.picture import Picture
@@ -61,7 +62,7 @@ def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     else:
         for rows in bands(header.height, header.row_bytes):
             canvas.put_samples(rows, _scaled(_stored(file, header, rows.stop - rows.start), header, dtype))
-    full = np.iinfo(dtype).max
+    full = full_scale_of(dtype)
     notes = (
         () if header.most in (1, full) else (f"Its values of up to {header.most:,} were scaled to {full:,}.",)
     )
@@ -138,12 +139,13 @@ def _numbers(text: bytes, header: _Header, count: int) -> NDArray[Any]:
 
 
 def _scaled(values: NDArray[Any], header: _Header, dtype: np.dtype[Any]) -> NDArray[Any]:
-    full = int(np.iinfo(dtype).max)
+    full = int(full_scale_of(dtype))
     if header.most == full and not header.is_text:
         return values.astype(dtype, copy=False)
     # Half of full scale makes it round.
     clipped = np.minimum(values, header.most).astype(np.uint64)
-    return ((clipped * full + header.most // 2) // header.most).astype(dtype)
+    scaled: NDArray[Any] = ((clipped * full + header.most // 2) // header.most).astype(dtype)
+    return scaled
 
 
 def encode_pnm(picture: Picture, quality: int) -> bytes:

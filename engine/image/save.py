@@ -13,7 +13,7 @@ from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
-from engine.image.metadata import NO_METADATA, Metadata, exif_to_save
+from engine.image.metadata import NO_METADATA, Metadata, exif_module
 from engine.image.picture import DEPTH_TEXTS, Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
@@ -180,7 +180,9 @@ def _metadata_kept(picture: Picture, known: Format) -> tuple[Metadata, tuple[str
             f"{words[:1].upper()}{words[1:]} of the opened file {verb} not saved: {known.title} has none."
         )
         return NO_METADATA, (sentence,) if names else ()
-    kept, is_whole = exif_to_save(metadata, picture.width, picture.height)
+    if not metadata.exif:
+        return metadata, ()
+    kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
     if len(kept.exif) > known.most_exif_bytes:
         size = bytes_text(len(kept.exif))
         return replace(kept, exif=b""), (

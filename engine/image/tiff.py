@@ -22,7 +22,7 @@ from engine.image.metadata import (
     EXIF_TAG,
     GPS_TAG,
     TEXT_TAGS,
-    exif_of_tiff,
+    exif_module,
     metadata_of,
     note_of_first,
 )
@@ -153,7 +153,9 @@ def _exif(page: "TiffPage", file: BinaryIO) -> bytes:
     if not is_photo and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
         return b""
     parent = page.parent
-    return exif_of_tiff(file, page.offset, parent.byteorder, is_big=parent.is_bigtiff, is_photo=is_photo)
+    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo}
+    block: bytes = exif_module().exif_of_tiff(file, page.offset, parent.byteorder, **how)
+    return block
 
 
 def check_header(page: "TiffPage") -> None:
