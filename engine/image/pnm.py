@@ -62,7 +62,7 @@ def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     else:
         for rows in bands(header.height, header.row_bytes):
             canvas.put_samples(rows, _scaled(_stored(file, header, rows.stop - rows.start), header, dtype))
-    full = full_scale_of(dtype)
+    full = int(full_scale_of(dtype))
     notes = (
         () if header.most in (1, full) else (f"Its values of up to {header.most:,} were scaled to {full:,}.",)
     )

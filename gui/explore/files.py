@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
+from engine.image.large.kinds import is_zarr
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture.picture_controller import PictureController
@@ -40,6 +41,8 @@ class PageParts(NamedTuple):
 
 class ExploreFiles(QObject):
     """Opens and saves what belongs to the page."""
+
+    batch_wanted = Signal(list)  # folders that were dropped
 
     def __init__(
         self,
@@ -79,8 +82,14 @@ class ExploreFiles(QObject):
             actions[name].triggered.connect(ask)
 
     def open_dropped(self, paths: Sequence[str]) -> None:
-        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
+        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first.
+
+        A folder that is no picture is for a batch.
+        """
         path = Path(paths[0])
+        if path.is_dir() and not is_zarr(path):
+            self.batch_wanted.emit(list(paths))
+            return
         suffix = path.suffix.lower()
         if suffix == ".json" and not is_mask_file(path):
             self.open_session(path)
