@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QFileDialog,
     QHeaderView,
     QLabel,
@@ -30,7 +29,7 @@ from gui.explore.batch.batch_run import BatchEnd, BatchRun
 from gui.explore.batch.present_job import job_sentence, job_words
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import column, form, label_for, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_label, row
 
 _WIDTH, _LIST_HEIGHT = 80 * GRID, 18 * GRID
 _EXISTING = {
@@ -39,6 +38,7 @@ _EXISTING = {
     "--overwrite": "Replace the file",
 }
 _SEPARATOR = "; "
+_NO_FAILURES = "Pictures without a result are listed here, each with its reason."
 
 
 class BatchDialog(QDialog):
@@ -106,12 +106,9 @@ class BatchDialog(QDialog):
         )
         self.out.setPlaceholderText("a folder")
         self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
-        self.folder_button, self.files_button, self.out_button = (
-            QPushButton(text) for text in ("F&older…", "F&iles…", "&Choose…")
-        )
-        self.folder_button.setToolTip("Choose a folder of pictures.")
-        self.files_button.setToolTip("Choose several pictures.")
-        self.out_button.setToolTip("Choose the folder for the results.")
+        self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
+        self.files_button = _button("F&iles…", "Choose several pictures.")
+        self.out_button = _button("&Choose…", "Choose the folder for the results.")
         self.recursive = QCheckBox("&Folders within it too")
         self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
         self.no_metadata = QCheckBox("&Leave out camera, place and time")
@@ -142,33 +139,31 @@ class BatchDialog(QDialog):
         self.failures.setMinimumHeight(_LIST_HEIGHT)
         self.failures.setAccessibleName("Pictures without a result")
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
-        self.open_folder = buttons.addButton("Open f&older", role.ActionRole)
-        self.open_folder.setToolTip("Show the results in the file manager.")
-        self.dry_run = buttons.addButton("&Dry run", role.ActionRole)
-        self.dry_run.setToolTip("Say what would be filtered, left out and refused. Nothing is written.")
-        self.start_button = buttons.addButton("&Start", role.ActionRole)
-        self.start_button.setToolTip("Filter the pictures, as this page does now.")
+        self.listed = Placeholder(self.failures, _NO_FAILURES)
+        self.open_folder = _button("Open f&older", "Show the results in the file manager.")
+        self.dry_run = _button(
+            "&Dry run", "Say what would be filtered, left out and refused. Nothing is written."
+        )
+        self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
         self.start_button.setDefault(True)
-        self.stop_button = buttons.addButton("S&top", role.ActionRole)
-        self.stop_button.setToolTip("End the batch. Results that are written stay.")
-        self.close_button = buttons.addButton("Close", role.RejectRole)
-        self.close_button.setToolTip("Close this dialog. A batch that runs goes on. (Esc)")
-        self.buttons = buttons
+        self.stop_button = _button("S&top", "End the batch. Results that are written stay.")
+        self.close_button = _button("Close", "Close this dialog. A batch that runs goes on. (Esc)")
 
     def _lay_out(self) -> None:
         fields = form(GRID)
         pictures = row((self.pictures, 1), self.folder_button, self.files_button)
         fields.addRow(label_for("&Pictures", self.pictures), pictures)
         fields.addRow("", self.recursive)
-        fields.addRow(label_for("&Results in", self.out), row((self.out, 1), self.out_button))
+        fields.addRow(label_for("Res&ults in", self.out), row((self.out, 1), self.out_button))
         fields.addRow(label_for("For&mat", self.format), row(self.format, self.no_metadata, 1))
         fields.addRow(label_for("If it &exists", self.existing), row(self.existing, 1))
         fields.addRow(QLabel("Filter"), self.job)
         about = quiet_label("Each picture is filtered as this page does now, and verified.", wraps=True)
         margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        end = column(self.bar, self.sentence, (self.failures, 1))
-        self.setLayout(column(about, fields, (end, 1), self.buttons, spacing=2 * GRID, margins=margins))
+        end = column(self.bar, self.sentence, (self.listed, 1))
+        doing = self.dry_run, self.start_button, self.stop_button, self.close_button
+        buttons = row(self.open_folder, 1, *doing)
+        self.setLayout(column(about, fields, (end, 1), buttons, spacing=2 * GRID, margins=margins))
         self.resize(_WIDTH, self.sizeHint().height())
 
     def _connect(self) -> None:
@@ -185,14 +180,9 @@ class BatchDialog(QDialog):
         self.open_folder.clicked.connect(
             lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self.out.text().strip()))
         )
-        self.buttons.rejected.connect(self.reject)
+        self.close_button.clicked.connect(self.reject)
         self.run.progressed.connect(self._show_progress)
         self.run.ended.connect(self._end)
-        for button in self.buttons.buttons():
-            if button is not self.start_button and isinstance(button, QPushButton):
-                button.setAutoDefault(False)
-        for button in (self.folder_button, self.files_button, self.out_button):
-            button.setAutoDefault(False)
 
     def _ask(self, take: Callable[[Sequence[str]], None], *, is_folder: bool) -> None:
         dialog = QFileDialog(self, "Pictures" if take == self._take_inputs else "Results", self._folder)
@@ -236,6 +226,7 @@ class BatchDialog(QDialog):
             button.setVisible(not is_running)
             button.setEnabled(is_ready)
         self.stop_button.setVisible(is_running)
+        self.open_folder.setEnabled(Path(self.out.text().strip() or "-").is_dir())
         if not is_running:
             self.job.setText(job_sentence(self._workspace))
 
@@ -254,7 +245,10 @@ class BatchDialog(QDialog):
         self.bar.setRange(0, 0 if end is None else 1)
         self.bar.setValue(int(end is not None))
         self.sentence.setText("Starting…" if end is None else end.sentence)
-        for name, why in end.failures if end else ():
+        failures = end.failures if end else []
+        is_whole = end is not None and bool(end.document) and not end.is_stopped
+        self.listed.say("" if failures else "No picture failed." if is_whole else _NO_FAILURES)
+        for name, why in failures:
             reason = why.removeprefix(f"{name}: ").removeprefix(f"{name} ")
             item = QTreeWidgetItem([Path(name).name, reason])
             item.setToolTip(0, name)
@@ -266,6 +260,14 @@ class BatchDialog(QDialog):
         self._show_state()
         if not self._is_dry:
             self.ended.emit(end)
+
+
+def _button(text: str, tip: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    # Enter starts, whatever has the focus.
+    button.setAutoDefault(False)
+    return button
 
 
 def _parts(text: str) -> list[str]:
