@@ -526,3 +526,14 @@ def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture())
     done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
     assert any("OME metadata" in note for note in done.notes)
+
+
+def test_that_tags_are_left_out_in_bands_too_where_that_is_asked(tmp_path, command):
+    source, tags = tmp_path / "in.tif", []
+    tifffile.imwrite(source, picture(), photometric="rgb", resolution=(300, 300), resolutionunit="inch")
+    for option in ("", "--no-metadata"):
+        arguments = ("--mask", "box:3", "--memory", "1G", "--device", "cpu", *option.split())
+        assert command("filter", source, str(tmp_path / "out.tif"), *arguments).status == 0
+        with tifffile.TiffFile(tmp_path / "out.tif") as saved:
+            tags.append(saved.pages.first.tags.valueof(282))
+    assert tags == [(300, 1), None]
