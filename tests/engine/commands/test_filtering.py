@@ -282,9 +282,9 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
     saved = (
         "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. "
-        "A float32 TIFF keeps them.\n"
+        "A float32 TIFF, JPEG XL or NumPy keeps them.\n"
         "note: Of 5 samples of the result 2 are infinite, which 8 bit cannot hold: "
-        "saved as an end of the range. A float32 TIFF keeps them.\n"
+        "saved as an end of the range. A float32 TIFF, JPEG XL or NumPy keeps them.\n"
     )
     bits, _ = filtered(source, "--mask 1 --depth 8", err=opened + saved)
     assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]
