@@ -55,6 +55,9 @@ def _picture_entries() -> tuple[Entry, ...]:
         Entry("open_folder", "Open &folder as OME-Zarr…",
               "Open a picture that is stored as a folder: OME-Zarr or a Zarr array.",
               "Ctrl+Alt+O", "open", _FILE, 10),
+        Entry("batch", "&Batch…",
+              "Filter a folder of pictures as this page does now: its mask or operation, its settings.",
+              "Ctrl+Shift+B", "batch", _FILE, 10),
         Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
               "Ctrl+S", "save", _FILE, 10),
     )  # fmt: skip

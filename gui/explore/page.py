@@ -65,6 +65,7 @@ from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
+    from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.blocks.blocks_panel import BlocksPanel
     from gui.explore.code.code_state import CodeState
 
@@ -401,6 +402,15 @@ class ExplorePage(RunsPage):
         )
         return code
 
+    @cached_property
+    def batch(self) -> "BatchDialog":
+        """The dialog Batch, made when it is first asked for."""
+        services = self._services
+        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+            self.window(), self.workspace, services, services.messages.on(self)
+        )
+        return made
+
     def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
         """Put a panel behind another one; it is made when it is first looked at.
 
@@ -429,6 +439,8 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["batch"].triggered.connect(lambda: self.batch.begin())
+        self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
         actions["masks"].triggered.connect(self.mask_panel.presets.click)
         actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
         actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
