@@ -36,7 +36,7 @@ ENTRIES: tuple[Entry, ...] = (
           "content-paste", _EDIT, 30),
     Entry("copy_picture", "C&opy result as picture", "Copy the filtered picture, for another program.",
           "Ctrl+Alt+C", "copy", _EDIT, 30),
-    Entry("copy_original", "Copy ori&ginal as picture", "Copy the picture as it was opened.",
+    Entry("copy_original", "Copy or&iginal as picture", "Copy the picture as it was opened.",
           "Ctrl+Alt+Shift+C", "copy", _EDIT, 30),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
