@@ -11,35 +11,40 @@ from engine.variants.operations.rows_code import rows_taken
 def lowest(image, out, first, last, rows, channels, half, sign, lines, is_float, task):
     """Write the lowest of each square window, or the highest where the sign is -1.
 
-    `lines` has one for each worker: the lowest of each column, its ends repeated. A window that the edge cuts
-    has the lowest of what is left, since repeating a cell changes nothing.
+    `lines` has two for each worker: the lowest of each column, its ends repeated, and of each row of these. A
+    window that the edge cuts has the lowest of what is left, since repeating a cell changes nothing.
     """
     entry_point()
     worker = share(task)
     height, samples = image.shape
-    line, edge = lines[worker], half * channels
+    line, found, edge = lines[worker, 0], lines[worker, 1], half * channels
     for row in rows_taken(task, first, last, rows):
         top, bottom = max(row - half, 0), min(row + half + 1, height)
-        has_nan = False
-        for sample in range(samples):
-            value = sign * np.float32(image[top, sample])
-            has_nan |= value != value
-            line[edge + sample] = value
-        for source in range(top + 1, bottom):
-            for sample in range(samples):
-                value = sign * np.float32(image[source, sample])
-                has_nan |= value != value
-                line[edge + sample] = min(line[edge + sample], value)
+        strange = 0
+        for source in range(top, bottom):
+            if is_float:
+                for sample in range(samples):
+                    strange += image[source, sample] != image[source, sample]
+            if source == top:
+                for sample in range(samples):
+                    line[edge + sample] = sign * np.float32(image[source, sample])
+            else:
+                for sample in range(samples):
+                    value, own = sign * np.float32(image[source, sample]), line[edge + sample]
+                    line[edge + sample] = value if value < own else own
         for step in range(edge):
             line[step] = line[edge + step % channels]
             line[edge + samples + step] = line[edge + samples - channels + step % channels]
-        # In place: what is read lies at or behind what is written.
-        for step in range(1, 2 * half + 1):
-            for sample in range(samples + (2 * half - step) * channels):
-                line[sample] = min(line[sample], line[sample + channels])
         for sample in range(samples):
-            out[row, sample] = sign * line[sample]
-        if is_float and has_nan:
+            found[sample] = line[sample]
+        for step in range(1, 2 * half + 1):
+            other = line[step * channels :]
+            for sample in range(samples):
+                value, own = other[sample], found[sample]
+                found[sample] = value if value < own else own
+        for sample in range(samples):
+            out[row, sample] = sign * found[sample]
+        if strange > 0:
             put_nan(image, row, half, channels, out)
     finish(task, worker)
 

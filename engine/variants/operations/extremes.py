@@ -19,13 +19,13 @@ _LOWEST = MachineFunction("engine.variants.operations.extreme_code", "lowest", e
 
 
 def bands_of(problem: OperationProblem, *, highest: bool) -> Bands:
-    """Return the bands of the lowest, or the highest, with a line for each worker, compiled."""
+    """Return the bands of the lowest, or the highest, with two lines for each worker, compiled."""
     size, channels = problem.whole("size"), problem.channels
     length = (problem.width + size - 1) * channels
     sign = np.float32(-1.0 if highest else 1.0)
 
     def arguments(workers: int) -> tuple[object, ...]:
-        return channels, size // 2, sign, np.zeros((workers, length), np.float32), problem.is_float
+        return channels, size // 2, sign, np.zeros((workers, 2, length), np.float32), problem.is_float
 
     return Bands(problem, _LOWEST, size * problem.width * channels // 2, arguments)
 
