@@ -1,7 +1,7 @@
 """Chains as JSON: files, and the ready ones of `assets/chains/chains.json`. No Numba in here.
 
-`{"format": "haloscope-chain", "version": 1, "title": "...", "about": "...", "range": "clip", "steps": [...]}`;
-a step is one of
+`{"format": "haloscope-chain", "version": 1, "title": "", "about": "", "range": "clip", "steps": [...]}`; a
+step is one of
 
     {"id": "x", "mask": "sobel-x", "input": "picture", "border": "mirror"}
     {"id": "calm", "operation": "median", "settings": {"size": 5}}
@@ -91,7 +91,7 @@ def chain_from_json(data: bytes | str, what: str = "This is not a chain") -> Cha
     except (msgspec.DecodeError, RecursionError) as error:
         why = f"it is not JSON: {error}" if str(error) else "its JSON is nested too deep"
         raise BadValue(
-            what, why, "`python main.py chains --export NAME` writes one to begin with."
+            what, why, "`python main.py chains unsharp --out mine.json` writes one to begin with."
         ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BadValue(
@@ -121,11 +121,17 @@ def chain_from(entry: dict[str, Any], key: str = "") -> Chain:
     return Chain(read, key=key, **texts)
 
 
+def entry_of(chain: Chain) -> dict[str, Any]:
+    """Return a chain as JSON has it, without the format and the version."""
+    texts = {"title": chain.title, "about": chain.about, "range": chain.range}
+    return texts | {"steps": [_entry(step) for step in chain.steps]}
+
+
 def chain_to_json(chain: Chain) -> str:
     """Return a chain as JSON, a step per line; it reads back to an equal one."""
-    lines = ",\n    ".join(json.dumps(_entry(step), ensure_ascii=False) for step in chain.steps)
-    texts = {"title": chain.title, "about": chain.about, "range": chain.range}
-    head = "".join(f'  "{name}": {json.dumps(text, ensure_ascii=False)},\n' for name, text in texts.items())
+    entry = entry_of(chain)
+    lines = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in entry.pop("steps"))
+    head = "".join(f'  "{name}": {json.dumps(text, ensure_ascii=False)},\n' for name, text in entry.items())
     return f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n{head}  "steps": [\n    {lines}\n  ]\n}}\n'
 
 

@@ -5,13 +5,13 @@ have. A mask makes of them, with c the middle and r half the width of the range,
 
     |weights| r  +  gamma S  around  weights c,   S = |weights| max(|low|, |high|) + |offset|
 
-where gamma S is the step's own rounding (`engine.tasks.filtering.agreement`). Sums of two results are masks of
-two weights; a length grows by no more than its sides; minima, medians and the like keep the order, so their
-ranges are those of their ends (`engine.tasks.operation.cells`). Where everything is a multiple of one power of
-two and stays below 2^24 of it, nothing is rounded and the range is the value.
+where gamma S is the step's own rounding (`engine.tasks.filtering.agreement`). Sums of two results are masks
+of two weights; a length grows by no more than its sides; minima, medians and the like keep the order, so
+their ranges are those of their ends (`engine.tasks.operation.cells`). Where everything is a multiple of one
+power of two and stays below 2^24 of it, nothing is rounded and the range is the value.
 
-A threshold, or a histogram's bin, is a jump: where the range of a sample lies on both sides of it, float32 may
-end on either, and both are right. Such samples are counted as undecided.
+A threshold, or a histogram's bin, is a jump: where the range of a sample lies on both sides of it, float32
+may end on either, and both are right. Such samples are counted as undecided.
 
 Only the rows and columns that some results need are computed: those of each step are found backwards from the
 last. No line is shared with a variant but the border's index rule, which is its definition.
@@ -53,7 +53,7 @@ class Grid(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """Values of a step on its grid; `grain`: all are multiples of it, exactly, and 0 where that is unknown."""
+    """Values of a step on its grid; all are multiples of `grain`, exactly, which is 0 where none is known."""
 
     grid: Grid
     range: Range

@@ -1,4 +1,4 @@
-"""Resolves a request for a chain into what the pipeline computes: problem, device, a variant for each step."""
+"""Resolves a request for a chain into what the pipeline computes: problem, device, a variant per step."""
 
 from functools import cached_property
 from typing import Any

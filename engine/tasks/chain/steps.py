@@ -1,7 +1,7 @@
 """What a chain is: masks, operations and combinations, each of an earlier result. No Numba in here.
 
-The steps form a graph without cycles: a step reads the result of the one before, of another earlier one by its
-id, or the picture. What lies between is float32, neither clipped nor rounded to whole numbers.
+The steps form a graph without cycles: a step reads the result of the one before, of another earlier one by
+its id, or the picture. What lies between is float32, neither clipped nor rounded to whole numbers.
 """
 
 from collections.abc import Iterator

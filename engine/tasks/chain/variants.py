@@ -10,6 +10,7 @@ from engine.run.variant import AnyVariant
 from engine.tasks.chain.planned import PlannedStep
 from engine.tasks.chain.problem import ChainProblem
 
+_NO_BLOCK = Block(1, 1)
 Plan = tuple[PlannedStep, ...]
 
 
@@ -20,7 +21,7 @@ class ChainVariant(AnyVariant[ChainProblem, Plan]):
     task: ClassVar[str] = ChainProblem.task
 
     uses_block: bool = False
-    default_block: Block = Block(1, 1)
+    default_block: Block = _NO_BLOCK
 
 
 CHAIN_VARIANTS = Registered[ChainVariant](cpu=("chain.cpu_chain",), cuda=("chain.cuda_chain",))

@@ -90,9 +90,9 @@ def correlate_at(
     *,
     absolute: bool = False,
 ) -> Float64Array:
-    """Correlate at results whose cells lie in given rows and columns of (H, W, C): (results, taps), -1 a ghost.
+    """Correlate at results whose cells lie in given rows and columns of `values` (H, W, C).
 
-    With `absolute` as `magnitudes`.
+    `down` and `across` are (results, taps), -1 for a ghost cell. With `absolute` as `magnitudes`.
     """
     weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
     if absolute:

@@ -1,4 +1,4 @@
-"""The compiled part of what chains do between steps on the CPU: two results become one, samples are scaled."""
+"""The compiled part of what chains do between steps on the CPU: scaling, and two results become one."""
 
 import math
 

@@ -20,24 +20,29 @@ from engine.variants.chain.cpu_steps import converted, step_launch
 
 
 class CpuChain:
-    """The steps of a chain, compiled. `step_ms` has what each took in the last launch."""
+    """The steps of a chain, compiled.
+
+    `launches` has each by itself, and `convert` what makes the picture float32; `step_ms` has what each took
+    in the last launch.
+    """
 
     def __init__(self, problem: ChainProblem, plan: Plan) -> None:
         self._plan = plan
-        self._launches = [step_launch(planned, problem) for planned in plan]
+        self.launches = [step_launch(planned, problem) for planned in plan]
         reads_floats = any(-1 in planned.inputs and planned.reads_floats for planned in plan)
-        self._convert = converted(problem) if reads_floats and problem.dtype != "float32" else None
+        self._reads_floats = reads_floats and problem.dtype != "float32"
+        self.convert = converted(problem)
         self._last_reader = {one: at for at, planned in enumerate(plan) for one in planned.inputs}
         self.step_ms = [0.0] * len(plan)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Compute every step; the last writes the result."""
         floats = image
-        if self._convert is not None:
+        if self._reads_floats:
             floats = reused_result(image, image.shape, np.float32)
-            self._convert(image, floats)
+            self.convert(image, floats)
         arrays: dict[int, np.ndarray] = {}
-        for at, (planned, launch) in enumerate(zip(self._plan, self._launches, strict=True)):
+        for at, (planned, launch) in enumerate(zip(self._plan, self.launches, strict=True)):
             begin = time.perf_counter()
             picture = floats if planned.reads_floats else image
             inputs = [picture if one == -1 else arrays[one] for one in planned.inputs]
