@@ -2,9 +2,9 @@
 
     python -m bench.chain [--out chain.json]
 
-A preview, as the engine's process answers it: from the edited chain to what the window paints (float32 result,
-8 bits for the screen, halved levels), for an edit of the last step and of the first. OpenCV does the same
-steps, and converts to 8 bits, in this process with as many threads. All in one run, in turns.
+A preview, as the engine's process answers it: from the edited chain to what the window paints (float32
+result, 8 bits for the screen, halved levels), for an edit of the last step and of the first. OpenCV does the
+same steps, and converts to 8 bits, in this process with as many threads. All in one run, in turns.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,7 @@ def edited_last(chain: Chain, number: int) -> Chain:
 
 def with_opencv(key: str) -> Callable[[np.ndarray], np.ndarray]:
     """Return the same steps with OpenCV, to 8 bits."""
-    import cv2
-
+    cv2: Any = import_module("cv2")
     cv2.setNumThreads(cores())
     if key == "unsharp":
 
@@ -115,7 +115,8 @@ def main() -> None:
     print(f"{cores()} cores; edit to pixels, ms (times that of OpenCV's script)")
     for row in rows:
         ms, ratio = row["ms"], row["of_opencv"]
-        assert isinstance(ms, dict) and isinstance(ratio, dict)
+        assert isinstance(ms, dict)
+        assert isinstance(ratio, dict)
         print(
             f"{row['chain']}, {row['size']}: last step {ms['last']:.1f} ({ratio['last']:.2f}), "
             f"first step {ms['first']:.1f} ({ratio['first']:.2f}), OpenCV {ms['opencv']:.1f}"

@@ -17,7 +17,8 @@ from engine.results.html_table import html_table
 from engine.tasks.chain.files import chain_from, chain_named
 from engine.tasks.chain.request import ChainRequest
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import StepTime, step_times
+from engine.tasks.chain.results import StepTime
+from engine.tasks.chain.step_times import step_times
 from engine.tasks.chain.steps import Chain
 from engine.tasks.pictures import as_samples
 
@@ -110,7 +111,7 @@ def as_chain(steps: ChainLike) -> Chain:
     if isinstance(steps, str | os.PathLike):
         return chain_named(os.fspath(steps))
     if isinstance(steps, Sequence) and all(isinstance(step, Mapping) for step in steps):
-        return chain_from({"steps": [dict(step) for step in steps]})
+        return chain_from({"steps": list(map(dict, steps))})  # type: ignore[arg-type]
     why = f"a {type(steps).__name__} is no chain"
     raise BadValue("the steps", why, 'Pass a name, a file, or a list such as [{"mask": "sobel-x"}].')
 

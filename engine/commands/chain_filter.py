@@ -19,7 +19,8 @@ from engine.results.measurement import Measurement
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.files import chain_named
 from engine.tasks.chain.merge import Merger, merged_where_faster
-from engine.tasks.chain.step_times import StepTime, step_times
+from engine.tasks.chain.results import StepTime
+from engine.tasks.chain.step_times import step_times
 
 
 class ChainFilter(PictureFilter[ChainCall]):

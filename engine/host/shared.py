@@ -95,7 +95,7 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
 
 
 def uses(array: SharedArray) -> int:
-    """Return how often this process has given a segment to new arrays: what is kept of others is of no use."""
+    """Return how often this process has given the segment to new arrays: older results are of others."""
     with _lock:
         return _uses.get(array.name, 0)
 

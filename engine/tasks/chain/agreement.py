@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine.tasks.chain.oracle import ChainOracle, Computed
+from engine.tasks.chain.planned import ChainOperands
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.task import ChainOperands
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -35,7 +35,8 @@ def verify(
         nonlocal undecided
         if band not in kept:
             kept.clear()
-            kept[band] = oracle.results(*(np.array(along, dtype=np.intp) for along in band.ranges))
+            rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
+            kept[band] = oracle.results(rows, columns)
             undecided += kept[band].undecided
         return kept[band]
 

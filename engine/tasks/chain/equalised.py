@@ -38,7 +38,7 @@ def counted_levels(
     rows, columns = max(1, _BAND_SAMPLES // (problem.width * problem.channels)), np.arange(problem.width)
     for top in range(0, problem.height, rows):
         found = range_of(np.arange(top, min(problem.height, top + rows)), columns)
-        for of_part, part in zip(counts, found[:3], strict=True):
+        for of_part, part in zip(counts, found.parts, strict=True):
             places = bins_of(part, bins)
             for channel in range(problem.channels):
                 own = places[..., channel]
@@ -69,14 +69,14 @@ def _of_channel(value: Counts, fewest: Counts, most: Counts) -> tuple[Floats, Fl
 
 def levelled(samples: Range, levels: Levels, problem: OperationProblem) -> tuple[Range, int]:
     """Return the new levels of samples, and how many may lie in two bins."""
-    places = [bins_of(part, problem.whole("bins")) for part in samples[:3]]
+    places = [bins_of(part, problem.whole("bins")) for part in samples.parts]
 
     def looked_up(table: Floats, at: NDArray[np.int64], samples: Floats) -> Floats:
         found = np.stack([table[c, at[..., c]] for c in range(problem.channels)], axis=-1)
         kept: Floats = np.where((at < 0) | np.isnan(found), samples, found)
         return kept
 
-    parts = [looked_up(*each) for each in zip(levels, places, samples[:3], strict=True)]
+    parts = [looked_up(*each) for each in zip(levels, places, samples.parts, strict=True)]
     value, low, high = parts[0], *parts[1:]
     undecided = int(np.count_nonzero(places[1] != places[2]))
     return Range(value, np.minimum(low, value), np.maximum(high, value)), undecided

@@ -130,8 +130,10 @@ def entry_of(chain: Chain) -> dict[str, Any]:
 def chain_to_json(chain: Chain) -> str:
     """Return a chain as JSON, a step per line; it reads back to an equal one."""
     entry = entry_of(chain)
-    lines = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in entry.pop("steps"))
-    head = "".join(f'  "{name}": {json.dumps(text, ensure_ascii=False)},\n' for name, text in entry.items())
+    lines = ",\n    ".join(
+        json.dumps(step, ensure_ascii=False, allow_nan=False) for step in entry.pop("steps")
+    )
+    head = "".join(f'  "{name}": {json.dumps(text, allow_nan=False)},\n' for name, text in entry.items())
     return f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n{head}  "steps": [\n    {lines}\n  ]\n}}\n'
 
 
@@ -178,7 +180,7 @@ def _made(kind: str, read: dict[str, Any], common: dict[str, Any]) -> AnyStep:
         mask = read.pop("mask")
         written = mask if isinstance(mask, str) else ""
         border = Border.named(read.pop("border", Border.ZERO))
-        made = resolve_mask(written) if written else mask_from_json(json.dumps(mask))
+        made = resolve_mask(written) if written else mask_from_json(json.dumps(mask, allow_nan=False))
         return MaskStep(**common, mask=made, written=written, border=border, **read)
     if kind == "operation":
         settings = Settings(read.pop("settings", {}).items())

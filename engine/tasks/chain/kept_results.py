@@ -1,13 +1,14 @@
 """Results of steps on the CPU that are kept from one preview to the next.
 
-A step's result depends on the picture, on the step and on the results that it reads. So after an edit only that
-step and its readers are computed anew. What the newest chain does not have any more is dropped; so is what
-is more than MOST_BYTES together, the largest pictures included.
+A step's result depends on the picture, on the step and on the results that it reads. So after an edit only
+that step and its readers are computed anew. What the newest chain does not have any more is dropped; so is
+what is more than MOST_BYTES together.
 """
 
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from engine.device.anti_aliasing import reused_result
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.chain.planned import COMBINED
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import StepTime
+from engine.tasks.chain.results import StepTime
 from engine.tasks.chain.variants import CHAIN_VARIANTS
 
 MOST_BYTES = 300_000_000
@@ -35,7 +36,7 @@ class KeptResults:
         plan, image = resolved.plan, resolved.samples
         (variant,) = CHAIN_VARIANTS.on("cpu")
         resolved.job().refuse(resolved.device)
-        chain = variant.prepare(resolved.problem, plan, variant.default_block)
+        chain: Any = variant.prepare(resolved.problem, plan, variant.default_block)
         keys: list[Hashable] = []
         for planned in plan:
             # How it is called and from where it reads by what name changes nothing.

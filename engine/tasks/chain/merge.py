@@ -3,8 +3,8 @@
 Away from the edges a chain of linear steps is one mask: a mask after another is their convolution, a weighted
 sum of masks of one input is the weighted sum of their weights, and the input itself is a single 1. Within a
 frame, as wide as the masks before reach, the results differ: the separate steps apply the border once for
-each of them, the one mask once. Where weights are whole numbers the results inside are equal; else both lie within
-their own bounds of the same exact values.
+each of them, the one mask once. Where weights are whole numbers the results inside are equal; else both lie
+within their own bounds of the same exact values.
 
 What is proposed is judged by the measured times that `auto` compares (`engine.tasks.filtering.auto.costs`).
 """
@@ -19,7 +19,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.chain.steps import Chain, CombineStep, MaskStep, Node
+from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, Node
 from engine.tasks.filtering.auto.costs import cost_table, rates_of
 from engine.tasks.filtering.auto.planner import kernel_us
 from engine.tasks.filtering.problem import Problem
@@ -136,7 +136,8 @@ def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
         if isinstance(step, MaskStep) and step.variant == "auto" and step.block is None:
             form = _after(of_input(node.inputs[0]), step, at) or _after(_identity(node.inputs[0]), step, at)
         elif isinstance(step, CombineStep) and step.weights is not None:
-            form = _sum(*map(of_input, node.inputs), step.weights, at)
+            one, other = map(of_input, node.inputs)
+            form = _sum(one, other, step.weights, at)
         forms.append(form)
     return forms
 
@@ -211,15 +212,15 @@ def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask:
         border=form.border or Border.ZERO,
         cval=form.cval,
     )
-    steps = []
+    steps: list[AnyStep] = []
     for node in nodes:
         step = node.step
         if step.id == own.id:
             steps.append(own)
         elif step.id not in gone:
-            named = reads[step.id]
-            more = {"second": named[1]} if isinstance(step, CombineStep) else {}
-            steps.append(replace(step, input=named[0], **more))
+            first, *more = reads[step.id]
+            step = replace(step, input=first)
+            steps.append(replace(step, second=more[0]) if isinstance(step, CombineStep) else step)
     return replace(chain, steps=tuple(steps))
 
 

@@ -4,13 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.protocol import Filtered, PictureHandle
-from engine.results.measurement import Measurement
-from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.step_times import StepTime
+from engine.tasks.chain.results import ChainResult, StepTime
 from engine.tasks.chain.steps import Chain
-
-ChainResult = Measurement[ChainProblem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,8 @@ from engine.geometry.border import Border
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.tasks.chain.equalised import Levels, counted_levels, levelled
-from engine.tasks.chain.planned import PlannedStep
+from engine.tasks.chain.planned import Plan, PlannedStep
 from engine.tasks.chain.steps import CombineStep
-from engine.tasks.chain.variants import Plan
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.oracle import correlate_at
 from engine.tasks.filtering.problem import Problem
@@ -130,7 +129,7 @@ class ChainOracle:
         def sums(values: Floats, ghost: float = ghost, *, absolute: bool = False) -> Floats:
             return correlate_at(values, mask, down, across, ghost, absolute=absolute)
 
-        value, low, high, _ = read.range
+        value, low, high = read.range.parts
         result, size = sums(value), np.maximum(np.abs(low), np.abs(high))
         added = variant.added_error(problem, mask)
         grain = _grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
@@ -173,14 +172,14 @@ class ChainOracle:
         )
         scaled = _scaled(read.range, 1 / white) if white != 1.0 else read.range
         shape = len(grid.rows), len(grid.columns), self.samples.shape[2]
-        out = Range(*(np.empty(shape) for _ in range(3)))
+        out = Range(np.empty(shape), np.empty(shape), np.empty(shape))
         cells = len(grid.columns) * shape[2] * (2 * half + 1) ** 2
         rows = max(1, _CELLS // max(1, cells))
         for first in range(0, shape[0], rows):
-            band = Sources(*(part[first : first + rows] for part in down))
-            parts = [windows_at(part, band, across) for part in scaled[:3]]
-            of_band = known.of_cells.ranges(Range(*parts, inside_of(band, across)), problem)
-            for whole, part in zip(out[:3], of_band[:3], strict=True):
+            band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
+            value, low, high = (windows_at(part, band, across) for part in scaled.parts)
+            of_band = known.of_cells.ranges(Range(value, low, high, inside_of(band, across)), problem)
+            for whole, part in zip(out.parts, of_band.parts, strict=True):
                 whole[first : first + rows] = part
         undecided = int(np.count_nonzero(out.low != out.high)) if known.of_cells.jumps else 0
         result = _scaled(out, white) if white != 1.0 else out
@@ -199,7 +198,7 @@ def _combined(step: CombineStep, parts: list[Computed], grid: Grid) -> Computed:
     if step.how == "maximum":
         grains = [part.grain for part in parts]
         grain = min(grains) if all(grains) else 0.0
-        return Computed(grid, Range(*map(np.maximum, a[:3], b[:3])), grain)
+        return Computed(grid, Range(*map(np.maximum, a.parts, b.parts)), grain)
     if weights is None:
         value = np.sqrt(a.value * a.value + b.value * b.value)
         error = np.hypot(a.error, b.error)
@@ -231,7 +230,8 @@ def _grain_of_sums(mask: Mask, ghost: float, grain: float, largest: float) -> fl
 
 def _scaled(range_: Range, factor: float) -> Range:
     """Return a range times a factor of float32, rounded once; the factor and the product."""
-    exact = Range(*(part * factor for part in range_[:3]))
+    value, low, high = (part * factor for part in range_.parts)
+    exact = Range(value, low, high)
     with np.errstate(invalid="ignore"):
         bound = 3 * UNIT_ROUNDOFF * np.maximum(np.abs(exact.low), np.abs(exact.high)) + SMALLEST_SUBNORMAL
     # 0 and what stands for nothing stay as they are.
@@ -244,7 +244,7 @@ def _on(read: Computed, grid: Grid) -> Computed:
     if read.grid is grid:
         return read
     at = np.ix_(*(_places(wanted, own) for wanted, own in zip(grid, read.grid, strict=True)))
-    value, low, high = (part[at] for part in read.range[:3])
+    value, low, high = (part[at] for part in read.range.parts)
     exact = read.range.low is read.range.value
     return read._replace(grid=grid, range=Range(value, value, value) if exact else Range(value, low, high))
 

@@ -5,7 +5,10 @@ It is plain data, which goes to another process with its job; variants are named
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.geometry.block import Block
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.steps import AnyStep, CombineStep
@@ -67,3 +70,15 @@ class PlannedStep:
             return 4 * self.problem.taps
         side = 2 * (self.reach or 0) + 1
         return 8 if isinstance(self.step, CombineStep) else 30 * side * side
+
+
+Plan = tuple[PlannedStep, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainOperands:
+    """A picture (H, W, C) with the steps that it goes through."""
+
+    samples: np.ndarray
+    plan: Plan
+    layout: Layout = Layout.PITCHED

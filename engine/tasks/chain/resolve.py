@@ -11,12 +11,12 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError
 from engine.geometry.block import Block
 from engine.run.task import Choice, Job
-from engine.tasks.chain.planned import COMBINED, PlannedStep
+from engine.tasks.chain.planned import COMBINED, ChainOperands, Plan, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.request import ChainRequest
 from engine.tasks.chain.steps import MaskStep, Node, OperationStep
-from engine.tasks.chain.task import CHAIN, ChainJob, ChainOperands
-from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant, Plan
+from engine.tasks.chain.task import CHAIN, ChainJob
+from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.variants import operation_variant, operation_variants

@@ -1,25 +1,15 @@
 """What each step of a chain takes, beside what the chain takes as a whole."""
 
 import statistics
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.device.anti_aliasing import reused_result
+from engine.tasks.chain.results import StepTime
 from engine.tasks.chain.task import ChainJob
 
 SAMPLES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class StepTime:
-    """A step with what computes it; no time where it is not measured by itself (a GPU, the simulator)."""
-
-    id: str
-    title: str
-    variant: str
-    ms: float | None = None
 
 
 def step_times(job: ChainJob, *, timed: bool = True) -> tuple[StepTime, ...]:

@@ -1,31 +1,20 @@
 """The task of a chain, for the pipeline."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
-from engine.geometry.layout import Layout
 from engine.run.task import Job, Task
+from engine.tasks.chain.planned import ChainOperands, Plan
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant, Plan
+from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
 from engine.tasks.filtering.task import refuse_non_finite
 from engine.tasks.filtering.variants import Variant
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ChainOperands:
-    """A picture (H, W, C) with the steps that it goes through."""
-
-    samples: np.ndarray
-    plan: Plan
-    layout: Layout = Layout.PITCHED
 
 
 class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
@@ -62,9 +51,9 @@ class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
     def verify(self, values: Any, job: "ChainJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the float64 oracle of the whole chain."""
         # Loaded by the first proof: a preview needs none.
-        from engine.tasks.chain.agreement import verify
-
-        return verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        verify = import_module("engine.tasks.chain.agreement").verify
+        proof: Verification = verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        return proof
 
     def labels(self, job: "ChainJob") -> dict[str, Any]:
         """Return the layout of the rows, where it can be chosen."""

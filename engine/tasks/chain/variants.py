@@ -7,11 +7,10 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.run.registered import Registered
 from engine.run.variant import AnyVariant
-from engine.tasks.chain.planned import PlannedStep
+from engine.tasks.chain.planned import Plan
 from engine.tasks.chain.problem import ChainProblem
 
 _NO_BLOCK = Block(1, 1)
-Plan = tuple[PlannedStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

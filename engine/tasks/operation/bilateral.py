@@ -52,6 +52,12 @@ def steepness_of(problem: OperationProblem) -> np.float32:
     return np.float32(1.0 / (2.0 * colour * colour * math.log(2.0)))
 
 
+def operations_of(problem: OperationProblem) -> int:
+    """Return the operations for a pixel: 19, and 5 for each channel, for a cell; a quotient per channel."""
+    cells = int(np.count_nonzero(disc_of(problem.parameters)))
+    return cells * (19 + 5 * problem.channels) + problem.channels
+
+
 def refuse_not_finite(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse NaN and infinity, whose distance from a colour is no number."""
     if samples.dtype.kind == "f" and not np.isfinite(samples).all():

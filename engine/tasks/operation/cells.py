@@ -31,6 +31,11 @@ class Range(NamedTuple):
     inside: NDArray[np.bool_] | None = None
 
     @property
+    def parts(self) -> tuple[Floats, Floats, Floats]:
+        """The values and both ends."""
+        return self.value, self.low, self.high
+
+    @property
     def error(self) -> Floats:
         """How far from the exact value one of float32 may lie."""
         error: Floats = np.maximum(self.high - self.value, self.value - self.low)
@@ -62,7 +67,12 @@ def rising(
     of_cells: Callable[[Floats, OperationProblem], Floats],
 ) -> Callable[[Range, OperationProblem], Range]:
     """Return the ranges of a function that rounds nothing and never falls where a cell rises."""
-    return lambda cells, problem: Range(*(of_cells(part, problem) for part in cells[:3]))
+
+    def ranges(cells: Range, problem: OperationProblem) -> Range:
+        value, low, high = (of_cells(part, problem) for part in cells.parts)
+        return Range(value, low, high)
+
+    return ranges
 
 
 def rounded(value: Floats, low: Floats, high: Floats, roundings: float) -> Range:

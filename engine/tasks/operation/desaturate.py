@@ -51,7 +51,9 @@ def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tu
 
 def _of_cells(cells: Range, problem: OperationProblem) -> Range:
     weights = weights_of(problem).astype(np.float64)
-    value, low, high = (np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2) for part in cells)
+    value, low, high = (
+        np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2) for part in cells.parts
+    )
     size = np.maximum(np.abs(cells.low), np.abs(cells.high))[..., 0, 0] @ weights
     bound = relative_bound(6) * size[..., np.newaxis] + 4 * SMALLEST_SUBNORMAL
     return Range(value, low - bound, high + bound)

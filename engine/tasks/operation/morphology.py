@@ -32,10 +32,12 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         return part[..., middle, middle]
 
     def lowest(part: Floats) -> Floats:
-        return part.min(axis=(-1, -2))
+        found: Floats = part.min(axis=(-1, -2))
+        return found
 
     def highest(part: Floats) -> Floats:
-        return part.max(axis=(-1, -2))
+        found: Floats = part.max(axis=(-1, -2))
+        return found
 
     def of_windows(part: Floats) -> Floats:
         return sliding_window_view(part, (size, size), axis=(-2, -1))
@@ -64,7 +66,8 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         return difference(at, opened)
     if kind == "black-hat":
         return difference(closed, at)
-    return Range(*map(opened if kind == "open" else closed, cells[:3]))
+    value, low, high = map(opened if kind == "open" else closed, cells.parts)
+    return Range(value, low, high)
 
 
 OF_CELLS = OfCells(ranges, scales=True)

@@ -23,7 +23,7 @@ def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tu
 
 
 def _of_cells(cells: Range, problem: OperationProblem) -> Range:
-    value, low, high = (problem.full_scale - part[..., 0, 0] for part in cells)
+    value, low, high = (problem.full_scale - part[..., 0, 0] for part in cells.parts)
     return rounded(value, high, low, 2.0)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from engine.device.anti_aliasing import reused_result
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block
+from engine.tasks.chain.planned import Plan
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.variants import ChainVariant, Plan, refuse_step
+from engine.tasks.chain.variants import ChainVariant, refuse_step
 from engine.variants.chain.cpu_steps import converted, step_launch
 
 

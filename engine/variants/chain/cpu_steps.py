@@ -83,7 +83,7 @@ def step_launch(planned: PlannedStep, problem: PictureProblem) -> Launch:
     prepared = variant.prepare(planned.problem, planned.mask, planned.block or variant.default_block)
     if planned.white == 1.0:
         return lambda inputs, out: prepared.launch(inputs[0], out)
-    floats = replace(problem, dtype="float32")  # type: ignore[type-var]
+    floats = replace(problem, dtype="float32")
     down = RowsCall(_SCALED, floats, "float32", (np.float32(1.0 / planned.white),))
     up = RowsCall(_SCALED, floats, "float32", (np.float32(planned.white),))
 

@@ -14,19 +14,13 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.bilateral import disc_of, steepness_of
+from engine.tasks.operation.bilateral import disc_of, operations_of, steepness_of
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 
 FUNCTION = MachineFunction("engine.variants.operations.bilateral_code", "bilateral", error_model="numpy")
-
-
-def operations_of(problem: OperationProblem) -> int:
-    """Return the operations for a pixel: 19, and 5 for each channel, for a cell; a quotient per channel."""
-    cells = int(np.count_nonzero(disc_of(problem.parameters)))
-    return cells * (19 + 5 * problem.channels) + problem.channels
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

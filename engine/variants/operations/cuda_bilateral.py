@@ -15,10 +15,9 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.work import Work
-from engine.tasks.operation.bilateral import disc_of, steepness_of
+from engine.tasks.operation.bilateral import disc_of, operations_of, steepness_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.cpu_bilateral import operations_of
 from engine.variants.operations.falling_exponential import falling_exponential
 from engine.variants.operations.grid import Step, cuda_variant, pixels
 
