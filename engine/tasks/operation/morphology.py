@@ -39,18 +39,19 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         found: Floats = part.max(axis=(-1, -2))
         return found
 
-    def of_windows(part: Floats) -> Floats:
-        return sliding_window_view(part, (size, size), axis=(-2, -1))
+    def of_windows(part: Floats, along_axis: Callable[..., Floats]) -> Floats:
+        along = along_axis(sliding_window_view(part, size, axis=-1), axis=-1)
+        return along_axis(sliding_window_view(along, size, axis=-2), axis=-1)
 
     # Of windows whose middle lies outside the picture there is no first value that the second could take.
     half = size // 2
     inside = cast(np.ndarray, cells.inside)[..., half : half + size, half : half + size]
 
     def opened(part: Floats) -> Floats:
-        return highest(np.where(inside, lowest(of_windows(part)), -np.inf))
+        return highest(np.where(inside, of_windows(part, np.min), -np.inf))
 
     def closed(part: Floats) -> Floats:
-        return lowest(np.where(inside, highest(of_windows(part)), np.inf))
+        return lowest(np.where(inside, of_windows(part, np.max), np.inf))
 
     def difference(more: Callable[[Floats], Floats], less: Callable[[Floats], Floats]) -> Range:
         low, high = more(cells.low) - less(cells.high), more(cells.high) - less(cells.low)
