@@ -3,39 +3,28 @@
 All but pictures are small, so the engine's process does not take part.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
-from engine.files.output_checks import check_other_file
-from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
-from engine.mask.resolve import resolve_mask
 from gui.explore.picture.picture_controller import PictureController
-from gui.explore.session_file import Session, choice_of, load_session, save_session
+from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
-from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 
 MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
 MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
-SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
+SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
+SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
-
-
-class PageParts(NamedTuple):
-    """What other pages add to a session, and the way back to them."""
-
-    read: Callable[[], Mapping[str, Any]] = dict
-    give: Callable[[Mapping[str, Any]], None] = lambda parts: None
 
 
 class ExploreFiles(QObject):
@@ -46,13 +35,13 @@ class ExploreFiles(QObject):
         workspace: Workspace,
         pictures: PictureController,
         messages: Messages,
-        pages: PageParts | None = None,
+        sessions: Sessions,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._pictures = pictures
         self._messages = messages
-        self._pages = pages or PageParts()
+        self.sessions = sessions
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -64,7 +53,7 @@ class ExploreFiles(QObject):
             ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
 
         def ask_to_save_session() -> None:
-            ask_to_save("Save the session", SESSIONS[:1], f"{self.stem()}-session.json", self.save_session)
+            ask_to_save("Save the session", SESSIONS_AS, f"{self.stem()}.haloscope", self.save_session)
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -82,7 +71,7 @@ class ExploreFiles(QObject):
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
         path = Path(paths[0])
         suffix = path.suffix.lower()
-        if suffix == ".json" and not is_mask_file(path):
+        if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
         elif suffix in (".json", ".csv", ".txt"):
             self.load_mask(path)
@@ -99,63 +88,18 @@ class ExploreFiles(QObject):
         """Write the mask as it was typed; the suffix chooses the form."""
         self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
 
-    def save_session(self, path: Path) -> None:
-        """Write the session as it is now."""
-        workspace, picture = self._workspace, self._workspace.picture
-        where = (picture.path, picture.sample) if picture else ("", "")
-        session = Session(
-            *where,
-            workspace.mask,
-            workspace.settings_of(""),
-            workspace.operation,
-            choice_of(workspace.settings),
-            self._pages.read(),
-        )
-        self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
+    def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
+        """Write the session as it is now; `then` is called if that was possible."""
+
+        def save() -> None:
+            self.sessions.save(path)
+            then()
+
+        self._save("session", f"Session saved as {path}", save)
 
     def open_session(self, path: Path) -> None:
-        """Read a session and show it; without its picture, which is reported, show mask and settings."""
-        self._open("session", lambda: load_session(path), self._show_session)
-
-    def begin(self, begin: Begin) -> bool:
-        """Show the session that the window is opened with, with the settings that override its own.
-
-        Return whether a picture comes with it.
-
-        Raises
-        ------
-        EngineError
-            The session, the mask or the border is not as it should be, or its picture would be overwritten.
-        """
-        workspace = self._workspace
-        own = load_session(Path(begin.session)) if begin.session else None
-        session = with_options(own or Session("", "", workspace.mask, workspace.settings_of("")), begin)
-        if own is None or begin.first is not None:
-            self._apply(session)
-            return begin.first is not None
-        if begin.output:
-            check_other_file(begin.output, session.picture_path)
-        self._show_session(session)
-        return bool(session.picture_path or session.sample)
-
-    def _show_session(self, session: Session) -> None:
-        """Show a session: its picture, then its mask and settings."""
-        if session.picture_path:
-            self._pictures.open_path(Path(session.picture_path), lambda _: self._apply(session))
-        elif session.sample:
-            self._pictures.open_sample(session.sample, lambda _: self._apply(session))
-        else:
-            self._apply(session)
-
-    def _apply(self, session: Session) -> None:
-        """Set mask, settings and operation; the mask as one step that can be undone."""
-        workspace, settings = self._workspace, session.settings
-        workspace.set_mask(session.mask, "Open session")
-        workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
-        # Last: a new mask means convolution.
-        workspace.choose(session.operation)
-        workspace.change(**session.choice)
-        self._pages.give(session.pages)
+        """Read a session and show it; without its picture, which is reported, show the rest."""
+        self._open("session", lambda: self.sessions.open(path), lambda _: None)
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""
@@ -236,16 +180,3 @@ def is_mask_file(path: Path) -> bool:
             return b"haloscope-mask" in file.read(MAX_BYTES)
     except OSError:
         return False
-
-
-def with_options(session: Session, begin: Begin) -> Session:
-    """Return a session with the settings that override its own."""
-    named: dict[str, Any] = {
-        "variant": begin.variant,
-        "device": begin.device,
-        "border": begin.border and Border.named(begin.border),
-        "flip": begin.flip,
-    }
-    changes = {name: value for name, value in named.items() if value}
-    mask = resolve_mask(begin.mask) if begin.mask else session.mask
-    return replace(session, mask=mask, settings=replace(session.settings, **changes))

@@ -24,7 +24,7 @@ from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, PageParts, picture_filters
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
@@ -41,6 +41,8 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.session_view import SessionView
+from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
@@ -125,6 +127,8 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_late_docks(services, speed_up, beside)
+        shown = self.picture_view, results, self.results_panel, self.docks
+        self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -184,6 +188,9 @@ class ExplorePage(RunsPage):
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
+    def clear_results(self) -> None:
+        self.results_panel.clear()
+
     @property
     def export_stem(self) -> str:
         return self.files.stem()
@@ -215,7 +222,7 @@ class ExplorePage(RunsPage):
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            if not self.files.begin(intent):
+            if not self.sessions.begin(intent):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.settled.emit(None))
             if intent.first is not None:
@@ -264,7 +271,7 @@ class ExplorePage(RunsPage):
 
     def arrange(self) -> None:
         tabbed = (
-            *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
+            *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -287,8 +294,10 @@ class ExplorePage(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = PageParts(services.session_parts, services.take_session_parts)
-        self.files = ExploreFiles(workspace, self.pictures, answers, pages)
+        pages = Part(services.session_parts, services.take_session_parts)
+        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
+        self.sessions = Sessions(workspace, results, answers, pages, view)
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions)
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
@@ -304,6 +313,9 @@ class ExplorePage(RunsPage):
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
         add, mask = self._add_late_dock, self.docks[0]
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.history = self.workspace.undo_stack
+        self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
+        mask.raise_()
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
@@ -349,7 +361,8 @@ class ExplorePage(RunsPage):
             made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
             slot.fill(made)
             insert_into_tab_order(before, made)
-        if slot.is_filled:
+        # The history asks nothing of the engine.
+        if slot.is_filled and name != "history":
             getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:
@@ -397,7 +410,7 @@ class ExplorePage(RunsPage):
         """Choose the baseline of an operation that has none: its variant on the CPU, once it is listed."""
         if not self.workspace.settings.baseline:
             listed = self._services.state.variants_of(self.workspace.operation)
-            self.workspace.change(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
+            self.workspace.adopt(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
         found = self.display.found

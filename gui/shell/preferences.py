@@ -153,11 +153,14 @@ class PreferencesController(QObject):
             messages.everywhere.show(
                 Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
             )
-        shown = theme or self.preferences.theme
-        apply_theme(app, cast(ThemeName, shown))
-        for action in self.themes.actions():
-            action.setChecked(action.data() == shown)
+        self.show_theme(theme or self.preferences.theme)
         self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
+
+    def show_theme(self, name: str) -> None:
+        """Show a theme, this time only."""
+        apply_theme(self._app, cast(ThemeName, name))
+        for action in self.themes.actions():
+            action.setChecked(action.data() == name)
 
     def keep(self, preferences: Preferences) -> None:
         """Write the preferences as they are now."""

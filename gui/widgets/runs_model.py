@@ -59,7 +59,8 @@ class RunsModel(QAbstractTableModel):
     @property
     def chosen(self) -> Run | None:
         """The run that is the baseline of its own problem; None: the fastest run of the baseline is."""
-        return self._chosen.get(self.baseline)
+        run = self._chosen.get(self.baseline)
+        return run if any(run is known for known in self._results) else None
 
     def results(self) -> tuple[Run, ...]:
         """All results, oldest first."""

@@ -95,7 +95,9 @@ class ApplyControls(QWidget):
             self.offset_field, lambda mask: mask.with_offset(offset), f"Offset {offset:g}", _OFFSET_MERGE_KEY
         )
 
-    def _edit(self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int = -1) -> None:
+    def _edit(
+        self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int | None = None
+    ) -> None:
         try:
             mask = edit(self._workspace.mask)
         except MaskError as error:

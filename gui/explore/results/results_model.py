@@ -1,7 +1,7 @@
 """The results of all operations, one row per run, failed ones too; and which one is selected."""
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
@@ -15,6 +15,7 @@ from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
 from gui.explore.picture_job import PictureJob
+from gui.explore.state import PictureSource, Step
 from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
@@ -22,11 +23,25 @@ from gui.widgets.runs_model import RunsModel
 _FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
 
 
-class _Asked(NamedTuple):
-    """What a run was asked for."""
+@dataclass(eq=False, slots=True)
+class Asked:
+    """What a run was asked for: what it shares with those for the same problem, and the job that it did.
+
+    A session keeps the step and the picture of the job; there is no job before that picture is here again.
+    """
 
     problem: Hashable
-    job: PictureJob | None
+    job: PictureJob | None = None
+    step: Step | None = None
+    source: PictureSource | None = None
+
+
+class Row(NamedTuple):
+    """A run with its place among the rows."""
+
+    at: int
+    result: Measurement[Any]
+    asked: Asked
 
 
 class ResultsModel(RunsModel):
@@ -38,7 +53,7 @@ class ResultsModel(RunsModel):
         super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
         self._described: Measurement[Any] | None = None
         # By the identity of the results.
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, Asked] = {}
         # The last of the rows are recorded runs for the problem that is set now.
         self._recorded = 0
         self.recorded_note = ""
@@ -120,7 +135,7 @@ class ResultsModel(RunsModel):
         """
         position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
-        self._asked[id(result)] = _Asked(problem or comparable(result), job)
+        self._asked[id(result)] = Asked(problem or comparable(result), job)
         self._results.insert(position, result)
         self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
@@ -141,13 +156,35 @@ class ResultsModel(RunsModel):
         self._compare()
         return knowing
 
+    def rows_made_here(self) -> tuple[Row, ...]:
+        """All runs of this machine, oldest first."""
+        here = enumerate(self.results())
+        return tuple(Row(at, result, self._asked[id(result)]) for at, result in here)
+
     def clear(self) -> None:
         """Forget all results of this machine."""
+        self.take_out(self.rows_made_here())
+
+    def take_out(self, rows: Iterable[Row]) -> tuple[Row, ...]:
+        """Forget runs; return them as they were last, some with the reason for their times."""
+        wanted = {id(row.asked) for row in rows}
+        gone = tuple(row for row in self.rows_made_here() if id(row.asked) in wanted)
+        places = {row.at for row in gone}
         self.beginResetModel()
-        del self._results[: self._made_here]
-        self._runs = compared(self._results, self.baseline)
-        self._asked.clear()
-        self._chosen.clear()
+        self._results = [result for at, result in enumerate(self._results) if at not in places]
+        for row in gone:
+            del self._asked[id(row.result)]
+        self._runs = compared(self._results, self.baseline, self.chosen)
+        self.endResetModel()
+        return gone
+
+    def put_back(self, rows: Iterable[Row]) -> None:
+        """Have these runs again, each in its place."""
+        self.beginResetModel()
+        for row in sorted(rows, key=lambda row: row.at):
+            self._results.insert(min(row.at, self._made_here), row.result)
+            self._asked[id(row.result)] = row.asked
+        self._runs = compared(self._results, self.baseline, self.chosen)
         self.endResetModel()
 
     def show_recorded(self, recorded: RecordedRuns) -> None:

@@ -7,9 +7,11 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
+from gui.explore.results.removed_runs import clear_command
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
-from gui.explore.workspace import Settings, Workspace
+from gui.explore.state import Settings
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row, text_button
@@ -20,7 +22,7 @@ _EMPTY = (
     "Press Run (Ctrl+R) to measure one kernel, or Run all to compare all that can run here."
 )
 _WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-_CLEAR_TIP = "Forget all results. They cannot be brought back."
+_CLEAR_TIP = "Forget all results. Undo (Ctrl+Z) brings them back."
 _HINT = "Right-click the header to choose columns, a row to use it as baseline."
 
 
@@ -36,7 +38,7 @@ class ResultsPanel(RunsPanel):
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
         self.clear_button = text_button("clear", "Clear", "Clear results", _CLEAR_TIP)
-        self.clear_button.clicked.connect(results.clear)
+        self.clear_button.clicked.connect(self.clear)
         self.recorded_button = recorded_button(state)
         buttons = self.recorded_button, *self.buttons, self.clear_button
         line = row((self.summary, 1), *buttons, spacing=HALF_GRID)
@@ -55,6 +57,10 @@ class ResultsPanel(RunsPanel):
         self._follow_baseline(workspace.settings)
         self._show_summary()
         self._offer_recorded()
+
+    def clear(self) -> None:
+        """Forget all results, as a step that can be undone."""
+        self._workspace.undo_stack.push(clear_command(self._results))
 
     def _offer_recorded(self) -> None:
         self.explain_empty(f"{_EMPTY}\n\n{OFFER}" if self._state.lacks_gpu else _EMPTY)

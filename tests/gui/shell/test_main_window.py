@@ -61,7 +61,7 @@ def assert_no_word_is_cut(page):
         (
             "explore",
             [
-                ["Mask", "Tile"],
+                ["Mask", "Tile", "History"],
                 ["Results", "Block sizes", "Launch", "Code"],
                 ["Speed-up", "Why", "Roofline", "Ablation"],
             ],
@@ -132,6 +132,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "results",
         "blocks",
         "tile",
+        "history",
         "launch",
         "code",
         "ablation",
@@ -314,7 +315,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 12
+    assert len(shown(window, QtWidgets.QDockWidget)) == 13
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -519,7 +520,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, launch, why"
+        UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile, history, launch"
     ):
         page.bring_to_front("tiles")
 
@@ -535,6 +536,7 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
+    page.history_dock.close()
     tile.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
