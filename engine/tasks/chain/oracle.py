@@ -18,7 +18,7 @@ last. No line is shared with a variant but the border's index rule, which is its
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -173,18 +173,21 @@ class ChainOracle:
         scaled = _scaled(read.range, 1 / white) if white != 1.0 else read.range
         shape = len(grid.rows), len(grid.columns), self.samples.shape[2]
         out = Range(np.empty(shape), np.empty(shape), np.empty(shape))
-        cells = len(grid.columns) * shape[2] * (2 * half + 1) ** 2
-        rows = max(1, _CELLS // max(1, cells))
+        per_row = len(grid.columns) * shape[2] * (2 * half + 1) ** 2
+        rows = max(1, _CELLS // max(1, per_row))
         for first in range(0, shape[0], rows):
             band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
-            value, low, high = (windows_at(part, band, across) for part in scaled.parts)
-            of_band = known.of_cells.ranges(Range(value, low, high, inside_of(band, across)), problem)
+            windows = scaled.each(partial(windows_at, down=band, across=across))
+            cells = windows._replace(inside=inside_of(band, across))
+            of_band = known.of_cells.ranges(cells, problem)
             for whole, part in zip(out.parts, of_band.parts, strict=True):
                 whole[first : first + rows] = part
         undecided = int(np.count_nonzero(out.low != out.high)) if known.of_cells.jumps else 0
-        result = _scaled(out, white) if white != 1.0 else out
-        keeps = exact and known.of_cells.scales and bool((out.low == out.high).all())
-        return Computed(grid, result, read.grain if keeps else 0.0, undecided)
+        if white == 1.0 and np.array_equal(out.low, out.high):
+            keeps = exact and known.of_cells.scales
+            same = Range(out.value, out.value, out.value)
+            return Computed(grid, same, read.grain if keeps else 0.0, undecided)
+        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided)
 
     def _before(self, at: int, rows: Places, columns: Places) -> Range:
         """Return the range of an earlier step, or of the picture."""

@@ -35,6 +35,13 @@ class Range(NamedTuple):
         """The values and both ends."""
         return self.value, self.low, self.high
 
+    def each(self, made: Callable[[Floats], Floats]) -> "Range":
+        """Return what is made of the values and of both ends; once, where these are the same array."""
+        value = made(self.value)
+        if self.low is self.value and self.high is self.value:
+            return Range(value, value, value)
+        return Range(value, made(self.low), made(self.high))
+
     @property
     def error(self) -> Floats:
         """How far from the exact value one of float32 may lie."""
@@ -69,8 +76,7 @@ def rising(
     """Return the ranges of a function that rounds nothing and never falls where a cell rises."""
 
     def ranges(cells: Range, problem: OperationProblem) -> Range:
-        value, low, high = (of_cells(part, problem) for part in cells.parts)
-        return Range(value, low, high)
+        return cells.each(lambda part: of_cells(part, problem))
 
     return ranges
 

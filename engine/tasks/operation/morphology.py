@@ -54,12 +54,11 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         return lowest(np.where(inside, of_windows(part, np.max), np.inf))
 
     def difference(more: Callable[[Floats], Floats], less: Callable[[Floats], Floats]) -> Range:
-        low, high = more(cells.low) - less(cells.high), more(cells.high) - less(cells.low)
+        a, b = cells.each(more), cells.each(less)
+        low, high = a.low - b.high, a.high - b.low
         # Neither is ever below the other, whatever the cells; whole numbers of 8 and 16 bit round nothing.
         roundings = 2.0 if problem.is_float else 0.0
-        return rounded(
-            more(cells.value) - less(cells.value), np.maximum(low, np.minimum(high, 0.0)), high, roundings
-        )
+        return rounded(a.value - b.value, np.maximum(low, np.minimum(high, 0.0)), high, roundings)
 
     if kind == "gradient":
         return difference(highest, lowest)
@@ -67,8 +66,7 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         return difference(at, opened)
     if kind == "black-hat":
         return difference(closed, at)
-    value, low, high = map(opened if kind == "open" else closed, cells.parts)
-    return Range(value, low, high)
+    return cells.each(opened if kind == "open" else closed)
 
 
 OF_CELLS = OfCells(ranges, scales=True)
