@@ -4,6 +4,7 @@ All but pictures are small, so the engine's process does not take part.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,16 +13,18 @@ from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
-from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
+from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
+from gui.page.recent import RecentFiles
 
-MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
-MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
+MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
+MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
@@ -36,12 +39,15 @@ class ExploreFiles(QObject):
         pictures: PictureController,
         messages: Messages,
         sessions: Sessions,
+        recent: RecentFiles | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._pictures = pictures
         self._messages = messages
         self.sessions = sessions
+        self._recent = recent or RecentFiles()
+        pictures.opened.connect(lambda picture: self._note("picture", picture.path))
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -50,10 +56,10 @@ class ExploreFiles(QObject):
             dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
         def ask_to_save_mask() -> None:
-            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
-
-        def ask_to_save_session() -> None:
-            ask_to_save("Save the session", SESSIONS_AS, f"{self.stem()}.haloscope", self.save_session)
+            name = f"{self._mask_word()}.json"
+            dialogs.ask_to_save(
+                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
+            )
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -62,10 +68,17 @@ class ExploreFiles(QObject):
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
-            ("save_session", ask_to_save_session),
+            ("save_session", lambda: self.ask_to_save_session(dialogs)),
             ("save_mask", ask_to_save_mask),
         ):
             actions[name].triggered.connect(ask)
+
+    def ask_to_save_session(self, dialogs: FileDialogs, then: Callable[[], None] = lambda: None) -> None:
+        """Ask where, and save the session; `then` is called when it is saved."""
+        name = f"{self.stem()}.haloscope"
+        dialogs.ask_to_save(
+            "Save the session", SESSIONS_AS, name, lambda path, _filter: self.save_session(path, then)
+        )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
@@ -73,33 +86,48 @@ class ExploreFiles(QObject):
         suffix = path.suffix.lower()
         if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
-        elif suffix in (".json", ".csv", ".txt"):
+        elif suffix in SUFFIXES:
             self.load_mask(path)
         else:
             self._pictures.open_path(path)
 
     def load_mask(self, path: Path) -> None:
         """Read a mask in any form, as one step that can be undone."""
-        self._open(
-            "mask", lambda: load_mask(path), lambda mask: self._workspace.set_mask(mask, f"Load {path.name}")
-        )
 
-    def save_mask(self, path: Path) -> None:
-        """Write the mask as it was typed; the suffix chooses the form."""
-        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
+        def show(mask: Mask) -> None:
+            self._workspace.set_mask(mask, f"Load {path.name}")
+            self._note("mask", str(path))
+
+        self._open("mask", lambda: load_mask(path), show)
+
+    def save_mask(self, path: Path, style: str = "") -> None:
+        """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
+
+        def save() -> None:
+            save_mask(self._workspace.mask, path, style)
+            self._note("mask", str(path))
+
+        self._save("mask", f"Mask saved as {path}", save)
 
     def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
         """Write the session as it is now; `then` is called if that was possible."""
 
-        def save() -> None:
-            self.sessions.save(path)
+        def done() -> None:
+            self._note("session", str(path))
+            self._messages.show(Message("session", Severity.INFO, f"Session saved as {path}"))
             then()
 
-        self._save("session", f"Session saved as {path}", save)
+        self.sessions.save(path, done, lambda error: self._messages.show_error("session", error))
 
     def open_session(self, path: Path) -> None:
         """Read a session and show it; without its picture, which is reported, show the rest."""
-        self._open("session", lambda: self.sessions.open(path), lambda _: None)
+        self._messages.clear("session")
+        done = partial(self._note, "session", str(path))
+        self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
+
+    def _note(self, kind: str, path: str) -> None:
+        if path:
+            self._recent.note(kind, str(Path(path).absolute()))
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""
@@ -110,7 +138,7 @@ class ExploreFiles(QObject):
         depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
-        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{suffix}"
+        name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -138,6 +166,10 @@ class ExploreFiles(QObject):
         """Return what files of this picture are called at first."""
         picture = self._workspace.picture
         return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
+
+    def result_stem(self) -> str:
+        """Return what a file with the result is called at first, without its suffix."""
+        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
 
     def _mask_word(self) -> str:
         name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())

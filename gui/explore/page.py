@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -11,6 +12,7 @@ from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
@@ -23,6 +25,7 @@ from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -47,6 +50,7 @@ from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
@@ -192,6 +196,21 @@ class ExplorePage(RunsPage):
         self.results_panel.clear()
 
     @property
+    def unsaved(self) -> str:
+        return " and ".join(filter(None, (super().unsaved, self.sessions.unsaved_results)))
+
+    def work(self) -> Callable[[], bytes]:
+        return self.sessions.work()
+
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        self.sessions.restore(path, done, failed)
+
+    def save_work(self, then: Callable[[], None]) -> None:
+        self.files.ask_to_save_session(self._services.files, then)
+
+    @property
     def export_stem(self) -> str:
         return self.files.stem()
 
@@ -264,6 +283,18 @@ class ExplorePage(RunsPage):
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.fill()
+        self._add_copying()
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:
@@ -272,7 +303,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
@@ -296,12 +327,12 @@ class ExplorePage(RunsPage):
         self.runs = RunController(*running, display, results, self.cells, self._seen)
         pages = Part(services.session_parts, services.take_session_parts)
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
-        self.sessions = Sessions(workspace, results, answers, pages, view)
-        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions)
+        self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -323,6 +354,8 @@ class ExplorePage(RunsPage):
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.doctor = DoctorState(self.workspace)
+        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (beside, speed_up):
@@ -371,6 +404,9 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["masks"].triggered.connect(self.mask_panel.presets.click)
+        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
+        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
@@ -379,6 +415,8 @@ class ExplorePage(RunsPage):
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
+        self.sessions.edited.connect(self.edited)
+        self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         view = self.picture_view.canvas.view

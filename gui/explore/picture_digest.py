@@ -47,7 +47,7 @@ class PictureDigest(QObject):
         return self._digest if source == self._shown else ""
 
     def _read(self, picture: PictureHandle) -> None:
-        self._shown = source = PictureSource(picture.path, picture.sample)
+        self._shown = source = PictureSource.of(picture)
         self._digest = ""
         if picture.path:
             threading.Thread(target=self._find, args=(source,), daemon=True).start()

@@ -71,10 +71,10 @@ def job_of(step: Step, picture: PictureHandle, range_mode: str) -> PictureJob:
 def step_of(job: PictureJob) -> Step:
     """Return the step that does what a job did."""
     if isinstance(job, FilterJob):
-        return Step.of(job.mask).with_settings(range_mode=job.range_mode, **job.options)
+        return Step(job.mask, job.mask.name).with_settings(range_mode=job.range_mode, **job.options)
     own = {"parameters": dict(job.settings), "patch_path": job.patch_path}
     where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}
-    return Step.of(Mask([[1.0]])).with_operation(job.operation).with_settings(**own, **where)
+    return Step(Mask([[1.0]])).with_operation(job.operation).with_settings(**own, **where)
 
 
 def problem_of(job: FilterJob) -> Problem:

@@ -21,7 +21,7 @@ from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.json_form import mask_from_values, read_object
+from engine.mask.json_form import mask_from_values, mask_values, read_object
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -75,10 +75,10 @@ def save_session(path: Path, session: Session) -> None:
 
 def encoded(session: Session) -> bytes:
     """Return a session as its file has it."""
-    state, source = session.state, session.state.source or PictureSource()
+    state = session.state
     lines: list[Table] = [
         {"section": "header", "format": FORMAT, "version": VERSION, "program": __version__},
-        {"section": "picture", "path": source.path, "sample": source.sample, "digest": session.digest},
+        {"section": "picture", "digest": session.digest} | _source_table(state.source),
     ]
     for number, step in enumerate(state.steps):
         lines.append({"section": "step", "selected": number == state.selected} | _step_table(step))
@@ -92,10 +92,8 @@ def encoded(session: Session) -> bytes:
             common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
             if (common, run.source) not in problems:
                 problems.append((common, run.source))
-                from_picture = run.source or PictureSource()
-                of_picture = {"path": from_picture.path, "sample": from_picture.sample}
                 begins = {"section": "problem", "number": len(problems) - 1}
-                lines.append(begins | of_picture | _step_table(common))
+                lines.append(begins | {"picture": _source_table(run.source)} | _step_table(common))
             settings = {name: _plain(getattr(run.step.settings, name)) for name in _OF_EACH_RUN}
             table |= {"problem": problems.index((common, run.source)), "settings": settings}
         lines.append(table)
@@ -222,8 +220,8 @@ class _Reader:
         """Return the step of a table; what in it is not known has its default."""
         mask = _mask(table.pop("mask")) if "mask" in table else Mask([[1.0]])
         step = Step.of(mask)
-        if title := _text(table, "title", pop=True)[:MAX_NAME_CHARACTERS]:
-            step = replace(step, title=title)
+        if "title" in table:
+            step = replace(step, title=_text(table, "title", pop=True)[:MAX_NAME_CHARACTERS])
         kept, own = table.pop("kept", {}), table.pop("settings", {})
         key = table.pop("operation", "")
         for name in table:
@@ -264,7 +262,7 @@ class _Reader:
             try:
                 found[name] = _setting(name, value)
             except (msgspec.ValidationError, ValueError, OverflowError) as error:
-                shown = json.dumps(value)[:40]
+                shown = json.dumps(value, allow_nan=False)[:40]
                 why = str(error).partition(" - at")[0]
                 self._note(f'The setting "{name}" was left out: it is {shown} ({why}).')
         return found
@@ -277,9 +275,7 @@ class _Reader:
 
     def _take_problem(self, table: Table) -> None:
         number = msgspec.convert(table.pop("number"), int)
-        source = self._source_in(table)
-        for name in ("path", "sample"):
-            table.pop(name, None)
+        source = self._source_in(_table(table.pop("picture", {})))
         self._problems[number] = self._step(table), source
 
     def _take_result(self, table: Table) -> None:
@@ -315,17 +311,15 @@ def _header(line: bytes) -> Table | None:
     return table if table.get("section") == "header" and table.get("format") == FORMAT else None
 
 
+def _source_table(source: PictureSource | None) -> Table:
+    return {"path": source.path, "sample": source.sample} if source else {}
+
+
 def _step_table(step: Step) -> Table:
-    mask = step.mask
     return {
         "operation": step.operation,
         "title": step.title,
-        "mask": {
-            "name": mask.name,
-            "weights": mask.weights.tolist(),
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-        },
+        "mask": mask_values(step.mask),
         "settings": {name: _plain(getattr(step.settings, name)) for name in _TYPES},
         "kept": {
             key: {name: _plain(getattr(settings, name)) for name in _TYPES}

@@ -11,6 +11,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
 from gui.page.dock import Dock
 
@@ -67,8 +68,8 @@ class SessionView(QObject):
         numbers = [float(part) for part in place if type(part) in (int, float)]  # type: ignore[arg-type]
         is_place = len(numbers) == len(place) and all(abs(part) < _LARGEST_PLACE for part in numbers)
         self._place = (numbers[0], numbers[1], numbers[2]) if is_place and numbers[0] > 0.0 else None
-        picture, source = self._workspace.picture, self._workspace.state.source
-        if picture is not None and source is not None and picture.path == source.path:
+        picture = self._workspace.picture
+        if picture is not None and self._workspace.state.source == PictureSource.of(picture):
             self._look()
 
     def _look(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
@@ -20,6 +21,7 @@ from gui.explore.results.results_model import Asked, ResultsModel, Row
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
+from gui.page.background import AtOnce, Background
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 
@@ -42,6 +44,7 @@ class Sessions(QObject):
     """Saves and opens sessions, and knows what is not saved."""
 
     edited = Signal()  # something that a session keeps has changed
+    saved = Signal()  # all of it is in a session
 
     def __init__(
         self,
@@ -50,8 +53,10 @@ class Sessions(QObject):
         messages: Messages,
         pages: Part | None = None,
         view: Part | None = None,
+        background: Background | AtOnce | None = None,
     ) -> None:
         super().__init__()
+        self._background = background or AtOnce()
         self._workspace, self._results, self._messages = workspace, results, messages
         self._pages, self._view = pages or Part(), view or Part()
         self._saved_rows: tuple[Asked, ...] = ()
@@ -63,16 +68,10 @@ class Sessions(QObject):
             changed.connect(self.edited)
 
     @property
-    def unsaved(self) -> str:
-        """What of it no session has, in words; empty where there is nothing."""
-        stack = self._workspace.undo_stack
-        edits = abs(stack.index() - max(stack.cleanIndex(), 0)) if not stack.isClean() else 0
+    def unsaved_results(self) -> str:
+        """Which results no session has, in words; empty where there are none."""
         rows = sum(asked not in self._saved_rows for asked in self._rows)
-        parts = [
-            f"{count} {name}{'s' if count != 1 else ''}"
-            for count, name in ((edits, "edit"), (rows, "result"))
-        ]
-        return " and ".join(part for part in parts if not part.startswith("0 "))
+        return f"{rows} result{'s' if rows != 1 else ''}" if rows else ""
 
     @property
     def _rows(self) -> tuple[Asked, ...]:
@@ -88,22 +87,51 @@ class Sessions(QObject):
             self._pages.read(),
         )
 
-    def save(self, path: Path) -> None:
-        """Write all that there is now; raise FileWriteError where the file cannot be written."""
-        session_file().save_session(path, self.snapshot())
-        self._workspace.undo_stack.setClean()
-        self._saved_rows = self._rows
+    def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Write all that there is now, on a thread."""
+        session, at, rows = self.snapshot(), self._workspace.undo_stack.index(), self._rows
 
-    def open(self, path: Path) -> None:
-        """Read a session and show it, as one step of undo; raise SessionError where it cannot be read."""
-        self._show(session_file().load_session(path), f"Open {path.name}", path.name)
-        self._workspace.undo_stack.setClean()
-        self._saved_rows = self._rows
+        def note(_: None) -> None:
+            self._saved_rows = rows
+            # An edit meanwhile is not in the file.
+            if self._workspace.undo_stack.index() == at:
+                self._workspace.undo_stack.setClean()
+                self.saved.emit()
+            done()
 
-    def restore(self, path: Path) -> None:
+        self._background.do(lambda: session_file().save_session(path, session), note, failed)
+
+    def open(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Read a session on a thread and show it, as one step of undo."""
+
+        def show(session: Session) -> None:
+            self._show(session, f"Open {path.name}", path.name)
+            self._workspace.undo_stack.setClean()
+            self._saved_rows = self._rows
+            self.saved.emit()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
+
+    def restore(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Show what was kept of a window that was not closed properly: no session has it yet."""
-        self._show(session_file().load_session(path), "Restore", "The work that was kept")
-        self._workspace.undo_stack.resetClean()
+
+        def show(session: Session) -> None:
+            self._show(session, "Restore", "The work that was kept")
+            self._workspace.undo_stack.resetClean()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
+
+    def work(self) -> Callable[[], bytes]:
+        """Return what gives all that there is now as the bytes of a file, on any thread."""
+        session = self.snapshot()
+
+        def encode() -> bytes:
+            data: bytes = session_file().encoded(session)
+            return data
+
+        return encode
 
     def begin(self, begin: Begin) -> bool:
         """Show the session that the window is opened with, with the settings that override its own.
@@ -151,7 +179,7 @@ class Sessions(QObject):
 
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""
-        shown = PictureSource(picture.path, picture.sample)
+        shown = PictureSource.of(picture)
         for row in self._results.rows_made_here():
             asked = row.asked
             if asked.job is None and asked.step is not None and asked.source == shown:
@@ -187,7 +215,7 @@ def _kept(row: Row) -> KeptRun:
     asked = row.asked
     if asked.step is None and asked.job is not None:
         picture = asked.job.picture
-        asked.step, asked.source = step_of(asked.job), PictureSource(picture.path, picture.sample)
+        asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
     return KeptRun(row.result, asked.step, asked.source)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from engine.errors import MaskError
 from engine.geometry.block import Block
+from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
+from engine.mask.typed import TypedWeights
 from engine.tasks.filtering.request import FilterOptions
 from gui.explore.mask.preset_names import title_of
 
@@ -64,10 +66,20 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class PictureSource:
-    """Where a picture comes from: a file, or a sample by its key."""
+    """Where a picture comes from: a file, or a sample by its key; with neither it cannot be opened again."""
 
     path: str = ""
     sample: str = ""
+
+    @classmethod
+    def of(cls, picture: PictureHandle) -> "PictureSource":
+        """Return where a picture came from."""
+        return cls(picture.path, picture.sample)
+
+    @property
+    def request(self) -> OpenPicture | None:
+        """What opens it again; None where nothing does."""
+        return OpenPicture(self.path, self.sample) if self.path or self.sample else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,11 @@ class Step:
     settings: Settings = field(default_factory=Settings)
     # Those of the operations that were chosen before, by their keys.
     kept: Mapping[str, Settings] = field(default_factory=dict)
+    # Of the mask: a step with 1/9 is another one than that with 0.1111111111111111, with an equal mask.
+    typed: TypedWeights | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "typed", self.mask.more_than_weights)
 
     @classmethod
     def of(cls, mask: Mask) -> "Step":

@@ -160,7 +160,11 @@ class Workspace(QObject):
         if self._state.source is None:
             self._state = after
         else:
+            was_clean = self.undo_stack.isClean()
             self.edit(after, f"Open {picture.title}")
+            if was_clean:
+                # Nothing is lost with a picture that is in its file.
+                self.undo_stack.setClean()
         self.picture_changed.emit(picture)
         self.job_changed.emit()
 
@@ -235,7 +239,7 @@ class Workspace(QObject):
             self.steps_changed.emit()
         if new.operation != old.operation:
             self.operation_changed.emit()
-        if (new.mask, new.title) != (old.mask, old.title):
+        if (new.mask, new.title, new.typed) != (old.mask, old.title, old.typed):
             self.mask_changed.emit(new.mask)
         if new.settings != old.settings:
             self.settings_changed.emit(new.settings)
@@ -245,11 +249,12 @@ class Workspace(QObject):
 
     @property
     def _shown(self) -> PictureSource | None:
-        return PictureSource(self._picture.path, self._picture.sample) if self._picture else None
+        return PictureSource.of(self._picture) if self._picture else None
 
     def _want_picture(self) -> None:
         source = self._state.source
-        wanted = None if source == self._shown else source
+        is_shown = source is None or source == self._shown or source.request is None
+        wanted = None if is_shown else source
         if wanted != self._wanted:
             self._wanted = wanted
             self.picture_wanted.emit(wanted)

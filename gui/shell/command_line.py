@@ -97,7 +97,11 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | Completio
     if arguments and arguments[0] == "completion":
         return CompletionOptions(**vars(_completion_parser().parse_args(arguments[1:])))
     if not arguments or arguments[0] != "screenshot":
-        return WindowOptions(**vars(_window_parser().parse_args(arguments)))
+        window = WindowOptions(**vars(_window_parser().parse_args(arguments)))
+        if window.image.lower().endswith(".haloscope") and not window.session:
+            # As desktops open a file.
+            return replace(window, image="", session=window.image)
+        return window
     parser = _screenshot_parser()
     # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
     options = ScreenshotOptions(**vars(parser.parse_intermixed_args(arguments[1:])))

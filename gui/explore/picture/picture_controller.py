@@ -58,10 +58,11 @@ class PictureController(QObject):
         self._open(OpenPicture(sample=key), then)
 
     def _open_source(self, source: PictureSource | None) -> None:
-        if source is None:
+        request = None if source is None else source.request
+        if request is None:
             self._stop_opening()
         else:
-            self._open(OpenPicture(source.path, source.sample), None)
+            self._open(request, None)
 
     def _open(self, request: OpenPicture, then: Then | None) -> None:
         if self._link.is_lost:

@@ -13,6 +13,7 @@ from engine.geometry.block_list import every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
+from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.picture_digest import digest_of
 from gui.explore.picture_job import comparable_of, step_of
@@ -269,7 +270,7 @@ def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path
     assert [run.speed_up for run in bench.results.rows()] == speed_ups
     assert [bench.results.job_of(run).variant for run in bench.results.results()] == ["cpu-serial", "tiled"]
     assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
-    assert bench.sessions.unsaved == ""
+    assert bench.sessions.unsaved_results == ""
 
 
 def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
@@ -316,6 +317,7 @@ def test_that_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
     source = PictureSource(str(picture))
     qtbot.waitUntil(lambda: page.sessions._digest.of(source) != "")
     page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
     picture.write_bytes(picture.read_bytes() + b"more")
     haloscope.pictures.open_sample("camera")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "photo.png")
@@ -331,19 +333,29 @@ def test_that_the_view_comes_back(open_window, tmp_path, qtbot):
     view.look_at(4.0, 20.0, 31.0)
     page.bring_to_front("tile")
     page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
     view.fit()
     page.bring_to_front("mask")
     page.files.open_session(tmp_path / "work.haloscope")
-    assert (view.transform.zoom, view.middle) == (4.0, (20, 31))
+    qtbot.waitUntil(lambda: (view.transform.zoom, view.middle) == (4.0, (20, 31)))
     qtbot.waitUntil(lambda: not page.tile_dock.visibleRegion().isEmpty())
 
 
-def test_that_only_what_is_not_in_a_session_is_unsaved(bench, tmp_path):
-    assert bench.sessions.unsaved == ""
-    bench.workspace.change(flip=True)
-    bench.results.add(make_result("tiled", 2.0))
-    assert bench.sessions.unsaved == "1 edit and 1 result"
-    bench.files.save_session(tmp_path / "work.haloscope")
-    assert bench.sessions.unsaved == ""
-    bench.workspace.undo_stack.undo()
-    assert bench.sessions.unsaved == "1 edit"
+def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path, qtbot):
+    page = haloscope.window.first_page
+    assert haloscope.window.unsaved == ""
+    haloscope.workspace.change(flip=True)
+    haloscope.results.add(make_result("tiled", 2.0))
+    assert haloscope.window.unsaved == "1 edit and 1 result"
+    page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: haloscope.window.unsaved == "")
+    haloscope.actions["undo"].trigger()
+    assert haloscope.window.unsaved == "1 edit"
+
+
+def test_that_a_session_keeps_the_mask_as_it_was_typed(tmp_path):
+    mask = parse_mask("1/9 2 1; 2 4 2; 1 2 1 /16")
+    save_session(tmp_path / "typed.haloscope", Session(State((Step.of(mask),))))
+    loaded = load_session(tmp_path / "typed.haloscope").state.step
+    assert (loaded.mask, loaded.mask.typed) == (mask, mask.typed)
+    assert loaded == Step.of(mask) != Step.of(Mask(mask.weights))

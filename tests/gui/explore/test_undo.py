@@ -196,3 +196,11 @@ def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope):
     assert (workspace.settings.flip, workspace.settings.border) == (True, Border.ZERO)
     history.setCurrentIndex(history.model().index(2, 0))
     assert workspace.settings.border is Border.WRAP
+
+
+def test_that_a_picture_from_nowhere_is_not_asked_for(workspace, qapp):
+    asked = []
+    workspace.picture_wanted.connect(asked.append)
+    workspace.edit(replace(workspace.state, source=PictureSource()), "Paste")
+    qapp.processEvents()
+    assert asked == []

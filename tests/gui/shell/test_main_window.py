@@ -62,7 +62,7 @@ def assert_no_word_is_cut(page):
             "explore",
             [
                 ["Mask", "Tile", "History"],
-                ["Results", "Block sizes", "Launch", "Code"],
+                ["Results", "Block sizes", "Launch", "Code", "Doctor"],
                 ["Speed-up", "Why", "Roofline", "Ablation"],
             ],
         ),
@@ -136,6 +136,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "launch",
         "code",
         "ablation",
+        "doctor",
         "why",
         "roofline",
     }
@@ -230,6 +231,7 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
     workspace, files = haloscope.workspace, haloscope.window.first_page.files
     workspace.change(border=Border.WRAP, block=Block(8, 8))
     files.save_session(tmp_path / "work.json")
+    qtbot.waitUntil((tmp_path / "work.json").exists)
     files.save_mask(tmp_path / "mask.json")
     workspace.change(border=Border.ZERO, block=None)
     dropped(haloscope.window, tmp_path / "work.json")
@@ -315,7 +317,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 13
+    assert len(shown(window, QtWidgets.QDockWidget)) == 14
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")

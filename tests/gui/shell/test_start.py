@@ -13,9 +13,8 @@ from engine.errors import FileWriteError
 from engine.files.assets import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from gui.explore.files import with_options
-from gui.explore.session_file import Session
-from gui.explore.state import Settings
+from gui.explore.sessions import with_options
+from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.messages import Messages
 from gui.shell import crash_log, launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
@@ -35,6 +34,8 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
     [
         ("", WindowOptions()),
         ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
+        # As desktops open a file.
+        ("work.haloscope", WindowOptions(session="work.haloscope")),
         ("screenshot out.png", ScreenshotOptions(out="out.png")),
         ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
         ("screenshot out.png --panel tile", ScreenshotOptions(out="out.png", panel="tile")),
@@ -54,17 +55,16 @@ def test_that_options_are_taken(line, options):
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
-    session = Session(
-        "photo.png", "", Mask([[1, 2]]), Settings(border=Border.WRAP, variant="naive", baseline="tiled")
-    )
+    step = Step.of(Mask([[1, 2]])).with_settings(border=Border.WRAP, variant="naive", baseline="tiled")
+    state = State((step,), 0, PictureSource("photo.png"))
     line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
-    shown = with_options(session, begin_of(parse(line.split())))
-    assert shown.picture_path == "photo.png"
-    assert shown.mask == Mask([[3]])
-    assert shown.settings == Settings(
+    shown = with_options(state, begin_of(parse(line.split())))
+    assert shown.source == state.source
+    assert shown.step.mask == Mask([[3]])
+    assert shown.step.settings == Settings(
         border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
-    assert with_options(session, begin_of(parse(["screenshot", "out.png"]))) == session
+    assert with_options(state, begin_of(parse(["screenshot", "out.png"]))) == state
 
 
 @pytest.mark.parametrize(
