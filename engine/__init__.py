@@ -70,8 +70,8 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 __all__ = [
     "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError", "Mask",
-    "Operated",
-    "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed",
+    "Operated", "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant",
+    "VerificationFailed",
     "apply", "apply_bank", "chain", "convolve", "correlate", "filter_dask", "filter_stream",
     "finished_picture", "format_mask", "list_devices", "list_variants", "matmul", "network", "open_image",
     "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
