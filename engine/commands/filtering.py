@@ -134,8 +134,10 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
         def encode(result: "Result") -> "tuple[Result, bytes, tuple[str, ...]]":
-            quality, output = settings.picture.quality, settings.output
-            data, left_out = encoded_image(result.picture, output, quality=quality, saved_as=saved_as)
+            asked, output = settings.picture, settings.output
+            data, left_out = encoded_image(
+                result.picture, output, quality=asked.quality, metadata=asked.metadata, saved_as=saved_as
+            )
             return result, data, (*result.lost, *left_out)
 
         def on_values(values: np.ndarray) -> None:

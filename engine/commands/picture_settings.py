@@ -165,6 +165,9 @@ class PictureSettings:
         None,
         size_in_bytes("--memory"),
     )
+    metadata: bool = option(
+        "--no-metadata  leave EXIF data (camera, place, time) and resolution out of the saved file", True
+    )
     verify: bool = option("--no-verify  do not compare the result with the oracle", True)
 
     def __post_init__(self) -> None:

@@ -1,14 +1,14 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QUndoStack
+from PySide6.QtGui import QAction, QKeySequence, QShortcut, QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
@@ -36,6 +36,7 @@ from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_exchange import PictureExchange
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.recorded_rows import RecordedRows
@@ -64,6 +65,7 @@ from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
+    from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.blocks.blocks_panel import BlocksPanel
     from gui.explore.code.code_state import CodeState
 
@@ -97,6 +99,25 @@ _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
+
+    sections: ClassVar = {
+        "": "window.md#explore",
+        "mask": "window.md#mask",
+        "kernel": "window.md#kernel",
+        "doctor": "window.md#doctor",
+        "history": "window.md#history",
+        "time": "measuring.md#the-durations",
+        "speed-up": "measuring.md#speed-up",
+        "results": "window.md#results",
+        "blocks": "measuring.md#block-sizes",
+        "tile": "course.md#the-tile-of-a-block-cell-by-cell",
+        "launch": "measuring.md#the-launch",
+        "code": "cli.md#code",
+        "why": "bounds.md#the-sentence",
+        "roofline": "bounds.md#the-bounds-beside-the-time",
+        "ablation": "ablation.md#how-to-read-it",
+        "picture": "window.md#picture",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -136,6 +157,7 @@ class ExplorePage(RunsPage):
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
+        self._exchange_pictures(services)
 
     @property
     def surface(self) -> QWidget:
@@ -181,6 +203,10 @@ class ExplorePage(RunsPage):
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
         )
+
+    @property
+    def palette_actions(self) -> Sequence[QAction]:
+        return self.mask_panel.presets.choices
 
     @property
     def is_settled(self) -> bool:
@@ -376,6 +402,15 @@ class ExplorePage(RunsPage):
         )
         return code
 
+    @cached_property
+    def batch(self) -> "BatchDialog":
+        """The dialog Batch, made when it is first asked for."""
+        services = self._services
+        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+            self.window(), self.workspace, services, services.messages.on(self)
+        )
+        return made
+
     def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
         """Put a panel behind another one; it is made when it is first looked at.
 
@@ -404,6 +439,8 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["batch"].triggered.connect(lambda: self.batch.begin())
+        self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
         actions["masks"].triggered.connect(self.mask_panel.presets.click)
         actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
         actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
@@ -424,6 +461,27 @@ class ExplorePage(RunsPage):
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def _exchange_pictures(self, services: Services) -> None:
+        """Paste pictures, copy them, drag them out."""
+        actions = services.actions
+        self.exchange = exchange = PictureExchange(
+            self.workspace,
+            services.state,
+            services.link,
+            services.messages,
+            self.pictures,
+            self.mask_panel.grid,
+            lambda: actions[f"page:{self.objectName()}"].trigger(),
+            self.files.result_stem,
+        )
+        actions["paste"].triggered.connect(exchange.paste)
+        actions["copy_picture"].triggered.connect(lambda: exchange.copy())
+        actions["copy_original"].triggered.connect(lambda: exchange.copy(original=True))
+        exchange.connect_handle(self.picture_view.drag_handle)
+        by_key = QShortcut(QKeySequence.StandardKey.Copy, self.surface)
+        by_key.setContext(Qt.ShortcutContext.WidgetShortcut)
+        by_key.activated.connect(actions["copy_picture"].trigger)
 
     def take_small_picture(self) -> None:
         """Open a picture that the simulator takes, and choose the simulator."""

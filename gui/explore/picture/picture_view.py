@@ -13,6 +13,7 @@ from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
+from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
@@ -23,7 +24,8 @@ from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
-from gui.widgets.panel_parts import column
+from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column, row
 
 FILE_SOURCE = "picture file"
 _TWO_SIZES = (
@@ -56,6 +58,10 @@ class PictureView(QWidget):
         self._told: Message | None = None
         self.canvas = PictureCanvas()
         self.toolbar = PictureToolbar(workspace, self.canvas.view)
+        self.drag_handle = DragHandle()
+        # In the corner of the result.
+        corner = row(1, self.drag_handle, margins=(0, 0, GRID, GRID))
+        self.canvas.setLayout(column(1, corner))
         self.readout = Readout()
         self.empty_state = EmptyState()
         self._pages = QStackedWidget()
@@ -228,6 +234,7 @@ class PictureView(QWidget):
         self.empty_state.show_stage(self._state.stage)
 
     def _name_result(self) -> None:
+        self.drag_handle.setVisible(self._state.last_result is not None)
         name = "earlier result" if self._state.result_is_earlier else "result"
         self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
         self.readout.name_result(name)
