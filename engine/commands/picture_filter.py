@@ -22,6 +22,7 @@ from engine.results.measurement import Measurement
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
+from engine.tasks.filtering.clipping import Clipped
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
 
@@ -105,6 +106,10 @@ class PictureFilter(ABC, Generic[C]):
     @abstractmethod
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
+
+    def clipped(self, call: C, opened: Opened) -> Clipped | None:
+        """Return how much of the result is clipped in the file; None where nothing can be."""
+        return None
 
     def measured(
         self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool

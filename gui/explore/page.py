@@ -24,6 +24,7 @@ from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
 from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
@@ -31,6 +32,9 @@ from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
+from gui.explore.lens.lens_marks import LensMarks
+from gui.explore.lens.lens_state import LensState
+from gui.explore.look.look_state import HISTOGRAM, LookState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
@@ -39,6 +43,7 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
+from gui.explore.region_actions import RegionActions
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -106,6 +111,8 @@ class ExplorePage(RunsPage):
         "kernel": "window.md#kernel",
         "doctor": "window.md#doctor",
         "history": "window.md#history",
+        "lens": "looking.md#the-lens",
+        "look": "looking.md#look",
         "time": "measuring.md#the-durations",
         "speed-up": "measuring.md#speed-up",
         "results": "window.md#results",
@@ -151,6 +158,9 @@ class ExplorePage(RunsPage):
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
+        self.regions = RegionActions(
+            services.actions, workspace, self.pictures, self.picture_view, self._measure_region
+        )
         self._add_late_docks(services, speed_up, beside)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
@@ -329,6 +339,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
+            *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -348,6 +359,7 @@ class ExplorePage(RunsPage):
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
+        self.clip_hint = ClipHint(workspace, state, behind)
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
@@ -359,7 +371,7 @@ class ExplorePage(RunsPage):
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
         """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
-        state, link, messages = services.state, services.link, services.messages
+        state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.looked_at, state, link)
@@ -372,7 +384,11 @@ class ExplorePage(RunsPage):
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
         self.history = self.workspace.undo_stack
         self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
-        mask.raise_()
+        self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
+        self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
+        self.look = LookState(workspace, state, link, self.picture_view)
+        self.look_dock, self.look_slot = add("look", "Look", self.lens_dock, self.lens_slot)
+        self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
@@ -384,7 +400,7 @@ class ExplorePage(RunsPage):
         self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (beside, speed_up):
+        for front in (mask, beside, speed_up):
             front.raise_()
 
     @cached_property
@@ -459,6 +475,9 @@ class ExplorePage(RunsPage):
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        self.kernel_panel.small_picture.clicked.connect(self.take_small_picture)
+        actions["lens"].triggered.connect(self._show_lens)
+        actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
@@ -484,8 +503,22 @@ class ExplorePage(RunsPage):
         by_key.activated.connect(actions["copy_picture"].trigger)
 
     def take_small_picture(self) -> None:
-        """Open a picture that the simulator takes, and choose the simulator."""
+        """Crop the picture to what the simulator takes, or open one that it takes; choose the simulator."""
+        if self.workspace.picture is not None:
+            self.regions.simulate()
+            return
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _measure_region(self) -> None:
+        """Show the numbers of the region, or of the whole picture."""
+        self.look.choose(HISTOGRAM)
+        self.look_dock.show()
+        self.look_dock.raise_()
+
+    def _show_lens(self) -> None:
+        self.lens_dock.show()
+        self.lens_dock.raise_()
+        self.picture_view.canvas.setFocus()
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""
