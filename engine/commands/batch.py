@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
@@ -13,13 +14,13 @@ from engine.commands.output import clip_hint, log, log_notes, print_answer, prin
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
 from engine.tasks.filtering.clipping import HINT_FROM
 
-FORMAT, VERSION = "haloscope-batch", 1
-
 
 def run(settings: BatchSettings) -> int:
     """Filter the files; return the exit status."""
     plan = planned(settings)
     log_notes(plan.notes)
+    if settings.dry_run:
+        return report_plan(settings, plan)
     outcomes: list[Finished] = []
 
     def on_finished(finished: Finished) -> None:
@@ -36,7 +37,8 @@ def run(settings: BatchSettings) -> int:
 
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
-            loop.run(source_for(plan).run)
+            if plan.files:
+                loop.run(source_for(plan).run)
     except DeviceFault as error:
         fault = error
         known = {finished.file for finished in outcomes}
@@ -80,6 +82,10 @@ def _summary(
     total = len(plan.files)
     pictures = "picture" if total == 1 else "pictures"
     line = f"{len(done)} of {total} {pictures} {plan.how.done} into {printable(settings.out)}"
+    if not plan.files:
+        return f"{line}: all {len(plan.skipped)} were there"
+    if plan.skipped:
+        line += f", {len(plan.skipped)} more were there"
     if done:
         line += f", by {', '.join(loop.variants)} on {', '.join(loop.devices)}{_proof(done)}"
     line += f"; {elapsed_s:.3g} s"
@@ -110,22 +116,18 @@ def _proof(done: Sequence[Finished]) -> str:
 def _document(
     settings: BatchSettings, plan: BatchPlan, loop: Loop, outcomes: Sequence[Finished], elapsed_s: float
 ) -> dict[str, object]:
-    mask = plan.how.mask
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "out": settings.out,
-        "operation": plan.how.name,
-        "mask": mask and {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
-        "border": mask and str(settings.picture.border),
+        **about_plan(settings, plan),
         "variants": list(loop.variants),
         "devices": list(loop.devices),
         "elapsed_s": elapsed_s,
         **_of_cluster(plan, loop),
-        "pictures": len(plan.files),
+        "pictures": len(plan.files) + len(plan.skipped),
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
+        **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
         "files": [_file(finished) for finished in outcomes],
+        **({"skipped_files": skipped_files(plan)} if settings.skip_existing else {}),
     }
 
 

@@ -50,6 +50,7 @@ class FilterSettings(RemoteSettings):
         "photo.png out.png --mask my-mask.json --variant tiled --block 32x8 --flip",
         "photo.png calm.png --operation median --set size=5",
         "photo.png found.png --operation find-patch --patch eye.png --json",
+        "photo.png edges.png --chain sobel-magnitude",
         "small.png out.png --mask box-3 --variant naive --device simulator --json",
     )
 
@@ -89,7 +90,7 @@ def _filter(settings: FilterSettings) -> None:
     if not settings.overwrite:
         remedy = "Give the result another name, or --overwrite to lose the picture."
         check_other_file(output, settings.input, remedy)
-    for what, source in (("mask", asked.mask), ("patch", asked.patch)):
+    for what, source in (("mask", asked.mask), ("patch", asked.patch), ("chain", asked.chain)):
         if source:
             check_other_file(output, source, what=what)
     saved_as, mask = saved_format(output), mask_for(asked)
@@ -133,8 +134,10 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
         def encode(result: "Result") -> "tuple[Result, bytes, tuple[str, ...]]":
-            quality, output = settings.picture.quality, settings.output
-            data, left_out = encoded_image(result.picture, output, quality=quality, saved_as=saved_as)
+            asked, output = settings.picture, settings.output
+            data, left_out = encoded_image(
+                result.picture, output, quality=asked.quality, metadata=asked.metadata, saved_as=saved_as
+            )
             return result, data, (*result.lost, *left_out)
 
         def on_values(values: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from engine.commands import DONE
 from engine.commands.arguments import Settings, option
 from engine.commands.output import mask_document, print_answer, print_entries, table
 from engine.errors import BadValue
+from engine.mask.generator_table import EXAMPLES, GENERATORS, Generator
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
@@ -25,8 +26,8 @@ class MasksSettings(Settings):
     """What `masks` takes."""
 
     about = (
-        "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7. With "
-        "a MASK: what ImageJ, GIMP, OpenCV, SciPy, ImageMagick and MATLAB do with it."
+        f"Beside them --mask takes generators: {EXAMPLES}. With a MASK: what ImageJ, GIMP, OpenCV, SciPy, "
+        "ImageMagick and MATLAB do with it."
     )
     examples = ("", "--json", "sobel-x", "sobel-x --as opencv")
 
@@ -79,8 +80,21 @@ def run_masks(settings: MasksSettings) -> int:
         return _print_entries("masks", entries)
     from engine.mask.preset_texts import preset_texts
 
-    print_answer(table(("key", "size", "group", "title", "what it teaches"), preset_texts()))
+    rows = [(made.form, made.example, made.about, *_ranges(made)) for made in GENERATORS.values()]
+    lines = [
+        table(("key", "size", "group", "title", "what it teaches"), preset_texts()),
+        "\nMasks from a few numbers; those that are left out at the end have defaults:",
+        table(("form", "example", "what it does", "numbers"), rows),
+    ]
+    print_answer("\n".join(lines))
     return DONE
+
+
+def _ranges(made: Generator) -> tuple[str]:
+    """Return the numbers of a generator with their ranges."""
+    return (
+        "; ".join(f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers),
+    )
 
 
 def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:

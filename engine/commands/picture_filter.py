@@ -27,9 +27,10 @@ from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
+    from engine.api.chain import ChainCall
     from engine.api.operation import OperationCall
 
-C = TypeVar("C", bound="Request | OperationCall")
+C = TypeVar("C", bound="Request | OperationCall | ChainCall")
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.

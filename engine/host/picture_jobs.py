@@ -135,6 +135,9 @@ def _open_into_memory(
             # Called when the size is known, before any pixel is decoded.
             expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
             report(Progress(stage, 0.2, expected_s))
+            if path.suffix.lower() == ".npy" and math.isfinite(in_parts_from_bytes):
+                # Whether it is large, and what its channels are, is said there.
+                raise _BetterInParts(f"{path.name} is an array")
             needed_bytes = _opening_bytes(form)
             if needed_bytes > in_parts_from_bytes and path.suffix.lower() in (".tif", ".tiff"):
                 raise _BetterInParts(f"{path.name} is large")

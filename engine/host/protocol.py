@@ -15,6 +15,7 @@ from engine.geometry.refusal import Refusal
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
+from engine.image.metadata import NO_METADATA, Metadata
 from engine.reason import Reason
 from engine.results.measurement import AnyResult
 from engine.verify.regions import Region
@@ -45,7 +46,7 @@ class PictureHandle:
     sample: str = ""  # its key; empty for a file
     notes: tuple[str, ...] = ()  # sentences for the user: damage, NaN, further pages
     icc_profile: bytes | None = None
-    metadata: tuple[str, ...] = ()  # content of the file that a save drops, such as "EXIF data"
+    metadata: Metadata = NO_METADATA  # EXIF data and resolution, kept for saving
     crop: Region | None = None  # the part of the file's picture that it is; None: all of it
 
     @property

@@ -43,6 +43,7 @@ from engine.host.tiles import (
     TiledScreen,
     Values,
 )
+from engine.image.metadata import NO_METADATA
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.envelopes import FROM_SERVER
@@ -505,7 +506,7 @@ def _is_in_file(value: Any) -> bool:
 def _unseen(value: Any) -> dict[str, Any]:
     """Return what a server needs not of a picture: its pixels for our screen, and where its file is here."""
     if isinstance(value, PictureHandle):
-        return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": ()}
+        return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": NO_METADATA}
     return {}
 
 

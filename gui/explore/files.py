@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
-from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.image.large.kinds import is_zarr
+from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.sessions import Sessions
@@ -23,8 +24,8 @@ from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import RecentFiles
 
-MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
-MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
+MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
+MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
@@ -32,6 +33,8 @@ Found = TypeVar("Found")
 
 class ExploreFiles(QObject):
     """Opens and saves what belongs to the page."""
+
+    batch_wanted = Signal(list)  # folders that were dropped
 
     def __init__(
         self,
@@ -56,7 +59,10 @@ class ExploreFiles(QObject):
             dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
         def ask_to_save_mask() -> None:
-            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
+            name = f"{self._mask_word()}.json"
+            dialogs.ask_to_save(
+                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
+            )
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -78,12 +84,18 @@ class ExploreFiles(QObject):
         )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
-        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
+        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first.
+
+        A folder that is no picture is for a batch.
+        """
         path = Path(paths[0])
+        if path.is_dir() and not is_zarr(path):
+            self.batch_wanted.emit(list(paths))
+            return
         suffix = path.suffix.lower()
         if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
-        elif suffix in (".json", ".csv", ".txt"):
+        elif suffix in SUFFIXES:
             self.load_mask(path)
         else:
             self._pictures.open_path(path)
@@ -97,11 +109,11 @@ class ExploreFiles(QObject):
 
         self._open("mask", lambda: load_mask(path), show)
 
-    def save_mask(self, path: Path) -> None:
-        """Write the mask as it was typed; the suffix chooses the form."""
+    def save_mask(self, path: Path, style: str = "") -> None:
+        """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
 
         def save() -> None:
-            save_mask(self._workspace.mask, path)
+            save_mask(self._workspace.mask, path, style)
             self._note("mask", str(path))
 
         self._save("mask", f"Mask saved as {path}", save)
@@ -175,8 +187,7 @@ class ExploreFiles(QObject):
 
 def picture_filters() -> list[str]:
     """Return the name filters of the dialog that opens a picture."""
-    suffixes = (*opened_suffixes(), ".npy")
-    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in suffixes)})", "All files (*)"]
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
 
 
 def result_filters(*, with_float: bool) -> dict[str, str]:

@@ -1,14 +1,14 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QUndoStack
+from PySide6.QtGui import QAction, QKeySequence, QShortcut, QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
@@ -26,6 +26,7 @@ from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -39,6 +40,7 @@ from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_exchange import PictureExchange
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.region_actions import RegionActions
@@ -68,6 +70,7 @@ from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
+    from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.blocks.blocks_panel import BlocksPanel
     from gui.explore.code.code_state import CodeState
 
@@ -101,6 +104,27 @@ _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
+
+    sections: ClassVar = {
+        "": "window.md#explore",
+        "mask": "window.md#mask",
+        "kernel": "window.md#kernel",
+        "doctor": "window.md#doctor",
+        "history": "window.md#history",
+        "lens": "looking.md#the-lens",
+        "look": "looking.md#look",
+        "time": "measuring.md#the-durations",
+        "speed-up": "measuring.md#speed-up",
+        "results": "window.md#results",
+        "blocks": "measuring.md#block-sizes",
+        "tile": "course.md#the-tile-of-a-block-cell-by-cell",
+        "launch": "measuring.md#the-launch",
+        "code": "cli.md#code",
+        "why": "bounds.md#the-sentence",
+        "roofline": "bounds.md#the-bounds-beside-the-time",
+        "ablation": "ablation.md#how-to-read-it",
+        "picture": "window.md#picture",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -143,6 +167,7 @@ class ExplorePage(RunsPage):
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
+        self._exchange_pictures(services)
 
     @property
     def surface(self) -> QWidget:
@@ -188,6 +213,10 @@ class ExplorePage(RunsPage):
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
         )
+
+    @property
+    def palette_actions(self) -> Sequence[QAction]:
+        return self.mask_panel.presets.choices
 
     @property
     def is_settled(self) -> bool:
@@ -311,7 +340,7 @@ class ExplorePage(RunsPage):
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.lens_dock, self.look_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
@@ -341,7 +370,7 @@ class ExplorePage(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -367,6 +396,8 @@ class ExplorePage(RunsPage):
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.doctor = DoctorState(self.workspace)
+        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (mask, beside, speed_up):
@@ -386,6 +417,15 @@ class ExplorePage(RunsPage):
             lambda: save_slides(services, [run.result for run in results.tried()], answers)
         )
         return code
+
+    @cached_property
+    def batch(self) -> "BatchDialog":
+        """The dialog Batch, made when it is first asked for."""
+        services = self._services
+        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+            self.window(), self.workspace, services, services.messages.on(self)
+        )
+        return made
 
     def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
         """Put a panel behind another one; it is made when it is first looked at.
@@ -415,6 +455,11 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["batch"].triggered.connect(lambda: self.batch.begin())
+        self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
+        actions["masks"].triggered.connect(self.mask_panel.presets.click)
+        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
+        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
@@ -435,6 +480,27 @@ class ExplorePage(RunsPage):
         actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def _exchange_pictures(self, services: Services) -> None:
+        """Paste pictures, copy them, drag them out."""
+        actions = services.actions
+        self.exchange = exchange = PictureExchange(
+            self.workspace,
+            services.state,
+            services.link,
+            services.messages,
+            self.pictures,
+            self.mask_panel.grid,
+            lambda: actions[f"page:{self.objectName()}"].trigger(),
+            self.files.result_stem,
+        )
+        actions["paste"].triggered.connect(exchange.paste)
+        actions["copy_picture"].triggered.connect(lambda: exchange.copy())
+        actions["copy_original"].triggered.connect(lambda: exchange.copy(original=True))
+        exchange.connect_handle(self.picture_view.drag_handle)
+        by_key = QShortcut(QKeySequence.StandardKey.Copy, self.surface)
+        by_key.setContext(Qt.ShortcutContext.WidgetShortcut)
+        by_key.activated.connect(actions["copy_picture"].trigger)
 
     def take_small_picture(self) -> None:
         """Crop the picture to what the simulator takes, or open one that it takes; choose the simulator."""

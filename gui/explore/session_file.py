@@ -21,7 +21,7 @@ from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.json_form import mask_from_values, read_object
+from engine.mask.json_form import mask_from_values, mask_values, read_object
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -330,16 +330,10 @@ def _crop(value: object) -> Region:
 
 
 def _step_table(step: Step) -> Table:
-    mask = step.mask
     return {
         "operation": step.operation,
         "title": step.title,
-        "mask": {
-            "name": mask.name,
-            "weights": mask.weights.tolist(),
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-        },
+        "mask": mask_values(step.mask),
         "settings": {name: _plain(getattr(step.settings, name)) for name in _TYPES},
         "kept": {
             key: {name: _plain(getattr(settings, name)) for name in _TYPES}

@@ -12,6 +12,7 @@ from engine.errors import MaskError
 from engine.geometry.block import Block
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
+from engine.mask.typed import TypedWeights
 from engine.tasks.filtering.request import FilterOptions
 from engine.verify.regions import Region
 from gui.explore.mask.preset_names import title_of
@@ -95,6 +96,11 @@ class Step:
     settings: Settings = field(default_factory=Settings)
     # Those of the operations that were chosen before, by their keys.
     kept: Mapping[str, Settings] = field(default_factory=dict)
+    # Of the mask: a step with 1/9 is another one than that with 0.1111111111111111, with an equal mask.
+    typed: TypedWeights | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "typed", self.mask.more_than_weights)
 
     @classmethod
     def of(cls, mask: Mask) -> "Step":

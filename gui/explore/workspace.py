@@ -271,7 +271,7 @@ class Workspace(QObject):
             self.steps_changed.emit()
         if new.operation != old.operation:
             self.operation_changed.emit()
-        if (new.mask, new.title) != (old.mask, old.title):
+        if (new.mask, new.title, new.typed) != (old.mask, old.title, old.typed):
             self.mask_changed.emit(new.mask)
         if new.settings != old.settings:
             self.settings_changed.emit(new.settings)

@@ -20,6 +20,9 @@ QToolButton#primary {{ background: {accent}; color: {accent_text}; border: 0; bo
                        padding: 4px 12px; font-weight: 600; }}
 QToolButton#primary:hover, QToolButton#primary:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
 QToolButton#primary:disabled {{ background: {raised}; color: {muted}; }}
+QToolButton#dragHandle {{ background: {raised}; border: 0; border-radius: 4px; }}
+QToolButton#dragHandle:hover {{ border: 1px solid {outline}; }}
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
                         padding: 4px 8px; }}
 """

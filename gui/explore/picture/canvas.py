@@ -79,6 +79,7 @@ class PictureCanvas(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.CrossCursor)
+        self.setObjectName("picture")
         self.setAccessibleName("Picture")
         self.view.changed.connect(self.update)
         self.handle.moved.connect(self.update)

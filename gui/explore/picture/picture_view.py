@@ -15,6 +15,7 @@ from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.comparison import Comparison
+from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
@@ -25,7 +26,8 @@ from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
-from gui.widgets.panel_parts import column
+from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column, row
 
 FILE_SOURCE = "picture file"
 _TWO_SIZES = (
@@ -59,6 +61,10 @@ class PictureView(QWidget):
         self.canvas = PictureCanvas()
         self.comparison = Comparison(workspace, engine_state, link)
         self.toolbar = PictureToolbar(workspace, self.canvas.view)
+        self.drag_handle = DragHandle()
+        # In the corner of the result.
+        corner = row(1, self.drag_handle, margins=(0, 0, GRID, GRID))
+        self.canvas.setLayout(column(1, corner))
         self.readout = Readout()
         self.empty_state = EmptyState()
         self._pages = QStackedWidget()
@@ -256,6 +262,7 @@ class PictureView(QWidget):
         self.empty_state.show_stage(self._state.stage)
 
     def _name_result(self) -> None:
+        self.drag_handle.setVisible(self._state.last_result is not None)
         name = "earlier result" if self._state.result_is_earlier else "result"
         self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
         self.readout.name_result(name)

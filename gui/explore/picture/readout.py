@@ -5,6 +5,7 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gui.explore.picture.pixel_values import Numbers
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, digits_width, number_font
 from gui.style.theme import current_theme
 
@@ -26,7 +27,7 @@ class Readout(QLabel):
         self.setFont(number_font())
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.setContentsMargins(GRID, 0, GRID, 0)
-        self.setFixedHeight(self.fontMetrics().height() + 2 * GRID)
+        follow_letters(self, lambda: self.setFixedHeight(self.fontMetrics().height() + 2 * GRID))
         # A pane narrower than the numbers cuts the last of them; it must not be kept from getting narrow.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Values under the cursor")

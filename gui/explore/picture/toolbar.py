@@ -8,6 +8,7 @@ from engine.image.convert import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
 
@@ -38,8 +39,6 @@ class PictureToolbar(QWidget):
         self._add_modes()
         self.zoom_text = QLabel()
         self.zoom_text.setFont(number_font())
-        # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
-        self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
         self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
@@ -80,6 +79,19 @@ class PictureToolbar(QWidget):
         )  # fmt: skip
         self._line.insertSpacing(len(_BUTTONS) + 2, HALF_GRID)
         self.setLayout(self._line)
+        follow_letters(self, self._fit_letters)
+        workspace.settings_changed.connect(self._show_settings)
+        workspace.picture_changed.connect(self._show_settings)
+        self._show_settings()
+
+    def _fit_letters(self) -> None:
+        """Measure what the row needs with the label, with the steps, and at least."""
+        # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
+        self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
+        for button in self.mode_buttons.buttons():
+            button.setFixedWidth(ICON_BUTTON_SIDE)
+        self._range_label.show()
+        self._show_steps(True)
         self._width_with_label = self._line.minimumSize().width()
         self._range_label.hide()
         self._width_with_steps = self._line.minimumSize().width()
@@ -87,9 +99,8 @@ class PictureToolbar(QWidget):
         self.zoom_text.hide()
         self._narrowest = self._line.minimumSize()
         self._width_with_zoom = self._narrowest.width() + self.zoom_text.width() + HALF_GRID
-        workspace.settings_changed.connect(self._show_settings)
-        workspace.picture_changed.connect(self._show_settings)
-        self._show_settings()
+        self.updateGeometry()
+        self._fit_width()
 
     def show_mode(self, mode: ViewMode) -> None:
         """Check the button or the entry of a mode."""
@@ -118,6 +129,9 @@ class PictureToolbar(QWidget):
         return self._narrowest
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        self._fit_width()
+
+    def _fit_width(self) -> None:
         """Write the names of the modes beside their icons where there is room for all of them."""
         width = self.width()
         self._range_label.setVisible(width >= self._width_with_label)

@@ -13,6 +13,7 @@ from engine.geometry.block_list import every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
+from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.picture_digest import digest_of
 from gui.explore.picture_job import comparable_of, step_of
@@ -350,3 +351,11 @@ def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path, qtbo
     qtbot.waitUntil(lambda: haloscope.window.unsaved == "")
     haloscope.actions["undo"].trigger()
     assert haloscope.window.unsaved == "1 edit"
+
+
+def test_that_a_session_keeps_the_mask_as_it_was_typed(tmp_path):
+    mask = parse_mask("1/9 2 1; 2 4 2; 1 2 1 /16")
+    save_session(tmp_path / "typed.haloscope", Session(State((Step.of(mask),))))
+    loaded = load_session(tmp_path / "typed.haloscope").state.step
+    assert (loaded.mask, loaded.mask.typed) == (mask, mask.typed)
+    assert loaded == Step.of(mask) != Step.of(Mask(mask.weights))

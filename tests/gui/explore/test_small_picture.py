@@ -35,8 +35,9 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qt
     haloscope.pictures.open_path(Path("large.png"))
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png" and bar.isVisible())
     refused(haloscope)
-    button = bar.findChildren(QPushButton)[0]
+    button, other = bar.findChildren(QPushButton)
     qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
+    assert not other.isVisible()
     assert button.text() == USE_PART
     assert "oo large for the simulator (limit 64 × 64)" in bar.text
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)

@@ -62,7 +62,7 @@ def assert_no_word_is_cut(page):
             "explore",
             [
                 ["Mask", "Tile", "History", "Lens", "Look"],
-                ["Results", "Block sizes", "Launch", "Code"],
+                ["Results", "Block sizes", "Launch", "Code", "Doctor"],
                 ["Speed-up", "Why", "Roofline", "Ablation"],
             ],
         ),
@@ -138,6 +138,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "launch",
         "code",
         "ablation",
+        "doctor",
         "why",
         "roofline",
     }
@@ -318,7 +319,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 15
+    assert len(shown(window, QtWidgets.QDockWidget)) == 16
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
