@@ -12,7 +12,7 @@ from engine.errors import EngineError, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels, Shown
 from engine.host.shared_array import SharedArray
 from engine.image.form import Form
 from engine.image.open import open_image
@@ -29,6 +29,9 @@ _READING_S, _DECODING_S = 50e-9, 20e-9
 # A TIFF that takes more than this, with its levels for the screen, is opened in parts: at once, while
 # decoding it takes ten seconds.
 _IN_PARTS_FROM_BYTES = 2 << 30
+# Pixels of full size are kept for the screen up to here, which is a picture of 3840 x 2160; those of larger
+# ones are made from the samples where they are seen.
+FULL_SIZE_BYTES = 32 << 20
 # The limit of the window is fixed.
 _MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
@@ -56,15 +59,11 @@ class SharedSegment:
     ) -> ScreenLevels:
         """Fill the levels for the screen, and hand the segment over."""
         targets = [shared.attach(level) for level in levels]
-        render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
+        how = render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
         self._handed_over = True
-        return ScreenLevels(levels, opaque=alpha is None)
-
-    def rendered_from(self, pixels: NDArray[np.uint8], levels: tuple[SharedArray, ...]) -> ScreenLevels:
-        """Fill the levels from bytes that nobody else needs, and hand the segment over."""
-        render(pixels, [shared.attach(level) for level in levels], 255.0)
-        self._handed_over = True
-        return ScreenLevels(levels)
+        if levels[0].shape[:2] == pixels.shape[:2]:
+            return ScreenLevels(levels, opaque=alpha is None)
+        return ScreenLevels((pixels, *levels), alpha is None, Shown(*how, alpha, white))
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +74,10 @@ class SharedSegment:
 
 
 def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
-    """Return shapes and type of a picture's levels for the screen."""
-    return [(shape, "uint8") for shape in level_shapes(height, width)]
+    """Return shapes and type of a picture's levels for the screen; of a large one without full size."""
+    shapes = level_shapes(height, width)
+    is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
+    return [(shape, "uint8") for shape in shapes[is_large:]]
 
 
 def attached(array: SharedArray | None) -> NDArray[Any] | None:
@@ -177,7 +178,7 @@ def _reading_s(path: Path) -> float:
 
 def _opening_bytes(form: Form) -> int:
     """Return the memory of a picture with its levels for the screen, bytes."""
-    return form.decoded_bytes + sum(math.prod(shape) for shape in level_shapes(*form.plane_shape))
+    return form.decoded_bytes + sum(math.prod(shape) for shape, _ in screen_arrays(*form.plane_shape))
 
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:
