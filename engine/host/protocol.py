@@ -23,7 +23,7 @@ from engine.verify.regions import Region
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How samples become pixels of the screen: a level from 0 to 255 is `scale` times the sample, + `shift`."""
+    """How samples become levels of the screen, from 0 to 255: `scale` times the sample, and `shift`."""
 
     scale: float
     shift: float

@@ -28,8 +28,8 @@ from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.standard_streams import log
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
 from engine.host.display_range import pixels_of
+from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
 from engine.host.protocol import Filtered, ScreenLevels
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray, segments_of

@@ -1,4 +1,4 @@
-"""The full size of a large picture: its pixels are made from the samples where they are seen, and kept a while.
+"""The full size of a large picture: pixels are made from the samples where they are seen, and kept a while.
 
 The samples lie in shared memory; nothing is computed but the pixels of the screen.
 """
@@ -87,7 +87,9 @@ class FullSize:
         elif may_make:
             rows, columns = (slice(first * SIDE, (first + 1) * SIDE) for first in place)
             pixels = self.pixels(rows, columns)
-            kind = QImage.Format.Format_ARGB32_Premultiplied if self._has_alpha else QImage.Format.Format_RGB32
+            kind = (
+                QImage.Format.Format_ARGB32_Premultiplied if self._has_alpha else QImage.Format.Format_RGB32
+            )
             # The array's memory is not kept.
             image = QImage(pixels.data, pixels.shape[1], pixels.shape[0], pixels.strides[0], kind).copy()
             self._tiles[place] = image

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.protocol import ScreenLevels
@@ -27,6 +27,10 @@ class Levels(Protocol):
     size: Size
     channel: int | None
     """The channel that is painted alone, in grey; None for all."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
 
     @property
     def remark(self) -> str:
@@ -58,7 +62,7 @@ class PictureLevels:
         self.channel: int | None = None
         self._full_size = FullSize(screen.levels[0], screen.shown) if screen.shown is not None else None
         self._paint_again = paint_again
-        self.is_settled = True
+        self._is_settled = True
         # Of a large picture the first is missing.
         self._first = int(self._full_size is not None)
         self._levels = [
@@ -67,6 +71,11 @@ class PictureLevels:
         ]
 
     remark = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
+        return self._is_settled
 
     def brightness(self, row: int, column: int) -> int:
         """Return how bright a pixel is on the screen, 0 to 255."""
@@ -87,11 +96,11 @@ class PictureLevels:
         wanted = self.level_for(transform.zoom)
         if self._full_size is not None and not wanted:
             self._full_size.channel = self.channel
-            self.is_settled = self._full_size.paint(painter, transform, target, self._paint_coarse)
-            if not self.is_settled:
+            self._is_settled = self._full_size.paint(painter, transform, target, self._paint_coarse)
+            if not self._is_settled:
                 self._paint_again()
             return
-        self.is_settled = True
+        self._is_settled = True
         self._paint_level(self._levels[wanted - self._first], painter, transform, target)
 
     def _paint_coarse(self, painter: QPainter, transform: ViewTransform, target: QRectF) -> None:

@@ -115,7 +115,7 @@ class PictureView(QWidget):
     @property
     def is_settled(self) -> bool:
         """Whether all that is seen is there."""
-        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
+        return self.canvas.is_settled
 
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.set_mode(mode)
