@@ -4,20 +4,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QUndoStack
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import EngineError
+from engine.files.atomic_write import atomic_write
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.protocol import PictureHandle
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Seen
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.columns import SPEED_UP
 from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
@@ -35,9 +39,12 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
+from gui.explore.results.answer_line import AnswerLine
+from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.results.row_actions import RowActions
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
@@ -49,7 +56,7 @@ from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
-from gui.page.messages import PageMessages
+from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
@@ -67,24 +74,18 @@ FIRST_MASK = "sharpen"
 _SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
-_LEFT_WIDTH = 35 * GRID
-# The longest title of a kernel, its time and a scroll bar.
-_RIGHT_WIDTH = 40 * GRID
-_LOWER_HEIGHT = 28 * GRID
-_LOWER_HEIGHT_FRACTION = 0.27
-_NO_TIMES = (
-    "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
-    "Press Run (Ctrl+R) to measure one, or Run all to compare all."
-)
-_NO_SPEED_UPS = (
-    "How many times faster each variant is than the baseline.\n"
-    "Press Run all to measure every kernel on the same problem."
-)
+# Shares of the page, and the least that each needs: the mask's fields; the longest title of a kernel, its
+# time and a scroll bar; five rows of the plot.
+_LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
+_RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.31, 26 * GRID
+_ANSWER_HEIGHT = 5 * GRID
 _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-_LOWER_WIDTHS = (38 * GRID, 41 * GRID, 73 * GRID)
+# Plot and table, as parts of the page's width.
+_LOWER_WIDTHS = (47, 53)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
@@ -98,16 +99,19 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
-        self.results_panel = ResultsPanel(results, workspace, state)
+        self.row_actions = RowActions(results, workspace, self)
+        self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
-        self.kernel_panel = KernelPanel(workspace, state, results)
+        self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)
         self.operation_dock = OperationDock(
             self.mask_panel,
             workspace,
             self.display,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
         )
-        self.time_slot, self.speed_up_slot, self.blocks_slot = (Slot(least=_LOWER_LEAST) for _ in range(3))
+        self.plot_panel = PlotPanel(results, self.row_actions, self._teaching_order)
+        self.answer_line = AnswerLine(results, workspace)
+        self.blocks_slot = Slot(least=_LOWER_LEAST)
         self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -115,16 +119,18 @@ class ExplorePage(RunsPage):
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
-        self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
-        speed_up = self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
+        self._add_answer()
+        plot = self.add_dock("time", "Time and speed-up", self.plot_panel, _AREA.BottomDockWidgetArea)
+        self.splitDockWidget(self._answer_dock, plot, Qt.Orientation.Vertical)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
-        self._add_late_docks(services, speed_up, beside)
+        self._add_late_docks(services, plot, beside)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -206,6 +212,9 @@ class ExplorePage(RunsPage):
         if not is_refused:
             run()
 
+    def clear_results(self) -> None:
+        self.results_panel.clear()
+
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
@@ -243,16 +252,10 @@ class ExplorePage(RunsPage):
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.explore.blocks.blocks_panel import BlocksPanel
-        from gui.explore.results.metric_plot import MetricPlot
 
-        results = self.results
-        turns = Turns(self)
-        for slot, key, name, empty in (
-            (self.time_slot, KERNEL, "Execution time by variant", _NO_TIMES),
-            (self.speed_up_slot, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS),
-        ):
-            _fill(slot, MetricPlot(results, key, name, empty, turns))
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, turns)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, Turns(self))
+        self.blocks_panel.run_wanted.connect(self._services.actions["run"].trigger)
+        self.blocks_panel.cure_wanted.connect(self.kernel_panel.simulate)
         _fill(self.blocks_slot, self.blocks_panel)
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
@@ -268,10 +271,29 @@ class ExplorePage(RunsPage):
             *(self.why_dock, self.roofline_dock, self.ablation_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
-        self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_HEIGHT_FRACTION))
+        sides = (
+            max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE)),
+            max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE)),
+        )
+        self.resizeDocks([mask, kernel], list(sides), Qt.Orientation.Horizontal)
+        widths = [self.width() * part // 100 for part in _LOWER_WIDTHS]
+        self.resizeDocks(lower, widths, Qt.Orientation.Horizontal)
+        height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
+        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _add_answer(self) -> None:
+        """Put the answer over the lower panels: as wide as the page, of a fixed height, without a title."""
+        self._answer_dock = dock = QDockWidget("Answer", self)
+        dock.setObjectName("answer")
+        dock.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
+        dock.setTitleBarWidget(QWidget())
+        self.answer_line.setFixedHeight(_ANSWER_HEIGHT)
+        dock.setWidget(self.answer_line)
+        self.addDockWidget(_AREA.BottomDockWidgetArea, dock)
+
+    def _teaching_order(self) -> list[str]:
+        return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
@@ -291,8 +313,8 @@ class ExplorePage(RunsPage):
         self.files = ExploreFiles(workspace, self.pictures, answers, pages)
         self.files.connect_actions(actions, services.files)
 
-    def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the speed-up."""
+    def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
+        """Put Tile behind the mask; Launch and Code behind the results; the others behind the plot."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -306,14 +328,14 @@ class ExplorePage(RunsPage):
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
-        self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
+        self.why_dock, self.why_slot = add("why", "Why", plot, self.plot_panel)
         self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.why_dock, self.why_slot)
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (beside, speed_up):
+        for front in (beside, plot):
             front.raise_()
 
     @cached_property
@@ -368,11 +390,41 @@ class ExplorePage(RunsPage):
         self._services.state.ready_changed.connect(self._choose_baseline)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
+        self.row_actions.picture_wanted.connect(self._open_for)
+        self.plot_panel.save_wanted.connect(self._ask_to_save_plot)
+        self.plot_panel.saved.connect(self._write_plot)
+        for empty in (self.plot_panel.stack, self.results_panel.stack):
+            empty.offer(actions["run_all"])
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def _open_for(self, picture: PictureHandle, then: Callable[[], None]) -> None:
+        """Open the picture of a run, then have its settings again."""
+
+        def opened(is_open: bool) -> None:
+            if is_open:
+                then()
+
+        if picture.sample:
+            self.pictures.open_sample(picture.sample, opened)
+        else:
+            self.pictures.open_path(Path(picture.path), opened)
+
+    def _ask_to_save_plot(self, filters: list[str], save: Callable[[Path], None]) -> None:
+        ask = self._services.files.ask_to_save
+        ask("Save the plot", filters, f"{self.files.stem()}-times.png", lambda path, _filter: save(path))
+
+    def _write_plot(self, path: Path, made: bytes) -> None:
+        messages = self._services.messages
+        try:
+            atomic_write(path, made)
+        except EngineError as error:
+            messages.show_error("plot", error)
+        else:
+            messages.show(Message("plot", Severity.INFO, f"Plot saved as {path}"))
 
     def take_small_picture(self) -> None:
         """Open a picture that the simulator takes, and choose the simulator."""

@@ -24,7 +24,7 @@ from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Version of stored layouts; one of another version is ignored. A page with new panels needs a new one: Qt
 would put them beside the others."""
 

@@ -27,11 +27,14 @@ class TopBar(QFrame):
         self.setLayout(self._row)
         # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
-        run.setObjectName("primary")
-        # On the accent colour, an icon in the colour of text would hardly be seen.
-        run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        for button in (run, self._run_all, cancel):
-            self._row.addWidget(button)
+        for button in (run, self._run_all):
+            button.setObjectName("primary")
+            # On the accent colour, an icon in the colour of text would hardly be seen.
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self._run = run
+        # One button in two parts.
+        self._row.addLayout(row(run, self._run_all, spacing=0))
+        self._row.addWidget(cancel)
 
     def show_page(self, page: Page) -> None:
         """Show the tools of a page."""
@@ -42,7 +45,13 @@ class TopBar(QFrame):
         for other, buttons in self._tools.items():
             for button in buttons:
                 button.setVisible(other is page)
-        self._run_all.setVisible(bool(page.status.run_all_does))
+        has_both = bool(page.status.run_all_does)
+        self._run_all.setVisible(has_both)
+        for button, part in ((self._run, "left" if has_both else ""), (self._run_all, "right")):
+            if button.property("part") != part:
+                button.setProperty("part", part)
+                button.style().unpolish(button)
+                button.style().polish(button)
 
 
 def _button(tool: Tool) -> QToolButton:

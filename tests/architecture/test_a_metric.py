@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from gui.explore.results.metric_plot import MetricPlot
 from PySide6.QtCore import Qt
 
 from engine.commands.command_line import main
@@ -15,7 +16,6 @@ from engine.results import metrics
 from engine.results.compare import compared
 from engine.results.metrics import Metric
 from gui.engine_link.engine_state import EngineState
-from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState

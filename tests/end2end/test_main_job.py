@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from gui.explore.results.metric_plot import MetricPlot
 from PySide6.QtCore import Qt, QTimer
 
 from engine.host import shared
@@ -14,7 +15,6 @@ from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
-from gui.explore.results.metric_plot import MetricPlot
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow

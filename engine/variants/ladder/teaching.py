@@ -54,7 +54,7 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **{"tiles": direct_tiles, **traits},
+        **{"tiles": direct_tiles, "is_course_kernel": True, **traits},
     )
 
 

@@ -28,13 +28,13 @@ _TIP = (
 
 
 class BlocksField(ListField):
-    """Edits `Settings.blocks`; `beside` stands in its line."""
+    """Edits `Settings.blocks`; `beside` stand in its line."""
 
-    def __init__(self, workspace: Workspace, beside: QWidget) -> None:
+    def __init__(self, workspace: Workspace, *beside: QWidget) -> None:
         label = QLabel("Bloc&ks")
-        super().__init__("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=(beside,))
+        super().__init__("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=beside)
         label.setBuddy(self.field)
-        self.field.setPlaceholderText("8x8, 16x16, 32x8")
+        self.field.setPlaceholderText("for example 8x8, 16x16")
         self.field.setToolTip(_TIP)
         self.field.setAccessibleName("Blocks to compare, width × height, with commas")
         self.field.setMinimumWidth(digits_width(18))

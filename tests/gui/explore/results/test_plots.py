@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
+from gui.explore.results.metric_plot import MetricPlot
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QFontMetrics, QImage, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication
@@ -9,7 +10,6 @@ from PySide6.QtWidgets import QApplication
 from engine.geometry.block import Block
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import ComparedRun
-from gui.explore.results.metric_plot import MetricPlot
 from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for

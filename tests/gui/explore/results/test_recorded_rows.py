@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
+from gui.explore.results.metric_plot import MetricPlot
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
@@ -17,7 +18,6 @@ from engine.results.columns import KERNEL
 from engine.results.compare import ComparedRun
 from engine.tasks.filtering.messages import RecordedRequest, RecordedRuns
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
 from gui.style.theme import current_theme
