@@ -11,6 +11,8 @@ def digits_text(value: float, digits: int) -> str:
         return "NaN" if math.isnan(value) else "infinite"
     if value == 0:
         return "0"
+    # 9.996 is 10.0 with three digits.
+    value = float(f"{value:.{digits - 1}e}") if abs(value) < 10**digits else value
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
 

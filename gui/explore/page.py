@@ -21,8 +21,6 @@ from engine.host.tiles import TiledScreen
 from engine.host.verbs import Seen
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import SPEED_UP
-from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
@@ -60,7 +58,6 @@ from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
-from gui.widgets.runs_model import baseline_name
 from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
@@ -78,7 +75,7 @@ _AREA = Qt.DockWidgetArea
 # time and a scroll bar; five rows of the plot.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
-_LOWER_SHARE, _LEAST_LOWER = 0.31, 26 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.3, 25 * GRID
 _ANSWER_HEIGHT = 5 * GRID
 _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
@@ -148,8 +145,6 @@ class ExplorePage(RunsPage):
         results, picture, settings = self.results, self.workspace.picture, self.workspace.settings
         newest = results.current
         is_earlier = newest is not None and results.is_earlier(newest.result)
-        compared = newest if newest and newest.speed_up is not None else None
-        speed_up = metric(SPEED_UP).text(compared) if compared else ""
         each_block = f" with block {settings.blocks[0]}" if settings.blocks else ""
         if len(settings.blocks) > 1:
             each_block = f" with each of {len(settings.blocks)} blocks"
@@ -160,15 +155,13 @@ class ExplorePage(RunsPage):
         if picture is not None and isinstance(picture.screen, TiledScreen):
             height, width, _ = measured_shape(picture)
             of_part = f" Of this picture it measures {width:,} × {height:,} pixels in the middle of the view."
-        is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
+        is_ready = self._services.state.is_ready
         return replace(
             super().status,
             sentence=last_run_sentence(newest.result, is_earlier=is_earlier)
             if newest
             else no_run_sentence(is_ready, picture is not None),
             is_earlier=is_earlier,
-            figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
-            figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=settings.device,
             run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
             f"its time.{of_part}",

@@ -27,8 +27,8 @@ class TopBar(QFrame):
         self.setLayout(self._row)
         # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
-        for button in (run, self._run_all):
-            button.setObjectName("primary")
+        for button, look in ((run, "primary"), (self._run_all, "primaryPart")):
+            button.setObjectName(look)
             # On the accent colour, an icon in the colour of text would hardly be seen.
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self._run = run
@@ -47,11 +47,10 @@ class TopBar(QFrame):
                 button.setVisible(other is page)
         has_both = bool(page.status.run_all_does)
         self._run_all.setVisible(has_both)
-        for button, part in ((self._run, "left" if has_both else ""), (self._run_all, "right")):
-            if button.property("part") != part:
-                button.setProperty("part", part)
-                button.style().unpolish(button)
-                button.style().polish(button)
+        if self._run.property("hasPart") != has_both:
+            self._run.setProperty("hasPart", has_both)
+            self._run.style().unpolish(self._run)
+            self._run.style().polish(self._run)
 
 
 def _button(tool: Tool) -> QToolButton:

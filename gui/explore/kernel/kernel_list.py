@@ -166,7 +166,7 @@ class KernelList(QListView):
 
     def _rows_height(self) -> int:
         width = self.reason_width()
-        heights = (_row_height(_under(item), width) for item in self._variants.items())
+        heights = (_row_height(item, width) for item in self._variants.items())
         return max(_EXPECTED_HEIGHT, sum(heights))
 
     def _show_ladder(self) -> None:
@@ -206,10 +206,6 @@ class KernelList(QListView):
         self.viewport().update()
 
 
-def _under(item: VariantRow | GroupRow) -> str:
-    return item.under if isinstance(item, VariantRow) else ""
-
-
 class _Rows(QStyledItemDelegate):
     """Paints one variant, or the head of a group.
 
@@ -223,7 +219,7 @@ class _Rows(QStyledItemDelegate):
         self._reason_width = kernels.reason_width
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * GRID, _row_height(_under(index.data(ROW_ROLE)), self._reason_width()))
+        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._reason_width()))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         item: VariantRow | GroupRow = index.data(ROW_ROLE)
@@ -296,7 +292,11 @@ class _Rows(QStyledItemDelegate):
         painter.setPen(muted)
         painter.setFont(small_font())
         left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
-        painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
+        is_beside = bool(row.under) and _fits_beside(row, self._reason_width())
+        if is_beside:
+            painter.drawText(line.adjusted(0, 0, -GRID, 0), _RIGHT, row.under)
+        else:
+            painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())
         series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)
@@ -319,7 +319,7 @@ class _Rows(QStyledItemDelegate):
         inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the results and in the baselines too.
-        if painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
+        if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
             _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(muted, 1, Qt.PenStyle.DotLine))
@@ -335,12 +335,19 @@ def _draw_text(painter: QPainter, rect: QRect, words: str, colour: QColor) -> in
     return painter.fontMetrics().horizontalAdvance(shown)
 
 
-def _row_height(under: str, width: int) -> int:
-    """Return the height of a row with these words under its title, in lines of so many pixels."""
-    if not under:
+def _row_height(item: VariantRow | GroupRow, width: int) -> int:
+    """Return the height of a row whose reason has so many pixels: one line where it fits beside the title."""
+    if isinstance(item, GroupRow) or not item.under or _fits_beside(item, width):
         return _ROW_HEIGHT
-    words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, under)
+    words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, item.under)
     return _ROW_HEIGHT - _REASON_LIFT + words.height() + HALF_GRID
+
+
+def _fits_beside(row: VariantRow, width: int) -> bool:
+    """Whether a reason stands in the line of its title."""
+    title = QFontMetrics(number_font()).horizontalAdvance(row.title)
+    reason = QFontMetrics(small_font()).horizontalAdvance(row.under)
+    return title + GRID + reason <= width
 
 
 def _title_font(title: str, width: int) -> QFont:

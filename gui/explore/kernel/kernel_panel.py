@@ -25,7 +25,7 @@ _BASELINE_TOOLTIP = (
     "run."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
-NOTE_LINES = 4
+NOTE_LINES = 3
 _DEVICE_NOTE_LINES = 2
 
 

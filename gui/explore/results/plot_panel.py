@@ -39,7 +39,7 @@ _EMPTY = (
     "A bar for each kernel: its time with its spread, and how many times faster it is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
-_LEGEND = "Bar: median of the runs. Dark line: p20 to p80. Tick: the fastest."
+_LEGEND = "Bar: median. Line: p20 to p80. Tick: minimum."
 _SIMULATED = "Simulated runs are not timed. "
 _FILTERS = ["PNG (*.png)", "SVG (*.svg)"]
 # Of a saved picture: pixels of the screen, and how many of its own each has.

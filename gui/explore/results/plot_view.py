@@ -123,13 +123,13 @@ class PlotView(QTableView):
     def _widths(self, whole: int) -> list[int]:
         """Return the widths of the columns: names and numbers as they need, the bars what is left."""
         metrics = QFontMetrics(number_font())
-        heads = self._axis.fontMetrics()
+        heads = QFontMetrics(small_font())
 
         def widest(column: int) -> int:
             model = self.plot_model
             head = heads.horizontalAdvance(model.headerData(column, Qt.Orientation.Horizontal))
             texts = (str(model.index(row, column).data() or "") for row in range(model.rowCount()))
-            return max([head, *map(metrics.horizontalAdvance, texts)]) + 2 * GRID
+            return max([head, *map(metrics.horizontalAdvance, texts)]) + 2 * GRID + 1
 
         numbers = [0 if self.isColumnHidden(column) else widest(column) for column in (NUMBER, RATIO)]
         names = [self._cells.name_width(row) for row in self.plot_model.rows()]
@@ -243,7 +243,7 @@ class _AxisHeader(QHeaderView):
         self.setMinimumSectionSize(0)
 
     def sizeHint(self) -> QSize:
-        return QSize(super().sizeHint().width(), self.fontMetrics().height() + GRID)
+        return QSize(super().sizeHint().width(), QFontMetrics(small_font()).height() + GRID)
 
     def tick_words(self, width: int) -> list[tuple[float, str]]:
         """Return the words over the bars with their left ends, none over another one."""
@@ -255,7 +255,7 @@ class _AxisHeader(QHeaderView):
         found = []
         for tick in model.scale.ticks:
             word = self._tick_text(tick)
-            wide = self.fontMetrics().horizontalAdvance(word)
+            wide = QFontMetrics(small_font()).horizontalAdvance(word)
             # The last one ends with the axis.
             left = min(max(0.0, model.scale.share(tick) * field - wide / 2), float(width - wide))
             if left >= free_from:
@@ -281,6 +281,6 @@ class _AxisHeader(QHeaderView):
             is_name = logicalIndex == NAME
             side = Qt.AlignmentFlag.AlignLeft if is_name else Qt.AlignmentFlag.AlignRight
             inner = rect.adjusted(GRID, 0, -GRID, 0)
-            text = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
+            text = QFontMetrics(small_font()).elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
             painter.drawText(inner, int(side) | _VCENTER, text)
         painter.restore()

@@ -20,7 +20,7 @@ from gui.widgets.runs_model import RunsModel
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
 # Beside the name what differs: otherwise times of two masks seem to be of one problem.
-_FIRST = ("variant", "block", "layout", "mask", "picture", KERNEL, SPEED_UP, "proof", "operation")
+_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation")
 
 
 class Asked(NamedTuple):
