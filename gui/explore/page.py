@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QUndoStack
-from PySide6.QtWidgets import QDockWidget, QTabWidget, QWidget
+from PySide6.QtGui import QGuiApplication, QUndoStack
+from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.errors import EngineError
@@ -43,6 +43,7 @@ from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.results.row_actions import RowActions
+from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
@@ -96,7 +97,6 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
-        self.row_actions = RowActions(results, workspace, self)
         self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
         self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)
@@ -304,6 +304,10 @@ class ExplorePage(RunsPage):
         self.runs = RunController(*running, display, results, self.cells, self._seen)
         pages = PageParts(services.session_parts, services.take_session_parts)
         self.files = ExploreFiles(workspace, self.pictures, answers, pages)
+        self.row_actions = RowActions(results, workspace, self)
+        self.shown_difference = ShownDifference(
+            self.row_actions, state, link, display, self.previews, answers.on(self)
+        )
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
@@ -388,11 +392,25 @@ class ExplorePage(RunsPage):
         self.plot_panel.saved.connect(self._write_plot)
         for empty in (self.plot_panel.stack, self.results_panel.stack):
             empty.offer(actions["run_all"])
+        self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def picture_menu(self) -> QMenu:
+        """Return what can be done with the picture."""
+        menu, actions = QMenu(self), self._services.actions
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions([actions[name] for name in ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")])
+        menu.addSeparator()
+        copy = menu.addAction("Copy what is seen")
+        copy.setEnabled(self.workspace.picture is not None)
+        canvas = self.picture_view.canvas
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setPixmap(canvas.grab()))
+        menu.addAction(actions["save"])
+        return menu
 
     def _open_for(self, picture: PictureHandle, then: Callable[[], None]) -> None:
         """Open the picture of a run, then have its settings again."""

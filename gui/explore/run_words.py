@@ -12,6 +12,7 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import metric
 from engine.results.quantities import duration_text, rate_text, ratio_text
 from engine.tasks.filtering.problem import Problem
+from gui.explore.mask.preset_names import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.runs_page import run_sentence
 
@@ -59,7 +60,7 @@ def problem_words(workspace: Workspace) -> str:
     parts = [f"{picture.width} × {picture.height} {colours}{depth}"]
     if workspace.is_filtering:
         rows, columns = workspace.mask.shape
-        size, title = f"{rows} × {columns}", workspace.mask_title or "own mask"
+        size, title = f"{rows} × {columns}", shown_title(workspace.mask, workspace.mask_title)
         parts.append(title if size in title else f"{title} {size}")
         value = f" {settings.cval:g}" if settings.border is Border.CONSTANT else ""
         parts.append(f"{settings.border}{value} border")

@@ -42,7 +42,7 @@ def fill_metric_menu(
         if key in by_key:
             dress(menu.addAction(by_key[key].header), by_key.pop(key))
     menu.addSeparator()
-    groups: dict[str, list[Column]] = {title: [] for title, _ in _GROUPS} | {_OTHERS: []}
+    groups: dict[str, list[Column]] = {title: [] for title in (*(title for title, _ in _GROUPS), _OTHERS)}
     for entry in by_key.values():
         found = (title for title, beginnings in _GROUPS if entry.key.startswith(beginnings))
         groups[next(found, _OTHERS)].append(entry)

@@ -5,6 +5,7 @@ from functools import partial
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QEnterEvent,
     QKeyEvent,
     QMouseEvent,
@@ -32,6 +33,7 @@ class PictureCanvas(QWidget):
     """Original and result at one place and zoom."""
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
+    menu_asked = Signal(object)  # a menu is wanted at this QPoint of the screen
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,6 +139,9 @@ class PictureCanvas(QWidget):
             self.view.zoom_to(1.0, at.x(), at.y())
         elif self._original is not None:
             self.view.fit()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_asked.emit(event.globalPos())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pixel_hovered.emit(None)

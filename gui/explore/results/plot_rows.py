@@ -3,11 +3,12 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from engine.device_info import RECORDED
 from engine.results.columns import SPEED_UP, layout_suffix
 from engine.results.compare import Compared, comparable
-from engine.results.measurement import AnyResult
+from engine.results.measurement import Measurement
 from engine.results.metrics import AnyMetric, metric
 from engine.results.quantities import duration_text
 from engine.tasks.filtering.problem import Problem
@@ -117,7 +118,7 @@ def _row(name: str, shown: AnyMetric, spread: Sequence[AnyMetric], own: Sequence
     return PlotRow(name, run, float(shown.value(run) or 0.0), ends, older)
 
 
-def row_names(results: Sequence[AnyResult], teaching: Sequence[str] = ()) -> dict[int, str]:
+def row_names(results: Sequence[Measurement[Any]], teaching: Sequence[str] = ()) -> dict[int, str]:
     """Return the name of the row of each result, by its identity.
 
     Rows of a variant stand together, in the `teaching` order of variants, or else in that of its first run. A
@@ -138,7 +139,7 @@ def row_names(results: Sequence[AnyResult], teaching: Sequence[str] = ()) -> dic
     return names
 
 
-def _but_for_result_type(result: AnyResult) -> Hashable:
+def _but_for_result_type(result: Measurement[Any]) -> Hashable:
     """Return what the runs of a plot share: results of another type are rows of their own beside them."""
     problem = result.problem
     if isinstance(problem, Problem) and problem.is_quantised:

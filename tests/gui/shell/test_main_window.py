@@ -519,9 +519,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page.bring_to_front("tile")
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, results, blocks, tile, launch, why"
-    ):
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, launch, why"):
         page.bring_to_front("tiles")
 
 
