@@ -46,6 +46,7 @@ class ShownDifference(QObject):
         actions.workspace.job_changed.connect(self._newest.forget)
 
     def _ask(self, first: Compared, second: Compared) -> None:
+        first, second = sorted((first, second), key=lambda run: run.number)
         pair = self._actions.jobs_of_pair((first, second))
         if pair is not None:
             self._messages.clear(_SOURCE)
