@@ -89,7 +89,8 @@ def best_words(runs: Sequence[Compared]) -> str:
     if not timed:
         return ""
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)
-    block = f" {best.result.block}" if best.result.block else ""
+    blocks = {run.result.block for run in timed if run.result.variant == best.result.variant}
+    block = f" ({best.result.block})" if len(blocks) > 1 else ""
     is_own = best.speed_up is None or best.baseline is best.result
     number = duration_text(best.result.kernel_ms or 0.0) if is_own else ratio_text(best.speed_up)
     return (

@@ -14,6 +14,8 @@ from gui.style.metrics import GRID
 
 # The frame, the arrow of the menu, and room on both sides.
 _AROUND_NAME = 5 * GRID
+# Those that most come for, without a way through a group.
+_COMMON = ("identity", "box-3", "gaussian-5", "sharpen", "sobel-x", "sobel-y", "outline", "emboss")
 _TOOLTIP = (
     "Ready masks, by what they do. Each has a sentence that says what to look at; choosing one can be undone."
 )
@@ -46,15 +48,23 @@ class PresetButton(QPushButton):
         except EngineError as error:
             self._menu.addAction(str(error)).setEnabled(False)
             return
+        by_key = {preset.key: preset for preset in ready}
+        for key in _COMMON:
+            if key in by_key:
+                self._add(self._menu, by_key[key])
+        self._menu.addSeparator()
         groups: dict[str, QMenu] = {}
         for preset in ready:
             if preset.group not in groups:
                 groups[preset.group] = self._menu.addMenu(preset.group)
                 groups[preset.group].setToolTipsVisible(True)
-            action = groups[preset.group].addAction(preset.title)
-            action.setToolTip(preset.teaches)
-            action.setStatusTip(preset.teaches)
-            action.triggered.connect(partial(self._choose, preset))
+            self._add(groups[preset.group], preset)
+
+    def _add(self, menu: QMenu, preset: Preset) -> None:
+        action = menu.addAction(preset.title)
+        action.setToolTip(preset.teaches)
+        action.setStatusTip(preset.teaches)
+        action.triggered.connect(partial(self._choose, preset))
 
     def _choose(self, preset: Preset) -> None:
         self._workspace.set_mask(preset.mask, f"Preset {preset.title}")

@@ -212,6 +212,7 @@ class PlotPanel(QWidget):
         scale = " Logarithmic." if self.model.scale.is_log else ""
         words = _LEGEND if has_spread else f"{_SIMULATED if shown.are_simulated else ''}{shown.shown.header}."
         self.legend.setText(f"{words}{scale}" if shown.rows else "")
+        self.legend.setVisible(shown.of is not None)
         self.omitted.setText(shown.omitted)
         self.omitted.setVisible(bool(shown.omitted))
         self.axis_button.setVisible(shown.of is not None)
@@ -236,6 +237,7 @@ class PlotPanel(QWidget):
     def _describe(self) -> None:
         """Say what the selected run cost, or how two differ."""
         selected, run = self._results.selected, self._results.described
+        self.about.setVisible(run is not None)
         is_pair = len(selected) == 2
         self.difference.setVisible(is_pair)
         if is_pair:

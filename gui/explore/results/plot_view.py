@@ -32,10 +32,9 @@ _BAR_HEIGHT = 10
 _SPREAD_HEIGHT = 4
 _CHOSEN_WIDTH = 3
 _GLYPH_WIDTH = 3 * GRID
-_NAMES_SHARE = 0.42
+# Of the width: what names may take where bars would be short, and what bars have before that.
+_NAMES_SHARE, _BARS_SHARE = 0.3, 0.3
 _OLDER_OPACITY = 0.5
-# Room for the words of two ticks; below it bars say little and give way to the names.
-_LEAST_BARS = 6 * GRID
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
@@ -135,7 +134,7 @@ class PlotView(QTableView):
         names = [self._cells.name_width(row) for row in self.plot_model.rows()]
         name = max([heads.horizontalAdvance("Kernel ▾") + 2 * GRID, *names])
         room = max(0, whole - sum(numbers))
-        name = min(name, max(int(_NAMES_SHARE * whole), room - _LEAST_BARS), room)
+        name = min(name, max(int(_NAMES_SHARE * whole), room - int(_BARS_SHARE * whole)), room)
         return [name, max(0, room - name), *numbers]
 
 
