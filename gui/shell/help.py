@@ -33,7 +33,7 @@ and others. <b>Block sizes</b> runs a kernel with several blocks and shows the t
 behind the mask, shows which thread loads which cell of a block's input. <b>Launch</b>, behind the results,
 shows what a kernel takes of a GPU before it runs, and what limits its occupancy. <b>Code</b>, beside it, has
 its source, its PTX and SASS, and what another kernel does instead; Ctrl+F finds a text in it. <b>Why</b>,
-behind the speed-up, says why the selected run takes its time; <b>Roofline</b> shows all runs under the limits
+behind the times, says why the selected run takes its time; <b>Roofline</b> shows all runs under the limits
 of their device; <b>Ablation</b> says what each part of a teaching kernel costs.</p>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
