@@ -27,7 +27,8 @@ Index = QModelIndex | QPersistentModelIndex
 # Makes the word of a tick.
 TickText = Callable[[float], str]
 
-_ROW_HEIGHT = 3 * GRID
+# Five rows and the words below them on a small screen.
+_ROW_HEIGHT = 3 * GRID - 2
 _BAR_HEIGHT = 10
 _SPREAD_HEIGHT = 4
 _CHOSEN_WIDTH = 3
