@@ -153,6 +153,7 @@ class Program:
         environment = screen.environment | {
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_DATA_HOME": str(home / "data"),
             "XDG_STATE_HOME": str(home / "state"),
             "XDG_CACHE_HOME": cache,
             "QT_QPA_PLATFORM": "xcb",
@@ -308,10 +309,21 @@ class Program:
         self._segments.update(f"{name}-" for name in re.findall(r"/dev/shm/(haloscope-[0-9a-f]+)-", maps))
 
     def quit(self) -> int:
-        """Quit with the key, as a person does; return the exit status."""
+        """Quit with the key, as a person does, and discard what is not saved; return the exit status."""
         self._note_what_it_holds()
         self.press("ctrl+q")
+        asks = "Close Haloscope"
+        wait_until(lambda: self.has_ended or self.screen.focused == asks, "the end, or a question", 20.0)
+        if not self.has_ended:
+            # The underlined letter of Discard.
+            self.press("alt+d")
         return self.wait_for_end()
+
+    def crash(self) -> None:
+        """End the program, not its engine, as nothing that it could notice does (SIGKILL)."""
+        self._note_what_it_holds()
+        self.process.kill()
+        self.process.wait()
 
     def wait_for_end(self, limit_s: float = 20.0) -> int:
         """Wait until the program has ended; return its exit status."""

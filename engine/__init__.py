@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from engine.geometry.refusal import UnsupportedVariant
     from engine.image.open import open_image
     from engine.image.picture import Picture
+    from engine.image.result_picture import finished_picture
     from engine.image.save import save_image
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
@@ -55,6 +56,7 @@ _NAMES = {
     "engine.geometry.border": "Border",
     "engine.image.open": "open_image",
     "engine.image.picture": "Picture",
+    "engine.image.result_picture": "finished_picture",
     "engine.image.save": "save_image",
     "engine.mask.mask": "Mask",
     "engine.mask.presets": "preset preset_names",
@@ -67,9 +69,9 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 __all__ = [
     "Applied", "AppliedBank", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated",
     "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed",
-    "apply", "apply_bank", "convolve", "correlate", "filter_dask", "filter_stream", "format_mask",
-    "list_devices", "list_variants", "matmul", "network", "open_image", "operate", "operate_dask",
-    "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
+    "apply", "apply_bank", "convolve", "correlate", "filter_dask", "filter_stream", "finished_picture",
+    "format_mask", "list_devices", "list_variants", "matmul", "network", "open_image", "operate",
+    "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
 ]  # fmt: skip
 
 

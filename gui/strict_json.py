@@ -18,10 +18,25 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     Raises
     ------
     EngineError
-        The file cannot be read, is a pipe or a device, is too large, is not JSON, not an object, nested too
-        deep, or has a key twice or a number that is not finite.
+        As `read_bytes`, or it is not JSON, not an object, nested too deep, or has a key twice or a number
+        that is not finite.
     """
-    what = f"{path.name} cannot be read"
+    data, what = read_bytes(path, largest_bytes), _what(path)
+    try:
+        return read_object(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise EngineError(what, "it is not text in UTF-8", _REMEDY) from error
+    except MaskError as error:
+        # That reader is the one of mask files; what it says of JSON holds for every file.
+        raise EngineError(what, error.why, _REMEDY) from error
+
+
+def read_bytes(path: Path, largest_bytes: int) -> bytes:
+    """Return what is in a file.
+
+    Raises EngineError where it cannot be read, is a pipe or a device, or is too large.
+    """
+    what = _what(path)
     try:
         # Asked before opening: opening a pipe would wait for ever.
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
@@ -45,13 +60,11 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
             f"it has more than {largest_bytes:,} bytes, which no file of this kind has",
             "Choose another.",
         )
-    try:
-        return read_object(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise EngineError(what, "it is not text in UTF-8", _REMEDY) from error
-    except MaskError as error:
-        # That reader is the one of mask files; what it says of JSON holds for every file.
-        raise EngineError(what, error.why, _REMEDY) from error
+    return data
+
+
+def _what(path: Path) -> str:
+    return f"{path.name} cannot be read"
 
 
 def text_of(value: object) -> str:

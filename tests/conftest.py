@@ -124,4 +124,5 @@ def _own_settings(tmp_path_factory, monkeypatch):
     # Made only where a test writes there: 2,600 of `mktemp` take 2.4 s, and the time grows with the square.
     folder = tmp_path_factory.getbasetemp() / f"settings-{next(_numbers)}"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

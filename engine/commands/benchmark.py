@@ -23,7 +23,7 @@ from engine.geometry.layout import Layout
 from engine.host.request import answer
 from engine.host.verbs import Describe
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
-from engine.mask.generators import GENERATORS
+from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask

@@ -1,9 +1,11 @@
 """`install-desktop`: an entry in the desktop's menu of programs, as freedesktop.org describes it.
 
-Source: Desktop Entry Specification 1.5, Icon Theme Specification 0.13.
+Source: Desktop Entry Specification 1.5, Icon Theme Specification 0.13, Shared MIME-info Database 0.22.
 """
 
 import mimetypes
+import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,15 @@ from engine.files.atomic_write import atomic_write, write_errors
 from engine.image.formats import opened_suffixes
 
 NAME = "haloscope"
+SESSION_TYPE = "application/x-haloscope-session"
+_SESSIONS_TYPE = f"""<?xml version="1.0" encoding="UTF-8"?>
+<mime-info xmlns="http://www.freedesktop.org/standards/shared-mime-info">
+  <mime-type type="{SESSION_TYPE}">
+    <comment>Haloscope session</comment>
+    <glob pattern="*.haloscope"/>
+  </mime-type>
+</mime-info>
+"""
 # What stands within double quotes needs a backslash before these; before a percent sign, another one.
 _QUOTED = str.maketrans({character: f"\\{character}" for character in '"`$\\'} | {"%": "%%"})
 
@@ -34,7 +45,7 @@ class DesktopSettings(Settings):
 
 
 def run(settings: DesktopSettings) -> int:
-    """Write the entry and the icon, or remove them; return the exit status."""
+    """Write the entry, the icon and the type of session files, or remove them; return the exit status."""
     if sys.platform in ("win32", "darwin"):
         what = "No entry can be written here"
         how = "Pin it to the taskbar" if sys.platform == "win32" else "Keep it in the Dock"
@@ -43,6 +54,7 @@ def run(settings: DesktopSettings) -> int:
     contents = {
         data / "icons/hicolor/scalable/apps" / f"{NAME}.svg": (ASSETS / "icon" / f"{NAME}.svg").read_bytes(),
         data / "applications" / f"{NAME}.desktop": desktop_entry(own_command()).encode(),
+        data / "mime" / "packages" / f"{NAME}.xml": _SESSIONS_TYPE.encode(),
     }
     for path, content in contents.items():
         with write_errors(str(path)):
@@ -51,6 +63,9 @@ def run(settings: DesktopSettings) -> int:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(path, content)
+    # Where it is not installed, desktops read the file when they next start.
+    if (update := shutil.which("update-mime-database")) is not None:
+        subprocess.run([update, str(data / "mime")], check=False, capture_output=True)
     if settings.json:
         print_json({"removed" if settings.remove else "written": [str(path) for path in contents]})
     else:
@@ -83,5 +98,5 @@ StartupNotify=true
 StartupWMClass={NAME}
 Categories=Education;Science;ImageProcessing;
 Keywords=convolution;correlation;mask;kernel;CUDA;GPU;
-MimeType={"".join(f"{kind};" for kind in sorted(filter(None, types)))}
+MimeType={"".join(f"{kind};" for kind in sorted(filter(None, types)))}{SESSION_TYPE};
 """

@@ -1,12 +1,15 @@
 """`variants` and `masks`: what there is. Each imports only what it lists."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings
+from engine.commands.arguments import Settings, option
 from engine.commands.output import mask_document, print_answer, print_entries, table
+from engine.errors import BadValue
+from engine.mask.generator_table import EXAMPLES, GENERATORS, Generator
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
@@ -18,10 +21,24 @@ class VariantsSettings(Settings):
     about = "Each step of the ladder saves what the one before it wastes."
 
 
+@dataclass(frozen=True, kw_only=True)
 class MasksSettings(Settings):
     """What `masks` takes."""
 
-    about = "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7."
+    about = (
+        f"Beside them --mask takes generators: {EXAMPLES}. With a MASK: what ImageJ, GIMP, OpenCV, SciPy, "
+        "ImageMagick and MATLAB do with it."
+    )
+    examples = ("", "--json", "sobel-x", "sobel-x --as opencv")
+
+    mask: str | None = option("MASK  say what other programs do with this one, as --mask takes it", None)
+    program: str | None = option("--as PROGRAM  only one of them, such as opencv", None)
+
+    def __post_init__(self) -> None:
+        """Refuse a program without a mask."""
+        if self.program is not None and self.mask is None:
+            what, why = f"--as {self.program}", "no mask is given"
+            raise BadValue(what, why, f"Write masks sobel-x --as {self.program}.")
 
 
 def run_variants(settings: VariantsSettings) -> int:
@@ -50,7 +67,11 @@ def run_variants(settings: VariantsSettings) -> int:
 
 
 def run_masks(settings: MasksSettings) -> int:
-    """List the presets; return the exit status."""
+    """List the presets, or say what other programs do with a mask; return the exit status."""
+    if settings.mask is not None:
+        # What resolves a mask takes longer to import than the list does.
+        import_module("engine.commands.other_programs").show(settings.mask, settings.program, settings.json)
+        return DONE
     if settings.json:
         from engine.mask.presets import presets
 
@@ -59,8 +80,21 @@ def run_masks(settings: MasksSettings) -> int:
         return _print_entries("masks", entries)
     from engine.mask.preset_texts import preset_texts
 
-    print_answer(table(("key", "size", "group", "title", "what it teaches"), preset_texts()))
+    rows = [(made.form, made.example, made.about, *_ranges(made)) for made in GENERATORS.values()]
+    lines = [
+        table(("key", "size", "group", "title", "what it teaches"), preset_texts()),
+        "\nMasks from a few numbers; those that are left out at the end have defaults:",
+        table(("form", "example", "what it does", "numbers"), rows),
+    ]
+    print_answer("\n".join(lines))
     return DONE
+
+
+def _ranges(made: Generator) -> tuple[str]:
+    """Return the numbers of a generator with their ranges."""
+    return (
+        "; ".join(f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers),
+    )
 
 
 def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:

@@ -17,6 +17,7 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES, RangeMode
 from engine.image.formats import Format, formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
+from engine.mask.generator_table import EXAMPLES
 from engine.tasks.filtering.problem import RESULT_TYPES
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ class PictureSettings:
     """The options by name."""
 
     mask: str | None = option(
-        """--mask MASK  a preset (`masks` lists them), gaussian:9:1.5, box:7x3 and the like, a file, or the
-        weights themselves""",
+        f"""--mask MASK  a preset (`masks` lists them), a generator ({EXAMPLES}), a file, or the weights
+        themselves""",
         None,
         file=Use.MAY_READ,
     )

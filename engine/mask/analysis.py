@@ -61,7 +61,7 @@ class Fact(NamedTuple):
 def describe(mask: Mask) -> tuple[Fact, ...]:
     """Return what is worth knowing about a mask."""
     facts = analyse(mask)
-    return _about_rank(mask, facts), _about_sum(mask), _about_turn(mask, facts), _about_cells(mask)
+    return _about_rank(mask, facts), describe_sum(mask), _about_turn(mask, facts), _about_cells(mask)
 
 
 def _about_rank(mask: Mask, facts: Analysis) -> Fact:
@@ -105,7 +105,8 @@ def why_not_separable(mask: Mask, facts: Analysis) -> Fact:
     )
 
 
-def _about_sum(mask: Mask) -> Fact:
+def describe_sum(mask: Mask) -> Fact:
+    """Return what the sum of the weights is, 0 and 1 within rounding, and what becomes of a uniform area."""
     if mask.magnitude == 0.0 or abs(mask.total) <= mask.taps * UNIT_ROUNDOFF * mask.magnitude:
         return Fact("The weights add up to 0", f"a uniform area becomes {mask.offset:g}, only changes stay")
     if math.isclose(mask.total, 1.0, rel_tol=UNIT_ROUNDOFF * mask.taps):

@@ -1,4 +1,4 @@
-"""Masks from a few numbers: box, Gaussian, motion blur, Laplacian of Gaussian, disk.
+"""Masks from a few numbers: the functions of the generators in `generator_table`.
 
 Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out of range raises `BadValue`.
 `generate` reads the short spelling of the command line, such as `gaussian:9:1.5`, `box:7x3` (rows x columns),
@@ -6,13 +6,16 @@ Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out 
 """
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+import re
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
 
-from engine.errors import BadValue, closest
+from engine.errors import BadValue, MaskError, closest
+from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
+from engine.mask.text_cells import with_point
 
 # Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would
 # underflow.
@@ -89,12 +92,7 @@ def laplacian_of_gaussian(side: int, sigma: float | None = None) -> Mask:
         Standard deviation in pixels, 0.1 to 100; by default a sixth of the side.
     """
     _check_side("Laplacian of Gaussian", side, side)
-    if side < 3 or side % 2 == 0:
-        raise BadValue(
-            f"A Laplacian of Gaussian of side {side} cannot be made",
-            "it needs a middle cell and cells around it",
-            f"Take an odd side from 3 to {MAX_SIDE}.",
-        )
+    _check_odd("A Laplacian of Gaussian", side)
     sigma = side / 6.0 if sigma is None else sigma
     _check_sigma(sigma)
     squared = (np.arange(side) - side // 2) ** 2.0 / sigma**2
@@ -112,23 +110,158 @@ def disk(side: int) -> Mask:
     return Mask(inside / inside.sum(), name=f"Disk {side}")
 
 
-class _Generator(NamedTuple):
-    """How `name:sides:number` becomes a mask."""
+def difference_of_gaussians(side: int, sigma: float | None = None, ratio: float = 1.6) -> Mask:
+    """Return a Gaussian less a wider one, whose weights add up to 0.
 
-    make: Callable[[int, int, float | None], Mask]
-    usage: str
-    is_square: bool
-    takes_number: bool
+    With 1.6 times the width it is nearest to the Laplacian of a Gaussian: D. Marr and E. Hildreth, "Theory of
+    edge detection", Proceedings of the Royal Society of London B 207, 1980.
+
+    Parameters
+    ----------
+    side : int
+        1 to 63.
+    sigma : float, optional
+        Standard deviation of the narrow Gaussian, 0.1 to 100 pixels; by default a tenth of the side.
+    ratio : float
+        Width of the other one, in widths of the narrow one.
+    """
+    _check_side("difference of Gaussians", side, side)
+    sigma = max(side / 10.0, _SIGMA_MIN) if sigma is None else sigma
+    _check_sigma(sigma)
+    narrow, wide = (np.outer(bell, bell) for bell in (_bell(side, sigma), _bell(side, sigma * ratio)))
+    weights = narrow / narrow.sum() - wide / wide.sum()
+    return Mask(weights, name=f"Difference of Gaussians {side}, sigma {sigma:.3g}")
 
 
-# box and Gaussian may be rectangles, and box and disk have no second number.
-GENERATORS: dict[str, _Generator] = {
-    "box": _Generator(lambda rows, columns, _: box(rows, columns), "box:7 or box:7x3", False, False),
-    "gaussian": _Generator(gaussian, "gaussian:9:1.5 or gaussian:9x5:1.5", False, True),
-    "motion": _Generator(lambda length, _, angle: motion(length, angle or 0.0), "motion:9:45", True, True),
-    "log": _Generator(lambda side, _, sigma: laplacian_of_gaussian(side, sigma), "log:9:1.4", True, True),
-    "disk": _Generator(lambda side, _, __: disk(side), "disk:7", True, False),
+def gabor(
+    side: int,
+    wavelength: float | None = None,
+    angle_deg: float = 0.0,
+    sigma: float | None = None,
+    phase_deg: float = 0.0,
+    aspect: float = 1.0,
+) -> Mask:
+    """Return a cosine under a Gaussian, without its mean under the Gaussian: a uniform area becomes 0.
+
+    exp(-(u^2 + aspect^2 v^2) / (2 sigma^2)) (cos(2 pi u / wavelength + phase) - mean), with u across the
+    stripes and v along them, divided by the sum of the weights without signs. J. Daugman, "Uncertainty
+    relation for resolution in space, spatial frequency, and orientation optimized by two-dimensional visual
+    cortical filters", Journal of the Optical Society of America A 2, 1985.
+
+    Parameters
+    ----------
+    side : int
+        2 to 63.
+    wavelength : float, optional
+        Pixels from stripe to stripe, at least 2; by default half the side.
+    angle_deg : float
+        Direction across the stripes, in degrees counter-clockwise from "to the right".
+    sigma : float, optional
+        Standard deviation of the Gaussian across the stripes; by default a sixth of the side.
+    phase_deg : float
+        Where the wave is in the middle: 0 at its crest, 90 between.
+    aspect : float
+        Width of the Gaussian across the stripes, in widths along them.
+    """
+    _check_side("Gabor", side, side)
+    wavelength = max(side / 2.0, 2.0) if wavelength is None else wavelength
+    sigma = max(side / 6.0, 0.5) if sigma is None else sigma
+    _check_sigma(sigma)
+    across, along = _turned(side, angle_deg)
+    bell = np.exp(-(across**2 + (aspect * along) ** 2) / (2.0 * sigma**2))
+    wave = np.cos(2.0 * math.pi * across / wavelength + math.radians(phase_deg))
+    weights = bell * (wave - (bell * wave).sum() / bell.sum())
+    # Where every cell has one value there is no stripe: a single cell, or crests that fall on all cells.
+    if np.abs(weights).max() <= _DUST * bell.max():
+        raise BadValue(
+            "This Gabor mask cannot be made",
+            "all its weights are 0",
+            "Take a larger side or another wavelength.",
+        )
+    name = f"Gabor {side}, wavelength {wavelength:.3g}, {angle_deg:g} degrees"
+    return Mask(weights / np.abs(weights).sum(), name=name)
+
+
+def unsharp(side: int, sigma: float | None = None, amount: float = 1.0) -> Mask:
+    """Return the picture and `amount` times what a Gaussian takes from it; the weights add up to 1.
+
+    (1 + amount) identity - amount Gaussian: unsharp masking, highboost filtering for amounts above 1. R.
+    Gonzalez and R. Woods, "Digital Image Processing", the section of that name.
+
+    Parameters
+    ----------
+    side : int
+        Odd, 3 to 63.
+    sigma : float, optional
+        Standard deviation of the Gaussian, 0.1 to 100 pixels; by default a sixth of the side.
+    amount : float
+        How much of the detail is added.
+    """
+    _check_odd("An unsharp mask", side)
+    weights = -amount * gaussian(side, sigma=sigma).weights
+    weights[side // 2, side // 2] += 1.0 + amount
+    sigma = side / 6.0 if sigma is None else sigma
+    return Mask(weights, name=f"Unsharp mask {side}, sigma {sigma:.3g}, amount {amount:g}")
+
+
+def edge(side: int, angle_deg: float = 0.0, sigma: float | None = None) -> Mask:
+    """Return the slope of a Gaussian in one direction: 1 where the picture rises by 1 a pixel that way.
+
+    u exp(-(u^2 + v^2) / (2 sigma^2)), with u in the direction, divided by the sum of the weights times u. The
+    slopes in all directions are sums of two: W. Freeman and E. Adelson, "The design and use of steerable
+    filters", IEEE Transactions on Pattern Analysis and Machine Intelligence 13, 1991.
+
+    Parameters
+    ----------
+    side : int
+        2 to 63.
+    angle_deg : float
+        Where the picture becomes brighter, in degrees counter-clockwise from "to the right".
+    sigma : float, optional
+        Standard deviation of the Gaussian, 0.1 to 100 pixels; by default a sixth of the side.
+    """
+    _check_side("oriented edge", side, side)
+    if side < 2:
+        raise BadValue("An oriented edge of side 1 cannot be made", "it needs two sides", "Take 3 or more.")
+    sigma = side / 6.0 if sigma is None else sigma
+    _check_sigma(sigma)
+    across, along = _turned(side, angle_deg)
+    weights = across * np.exp(-(across**2 + along**2) / (2.0 * sigma**2))
+    weights[np.abs(weights) < _DUST * np.abs(weights).max()] = 0.0
+    name = f"Oriented edge {side}, {angle_deg:g} degrees, sigma {sigma:.3g}"
+    return Mask(weights / (weights * across).sum(), name=name)
+
+
+_MAKERS: dict[str, Callable[..., Mask]] = {
+    "box": box,
+    "gaussian": gaussian,
+    "disk": disk,
+    "motion": motion,
+    "unsharp": unsharp,
+    "edge": edge,
+    "log": laplacian_of_gaussian,
+    "dog": difference_of_gaussians,
+    "gabor": gabor,
 }
+
+
+def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = ()) -> Mask:
+    """Return the mask of a generator; raises BadValue where a number is out of range.
+
+    Numbers that are left out at the end have their defaults.
+    """
+    for parameter, value in zip(generator.numbers, numbers, strict=False):
+        # Angles go round.
+        is_angle = parameter.unit == "°" and math.isfinite(value)
+        if not (is_angle or parameter.least <= value <= parameter.most):
+            unit = f" {parameter.unit}".replace(" °", "°") if parameter.unit else ""
+            raise BadValue(
+                f"The {parameter.title.lower()} {value:g} cannot be used",
+                f"it goes from {parameter.least:g} to {parameter.most:g}{unit}",
+                f"Write it as in {generator.example}.",
+            )
+    all_sides = sides if len(generator.sides) == len(sides) else [sides[0]] * len(generator.sides)
+    return _MAKERS[generator.key](*all_sides, *numbers)
 
 
 def generate(spelling: str) -> Mask | None:
@@ -136,20 +269,33 @@ def generate(spelling: str) -> Mask | None:
 
     Raises BadValue where it begins with the name of a generator and its numbers are wrong.
     """
+    read = read_spelling(spelling)
+    return make(*read) if read is not None else None
+
+
+def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | None:
+    """Return the generator, the sides and the numbers of a spelling, or None; raises as `generate`."""
     name, colon, rest = spelling.strip().partition(":")
-    generator = GENERATORS.get(name.lower())
+    generator = GENERATORS.get(name.strip().lower())
     if generator is None or not colon:
         return None
-    sides, has_number, number = rest.partition(":")
-    rows, has_columns, columns = sides.partition("x")
+    size, *words = (word.strip() for word in rest.split(":"))
     try:
-        shape = int(rows), int(columns if has_columns else rows)
-        value = float(number) if has_number else None
+        sides = [int(side) for side in re.split("[x×]", size.lower())]
+        numbers = [float(with_point(word, "it")) for word in words]
     except ValueError as error:
         _refuse_spelling(spelling, generator, error)
-    if (generator.is_square and has_columns) or (has_number and not generator.takes_number):
+    if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
         _refuse_spelling(spelling, generator, None)
-    return generator.make(*shape, value)
+    return generator, sides, numbers
+
+
+def parse_generator(text: str) -> Mask | None:
+    """Return the mask of a spelling in a text of masks, or None; wrong numbers raise MaskError as there."""
+    try:
+        return generate(text)
+    except BadValue as error:
+        raise MaskError(error.what, error.why, error.remedy) from error
 
 
 def misspelt_generator(spelling: str) -> str | None:
@@ -157,14 +303,16 @@ def misspelt_generator(spelling: str) -> str | None:
     name, colon, rest = spelling.strip().partition(":")
     wanted = name.lower()
     if wanted in GENERATORS:
-        return GENERATORS[wanted].usage.partition(" ")[0] if not colon else None
+        return GENERATORS[wanted].example if not colon else None
     near = closest(wanted, GENERATORS) if colon else None
     return f"{near}:{rest}" if near else None
 
 
-def _refuse_spelling(spelling: str, generator: _Generator, cause: Exception | None) -> NoReturn:
+def _refuse_spelling(spelling: str, generator: Generator, cause: Exception | None) -> NoReturn:
     raise BadValue(
-        f"{spelling[:40]!r} makes no mask", "its numbers are not understood", f"Write {generator.usage}."
+        f"{spelling[:40]!r} makes no mask",
+        "its numbers are not understood",
+        f"Write {generator.form.lower()}, as in {generator.example}.",
     ) from cause
 
 
@@ -177,6 +325,24 @@ def _bell(side: int, sigma: float) -> Weights:
 def _without_empty_edges(weights: Weights) -> Weights:
     rows, columns = np.flatnonzero(weights.any(axis=1)), np.flatnonzero(weights.any(axis=0))
     return weights[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+
+
+def _turned(side: int, angle_deg: float) -> tuple[Weights, Weights]:
+    """Return how far each cell is from the middle, in a direction and counter-clockwise across it."""
+    angle = math.radians(angle_deg)
+    at = np.arange(side) - (side - 1) / 2.0
+    # Rows are counted downwards, and up is positive here.
+    right, up = at[np.newaxis, :], -at[:, np.newaxis]
+    return right * math.cos(angle) + up * math.sin(angle), up * math.cos(angle) - right * math.sin(angle)
+
+
+def _check_odd(what: str, side: int) -> None:
+    if side < 3 or side % 2 == 0 or side > MAX_SIDE:
+        raise BadValue(
+            f"{what} of side {side} cannot be made",
+            "it needs a middle cell and cells around it",
+            f"Take an odd side from 3 to {MAX_SIDE}.",
+        )
 
 
 def _check_side(what: str, rows: int, columns: int) -> None:

@@ -1,7 +1,9 @@
 """The JSON form of a mask: weights, anchor, offset and name, for files and for the clipboard.
 
 `{"format": "haloscope-mask", "version": 1, "name": "Sobel x", "weights": [[-1, 0, 1], ...], "anchor": [1, 1],
-"offset": 0, "divisor": 1}`; only the format, the version and the weights must be there.
+"offset": 0, "divisor": 1}`; only the format, the version and the weights must be there. A weight or the
+divisor may be a fraction, `"1/9"`. Instead of weights there may be a generator's spelling, `"generate":
+"gaussian:9:1.5"`.
 """
 
 import json
@@ -10,13 +12,15 @@ import re
 from typing import Any, NoReturn
 
 from engine.errors import MaskError
+from engine.mask.generators import parse_generator
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.text_cells import WHAT, check_rectangle, quoted, refuse
+from engine.mask.text_cells import WHAT, check_rectangle, number_text, quoted, read_fraction, refuse
+from engine.mask.typed import TypedWeights
 
 FORMAT = "haloscope-mask"
 VERSION = 1
 
-_KEYS = ("format", "version", "name", "weights", "anchor", "offset", "divisor")
+_KEYS = ("format", "version", "name", "generate", "weights", "anchor", "offset", "divisor")
 # Whole numbers of fewer bits are finite as float64, so that nothing which divides or shows one can fail.
 _TOO_MANY_BITS = 1024
 _EXAMPLE = (
@@ -31,16 +35,36 @@ def looks_like_json(text: str) -> bool:
 
 def mask_to_json(mask: Mask) -> str:
     """Return a mask as JSON, one row of weights per line; it reads back to an equal mask of the same name."""
-    rows = ",\n    ".join(
-        "[" + ", ".join(number_text(weight) for weight in row) + "]" for row in mask.weights.tolist()
-    )
+    values = mask_values(mask)
+    rows = ",\n    ".join(f"[{', '.join(map(_json_number, row))}]" for row in values["weights"])
+    divisor = f',\n  "divisor": {_json_number(values["divisor"])}' if "divisor" in values else ""
     return (
         f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
         f'  "name": {json.dumps(mask.name, allow_nan=False)},\n'
         f'  "weights": [\n    {rows}\n  ],\n'
         f'  "anchor": [{mask.anchor[0]}, {mask.anchor[1]}],\n'
-        f'  "offset": {number_text(mask.offset)}\n}}\n'
+        f'  "offset": {number_text(mask.offset)}{divisor}\n}}\n'
     )
+
+
+def mask_values(mask: Mask) -> dict[str, Any]:
+    """Return the keys `name`, `weights`, `anchor`, `offset` and `divisor` of a JSON object, as typed."""
+    typed = mask.typed
+    values: dict[str, Any] = {
+        "name": mask.name,
+        "weights": [[_json_value(cell) for cell in row] for row in typed.cells],
+        "anchor": list(mask.anchor),
+        "offset": mask.offset,
+    }
+    return values | ({"divisor": _json_value(typed.divisor)} if typed.divisor else {})
+
+
+def _json_value(text: str) -> float | str:
+    return text if "/" in text else float(text)
+
+
+def _json_number(value: float | str) -> str:
+    return json.dumps(value, allow_nan=False) if isinstance(value, str) else number_text(value)
 
 
 def mask_from_json(text: str) -> Mask:
@@ -94,14 +118,6 @@ def read_object(text: str) -> dict[str, Any]:
 
 def mask_from_values(document: dict[str, Any], name: str) -> Mask:
     """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
-    rows = document.get("weights")
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        refuse('its "weights" are not a list of rows', _EXAMPLE)
-    check_rectangle(rows)
-    weights = [
-        [_number(cell, f"row {row_number}, column {column}") for column, cell in enumerate(row, start=1)]
-        for row_number, row in enumerate(rows, start=1)
-    ]
     anchor = document.get("anchor")
     if anchor is not None and not (
         isinstance(anchor, list) and len(anchor) == 2 and all(type(part) is int for part in anchor)
@@ -110,15 +126,40 @@ def mask_from_values(document: dict[str, Any], name: str) -> Mask:
             'its "anchor" is not two whole numbers', "Write the row and the column, counted from 0: [1, 1]."
         )
     offset = _number(document.get("offset", 0), "the offset")
-    divisor = _number(document.get("divisor", 1), "the divisor")
-    mask = Mask(weights, None if anchor is None else (anchor[0], anchor[1]), offset, name)
-    return mask if divisor == 1.0 else mask.divided_by(divisor)
+    if "generate" in document:
+        made = _generated(document)
+        return Mask(
+            made.weights, None if anchor is None else (anchor[0], anchor[1]), offset, name or made.name
+        )
+    rows = document.get("weights")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
+        refuse('its "weights" are not a list of rows', _EXAMPLE)
+    check_rectangle(rows)
+    cells = [
+        [_text(cell, f"row {row_number}, column {column}") for column, cell in enumerate(row, start=1)]
+        for row_number, row in enumerate(rows, start=1)
+    ]
+    divisor = _text(document.get("divisor", 1), "the divisor")
+    typed = TypedWeights(tuple(map(tuple, cells)), "" if divisor == "1" else divisor)
+    return Mask(typed, None if anchor is None else (anchor[0], anchor[1]), offset, name)
 
 
-def number_text(value: float) -> str:
-    """Return the shortest digits that read back to the same float64, whole numbers without `.0`."""
-    # Beyond 2^53 whole numbers are written with an exponent, as repr does.
-    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
+def _generated(document: dict[str, Any]) -> Mask:
+    if "weights" in document:
+        refuse('it has both "generate" and "weights"', "Keep one of the two.")
+    spelling = document["generate"]
+    made = parse_generator(spelling) if isinstance(spelling, str) else None
+    if made is None:
+        refuse(f'its "generate" is {quoted(str(spelling))}', "Write it as in gaussian:9:1.5.")
+    return made
+
+
+def _text(value: object, where: str) -> str:
+    """Return a number or a fraction of a JSON object as it is typed."""
+    if isinstance(value, str) and "/" in value:
+        read_fraction(value, where)
+        return value
+    return number_text(_number(value, where))
 
 
 def _number(value: object, where: str) -> float:

@@ -10,13 +10,17 @@ import operator
 import os
 import re
 import reprlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
+from engine.mask.text_cells import number_text, read_fraction
+from engine.mask.typed import TypedWeights
 
 MAX_SIDE = 63
 # Longest mask of one row or one column; equal, so that such a mask can always be transposed and turned.
@@ -52,12 +56,14 @@ _NO_TABLES = (
 class Mask:
     """Weights of a filter: 1 x 1 to 63 x 63 cells, odd or even, square or not; one row or column up to 127.
 
-    Two masks are equal when their weights, anchor and offset are; the name is a label and does not count.
+    Two masks are equal when their weights, anchor and offset are; the name is a label and does not count, and
+    how the weights were typed neither.
 
     Parameters
     ----------
-    weights : array_like of shape (rows, columns)
-        Finite numbers, finite as float32 too. Copied to a read-only float64 array; -0.0 becomes 0.0.
+    weights : array_like of shape (rows, columns), or TypedWeights
+        Finite numbers, finite as float32 too. Copied to a read-only float64 array; -0.0 becomes 0.0. With
+        `TypedWeights` the mask keeps the fractions and the divisor that its weights were typed with.
     anchor : (int, int), optional
         Row and column of the cell that lies on the pixel; by default `(rows // 2, columns // 2)`.
     offset : float
@@ -75,15 +81,21 @@ class Mask:
     anchor: tuple[int, int]
     offset: float
     name: str
+    # As typed, where the weights do not say it. No field: what only computes needs none of it.
+    _typed: ClassVar[TypedWeights | None] = None
 
     # Written by hand because what a caller may give (lists, None) is wider than what the mask holds.
     def __init__(
         self,
-        weights: npt.ArrayLike,
+        weights: npt.ArrayLike | TypedWeights,
         anchor: tuple[int, int] | None = None,
         offset: float = 0.0,
         name: str = "",
     ) -> None:
+        if isinstance(weights, TypedWeights):
+            if not weights.is_plain:
+                object.__setattr__(self, "_typed", weights)
+            weights = weights.weights
         table = _table(weights)
         object.__setattr__(self, "weights", table)
         object.__setattr__(self, "anchor", _cell_on_pixel(anchor, table.shape[0], table.shape[1]))
@@ -91,8 +103,8 @@ class Mask:
         object.__setattr__(self, "name", str(name))
 
     # Through the constructor, because an array comes back from a pickle writable.
-    def __reduce__(self) -> tuple[type["Mask"], tuple[Weights, tuple[int, int], float, str]]:
-        return Mask, (self.weights, self.anchor, self.offset, self.name)
+    def __reduce__(self) -> tuple[type["Mask"], tuple[Weights | TypedWeights, tuple[int, int], float, str]]:
+        return Mask, (self._typed or self.weights, self.anchor, self.offset, self.name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
@@ -130,6 +142,30 @@ class Mask:
         """Number of cells, zeros included: the multiply-adds per pixel of a direct filter."""
         return self.rows * self.columns
 
+    def cell_text(self, row: int, column: int) -> str:
+        """Return a cell as it was typed, or its weight in its shortest digits."""
+        if self._typed is not None:
+            return self._typed.cells[row][column]
+        return number_text(float(self.weights[row, column]))
+
+    def cell_texts(self) -> set[str]:
+        """Return the texts of all cells, each once."""
+        if self._typed is not None:
+            return {cell for row in self._typed.cells for cell in row}
+        return set(map(number_text, np.unique(self.weights).tolist()))
+
+    @property
+    def more_than_weights(self) -> TypedWeights | None:
+        """How the weights were typed where they do not say it: with fractions or a divisor; else None."""
+        return self._typed
+
+    @cached_property
+    def typed(self) -> TypedWeights:
+        """How the weights were typed: fractions and a divisor, or else the weights in their digits."""
+        if self._typed is not None:
+            return self._typed
+        return TypedWeights(tuple(tuple(map(number_text, row)) for row in self.weights.tolist()))
+
     @cached_property
     def weights32(self) -> npt.NDArray[np.float32]:
         """The weights as kernels get them: float32, C-contiguous, read-only."""
@@ -156,7 +192,7 @@ class Mask:
         """Return the mask and its anchor rotated by 180°: correlating with it is convolving with this one."""
         row, column = self.anchor
         anchor = (self.rows - 1 - row, self.columns - 1 - column)
-        return Mask(self.weights[::-1, ::-1], anchor, self.offset, self.name)
+        return self._moved(lambda cells: cells[::-1, ::-1], anchor, self.name)
 
     def normalised(self) -> "Mask":
         """Return the mask divided by the sum of its weights, so that a uniform area keeps its brightness.
@@ -189,15 +225,38 @@ class Mask:
 
     def with_offset(self, offset: float) -> "Mask":
         """Return the mask with another number added to each result."""
-        return Mask(self.weights, self.anchor, offset, self.name)
+        return Mask(self._typed or self.weights, self.anchor, offset, self.name)
 
     def with_anchor(self, anchor: tuple[int, int] | None) -> "Mask":
         """Return the mask with another cell on the pixel; None is the middle."""
-        return Mask(self.weights, anchor, self.offset, self.name)
+        return Mask(self._typed or self.weights, anchor, self.offset, self.name)
 
     def with_name(self, name: str) -> "Mask":
         """Return the mask under another name."""
-        return Mask(self.weights, self.anchor, self.offset, name)
+        return Mask(self._typed or self.weights, self.anchor, self.offset, name)
+
+    def with_typed(self, typed: TypedWeights) -> "Mask":
+        """Return the mask with other weights of the same shape, as typed, without its name."""
+        return Mask(typed, self.anchor, self.offset)
+
+    def with_cells(self, cells: Iterable[tuple[int, int]], text: str) -> "Mask":
+        """Return the mask with one number or fraction typed into cells, without its name; raises MaskError.
+
+        Where the mask has a divisor, the number is divided by it as the others are.
+        """
+        chosen = list(cells)
+        for row, column in chosen:
+            _check_inside("The weight cannot be set", row, column, self.shape)
+        if self._typed is None and "/" not in text:
+            # The texts of 63 x 63 cells take 15 ms.
+            weights = self.weights.copy()
+            for row, column in chosen:
+                weights[row, column] = read_fraction(text, "the weight").times
+            return Mask(weights, self.anchor, self.offset)
+        table = [list(row) for row in self.typed.cells]
+        for row, column in chosen:
+            table[row][column] = text
+        return self.with_typed(TypedWeights(tuple(map(tuple, table)), self.typed.divisor))
 
     def with_weight(self, row: int, column: int, value: float) -> "Mask":
         """Return the mask with one weight changed, without its name; raises MaskError."""
@@ -213,22 +272,25 @@ class Mask:
         MaskError where a side is below 1 or above 63 (127 in a mask of one row or one column).
         """
         _check_sides(rows, columns)
-        weights = np.zeros((rows, columns))
         row_shift = _shift(self.anchor[0], self.rows, rows)
         column_shift = _shift(self.anchor[1], self.columns, columns)
         top, left = max(0, row_shift), max(0, column_shift)
-        kept = self.weights[
-            max(0, -row_shift) : rows - row_shift,
-            max(0, -column_shift) : columns - column_shift,
-        ]
-        weights[top : top + kept.shape[0], left : left + kept.shape[1]] = kept
-        anchor = (self.anchor[0] + row_shift, self.anchor[1] + column_shift)
-        return Mask(weights, anchor, self.offset)
+
+        def resize(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            kept = cells[
+                max(0, -row_shift) : rows - row_shift,
+                max(0, -column_shift) : columns - column_shift,
+            ]
+            made = np.full((rows, columns), "0" if cells.dtype == object else 0, cells.dtype)
+            made[top : top + kept.shape[0], left : left + kept.shape[1]] = kept
+            return made
+
+        return self._moved(resize, (self.anchor[0] + row_shift, self.anchor[1] + column_shift))
 
     def transposed(self) -> "Mask":
         """Return the mask with rows and columns exchanged, anchor included."""
         row, column = self.anchor
-        return Mask(self.weights.T, (column, row), self.offset)
+        return self._moved(np.transpose, (column, row))
 
     def rotated(self, quarter_turns: int) -> "Mask":
         """Return the mask and its anchor after quarter turns, counter-clockwise for positive ones."""
@@ -237,7 +299,16 @@ class Mask:
         for _ in range(quarter_turns % 4):
             row, column = columns - 1 - column, row
             rows, columns = columns, rows
-        return Mask(np.rot90(self.weights, quarter_turns), (row, column), self.offset)
+        return self._moved(lambda cells: np.rot90(cells, quarter_turns), (row, column))
+
+    def _moved(
+        self, move: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], anchor: tuple[int, int], name: str = ""
+    ) -> "Mask":
+        """Return the mask with its cells in other places, weights and typed texts alike."""
+        moved = Mask(move(self.weights), anchor, self.offset, name)
+        if self._typed is not None:
+            object.__setattr__(moved, "_typed", self._typed.moved(move))
+        return moved
 
 
 def _table(weights: npt.ArrayLike) -> Weights:

@@ -8,9 +8,8 @@ and the rows and columns that it makes.
 from functools import cache
 from typing import Any, NamedTuple
 
-from engine.errors import BadValue, UnknownName, closest
+from engine.errors import UnknownName, closest
 from engine.files.assets import faults_of_asset
-from engine.mask.generators import generate
 from engine.mask.json_form import mask_from_values, read_object
 from engine.mask.mask import Mask
 from engine.mask.preset_texts import PRESETS_FILE
@@ -80,8 +79,5 @@ def preset(key: str) -> Mask:
 
 def _preset(entry: dict[str, Any]) -> Preset:
     title = str(entry["title"])
-    mask = generate(entry["generate"]) if "generate" in entry else mask_from_values(entry, title)
-    if mask is None:
-        raise BadValue(f"{entry['generate']!r} is not a generator")
     key, group, teaches = (str(entry[name]) for name in ("key", "group", "teaches"))
-    return Preset(key, title, group, teaches, mask.with_name(title), float(entry.get("divisor", 1)))
+    return Preset(key, title, group, teaches, mask_from_values(entry, title), float(entry.get("divisor", 1)))

@@ -12,7 +12,7 @@ from engine.mask.text_cells import quoted
 def resolve_mask(spec: str) -> Mask:
     """Return the mask that a word, a file name or a text stands for, tried in this order.
 
-    1. a generator's spelling (`gaussian:9:1.5`, `box:7x3`, `motion:9:45`, `log:9:1.4`, `disk:7`);
+    1. a generator's spelling (`gaussian:9:1.5`; `engine.mask.generator_table` has all);
     2. the key of a preset (`sobel-x`);
     3. a file that exists;
     4. the weights (`1 0 -1; 2 0 -2; 1 0 -1`).
@@ -71,7 +71,7 @@ def did_you_mean(spec: str) -> str:
 def _is_a_path(spec: str) -> bool:
     """Return whether a text can only be meant as the name of a file."""
     begins = ("./", "../", "/", "~", ".\\", "..\\")
-    return spec.startswith(begins) or spec.lower().endswith((".json", ".csv", ".txt"))
+    return spec.startswith(begins) or spec.lower().endswith((".json", ".csv", ".txt", ".kernel"))
 
 
 def _begins_like_weights(spec: str) -> bool:

@@ -4,32 +4,39 @@ Read are
 
 - rows of numbers, separated by `;` or new lines, with cells separated by spaces, commas or tabs;
 - NumPy, C and MATLAB literals, with a declaration, a call or a `dtype` around them (`text_literals`);
+- the spelling of a generator, `gaussian:9:1.5` (`generators`);
+- kernels of ImageMagick, `3x3: 1,2,1 2,4,2 1,2,1` (`imagemagick_form`), and of ImageJ (rows of numbers);
 - Haloscope's own JSON (`json_form`), the only form that keeps the anchor and the offset.
 
-A cell is a number or a fraction (`1/9`). A factor of the whole mask may be before it (`1/16 *`) or after
-it, with a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */`
-begin comments.
+A cell is a number or a fraction (`1/9`). Where blanks separate cells, `1,5` is 1.5. A factor of the whole
+mask may be before it (`1/16 *`) or after it, with a blank before the sign (`... 1 2 1 /16`), also on its own
+line (`/ 256`). `#`, `//` and `/* */` begin comments.
 """
 
 import re
-from collections.abc import Callable
-from functools import partial
-
-import numpy as np
+from collections.abc import Callable, Iterable
 
 from engine.errors import UnknownName
-from engine.mask.json_form import looks_like_json, mask_from_json, mask_to_json, number_text
+from engine.mask.generators import parse_generator
+from engine.mask.imagemagick_form import (
+    looks_like_imagemagick,
+    mask_from_imagemagick,
+    mask_to_imagemagick,
+)
+from engine.mask.json_form import looks_like_json, mask_from_json, mask_to_json
 from engine.mask.mask import Mask
 from engine.mask.text_cells import (
     FRACTION,
     NUMBER,
     Scale,
     check_rectangle,
-    read_cells,
+    number_text,
+    read_rows,
     refuse,
     scale_around,
 )
 from engine.mask.text_literals import read_literal
+from engine.mask.typed import TypedWeights, divisor_text
 
 # 63 x 63 cells of 25 characters are 99,225; the rest is for blanks, fractions and comments.
 MAX_CHARACTERS = 262_144
@@ -77,13 +84,19 @@ def parse_mask(text: str) -> Mask:
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     if looks_like_json(text):
         return mask_from_json(text)
+    generated = parse_generator(text)
+    if generated is not None:
+        return generated
+    if looks_like_imagemagick(text):
+        return mask_from_imagemagick(text)
     text = _without_comments(text.translate(_PLAIN)).strip(" \t\n;")
     rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:
         refuse("its divisors multiply to zero", "Divide by a larger number.")
-    # Quotients beyond float64 are refused in words by Mask, not by a warning of NumPy's.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return Mask(np.array(rows) * scale.times / scale.over)
+    if scale.times == 0.0:
+        # No divisor gives this.
+        return Mask([[0.0] * len(row) for row in rows])
+    return Mask(TypedWeights(tuple(map(tuple, rows)), divisor_text(scale)))
 
 
 def _without_comments(text: str) -> str:
@@ -99,7 +112,7 @@ def _without_comments(text: str) -> str:
     return "\n".join(re.split("#|//", line, maxsplit=1)[0] for line in whole.split("\n"))
 
 
-def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
+def _read_rows(text: str) -> tuple[list[list[str]], Scale]:
     """Return the rows of a text without brackets, and the factors before and after them."""
     before = over = times = None
     if leading := _LEADING_FACTOR.match(text):
@@ -109,19 +122,18 @@ def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
     scale = scale_around(before, over, times)
     lines = [[piece.strip() for piece in line.split(";") if piece.strip()] for line in text.split("\n")]
     _refuse_semicolons_as_commas([line for line in lines if line])
-    pieces = [piece for line in lines for piece in line]
-    rows = [read_cells(piece, number) for number, piece in enumerate(pieces, start=1)]
+    rows = read_rows(piece for line in lines for piece in line)
     check_rectangle(rows)
     return rows, scale
 
 
 def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
     """Refuse the CSV of a spreadsheet that separates cells by semicolons: it would be read as one column."""
-    has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
+    has_single_cells = all(re.fullmatch(r"[^\s,]+(?:,[0-9]+)?", piece) for line in lines for piece in line)
     if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
         refuse(
             "semicolons separate single numbers, but a semicolon ends a row here",
-            "Separate cells with commas, tabs or spaces.",
+            "Separate cells with commas, tabs or spaces, and write a half as 0.5.",
         )
 
 
@@ -150,19 +162,41 @@ def _cells(mask: Mask) -> list[list[str]]:
     return [[number_text(weight) for weight in row] for row in mask.weights.tolist()]
 
 
+def _separated(cells: Iterable[Iterable[str]], between_cells: str = " ", between_rows: str = "\n") -> str:
+    return between_rows.join(between_cells.join(row) for row in cells)
+
+
 def _rows(mask: Mask) -> str:
-    cells = _cells(mask)
-    width = max(len(cell) for row in cells for cell in row)
-    return "\n".join(" ".join(cell.rjust(width) for cell in row) for row in cells)
+    typed = mask.typed
+    width = max(len(cell) for row in typed.cells for cell in row)
+    return _scaled(mask, _separated([cell.rjust(width) for cell in row] for row in typed.cells))
 
 
-def _separated(mask: Mask, between_cells: str = " ", between_rows: str = "\n") -> str:
-    return between_rows.join(between_cells.join(row) for row in _cells(mask))
+def _line(mask: Mask) -> str:
+    return _scaled(mask, _separated(mask.typed.cells, between_rows="; "))
+
+
+def _scaled(mask: Mask, rows: str) -> str:
+    # After a single cell a factor would be read as the cell, and the cell as the factor before it.
+    divisor, fraction, times = mask.typed.divisor.partition("/")
+    return f"{times}/{divisor} * {rows}" if fraction else f"{rows}{_over(mask, ' /')}"
+
+
+def _over(mask: Mask, sign: str) -> str:
+    """Return the divisor after a mask, or the factor that a fraction stands for; both are read back."""
+    divisor, fraction, times = mask.typed.divisor.partition("/")
+    if fraction:
+        return f" * {times}/{divisor}"
+    return f"{sign}{divisor}" if divisor else ""
 
 
 def _numpy(mask: Mask) -> str:
-    rows = ("[" + ", ".join(repr(weight) for weight in row) + "]" for row in mask.weights.tolist())
-    return f"np.array([{(',' + chr(10) + ' ' * 10).join(rows)}], dtype=np.float64)"
+    rows = (f"[{', '.join(map(_python_number, row))}]" for row in mask.typed.cells)
+    return f"np.array([{(',' + chr(10) + ' ' * 10).join(rows)}], dtype=np.float64){_over(mask, ' / ')}"
+
+
+def _python_number(cell: str) -> str:
+    return cell if "/" in cell else repr(float(cell))
 
 
 def _c(mask: Mask) -> str:
@@ -170,16 +204,22 @@ def _c(mask: Mask) -> str:
     return f"const float mask[{mask.rows}][{mask.columns}] = {{\n" + ",\n".join(rows) + "\n};"
 
 
-_line = partial(_separated, between_rows="; ")
+def _matlab(mask: Mask) -> str:
+    return f"[{_separated(mask.typed.cells, between_rows='; ')}]{_over(mask, ' / ')}"
 
-# Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
+
+# Each keeps every weight exactly, in the shortest digits of its float64. Those for programs that know neither
+# fractions nor divisors, or round their quotients to float32, have the weights themselves. Only JSON keeps
+# anchor and offset, and ImageMagick's the anchor.
 STYLES: dict[str, Callable[[Mask], str]] = {
     "rows": _rows,
     "line": _line,
-    "csv": partial(_separated, between_cells=","),
-    "tabs": partial(_separated, between_cells="\t"),
+    "csv": lambda mask: _separated(_cells(mask), between_cells=","),
+    "tabs": lambda mask: _separated(_cells(mask), between_cells="\t"),
     "numpy": _numpy,
     "c": _c,
-    "matlab": lambda mask: f"[{_line(mask)}]",
+    "matlab": _matlab,
+    "imagej": lambda mask: _separated(_cells(mask)),
+    "imagemagick": mask_to_imagemagick,
     "json": mask_to_json,
 }

@@ -6,7 +6,7 @@ nothing is ever evaluated. All scans are linear in the length of the text.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -18,6 +18,9 @@ WHAT = "The mask cannot be read"
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFlL]?"
 FRACTION = rf"{NUMBER}(?:/{NUMBER})?"
 
+# A comma between digits of one word, and one that may part thousands: 1,500 is 1.5 or 1500.
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 _NOT_FINITE = frozenset({"nan", "inf", "infinity", "np.nan", "np.inf", "numpy.nan", "numpy.inf"})
 _QUOTED_LENGTH = 40
 
@@ -48,7 +51,7 @@ def slashes_without_blanks(text: str) -> str:
     return "/".join(part.strip() for part in text.split("/"))
 
 
-def _read_scale(word: str, where: str) -> Scale:
+def read_fraction(word: str, where: str) -> Scale:
     """Return a number or a fraction as numerator and denominator, or refuse it; `where` names the word."""
     if not re.fullmatch(FRACTION, word):
         _refuse_word(word, where)
@@ -61,45 +64,67 @@ def _read_scale(word: str, where: str) -> Scale:
 
 def scale_around(before: str | None, over: str | None, times: str | None) -> Scale:
     """Return the factor before a mask times its divisor or the factor after it, or refuse one of them."""
-    scale = _read_scale(before, "the factor before the mask") if before else Scale()
+    scale = read_fraction(before, "the factor before the mask") if before else Scale()
     if over:
         divisor = _read_float(over, "the divisor after the mask")
         if divisor == 0.0:
             refuse("the divisor after the mask is 0", "Divide by another number than 0.")
         scale *= Scale(over=divisor)
-    return scale * _read_scale(times, "the factor after the mask") if times else scale
+    return scale * read_fraction(times, "the factor after the mask") if times else scale
 
 
-def read_cells(line: str, row: int) -> list[float]:
-    """Return the numbers of one row of text, separated by spaces, commas or tabs; `row` counts from 1.
+def number_text(value: float) -> str:
+    """Return the shortest digits that read back to the same float64, whole numbers without `.0`."""
+    # Beyond 2^53 whole numbers are written with an exponent, as repr does.
+    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
 
-    A comma may end it. Refused are cells that are empty or no numbers, and commas and blanks side
-    by side between cells: a decimal comma.
+
+def read_rows(lines: Iterable[str]) -> list[list[str]]:
+    """Return the cells of rows of text, separated by spaces, commas or tabs: numbers and fractions.
+
+    A comma may end a row. Commas within words of which blanks part others (`1,5 2,5`) are decimal commas, in
+    all rows. Refused are cells that are empty, no numbers, or may have a comma between thousands.
     """
-    line = line.strip()
+    lines = [line.strip() for line in lines]
+    has_decimal_commas = any(map(_has_decimal_commas, lines))
+    return [_read_cells(line, row, has_decimal_commas) for row, line in enumerate(lines, start=1)]
+
+
+def with_point(word: str, where: str) -> str:
+    """Return a number with a decimal comma as one with a point; refuse one that is ambiguous.
+
+    Other words are returned as they are.
+    """
+    if not _DECIMAL_COMMA.fullmatch(word):
+        return word
+    if _THOUSANDS.fullmatch(word):
+        point, none = word.replace(",", "."), word.replace(",", "")
+        refuse(f'{where} says "{word}", which may be {point} or {none}', f"Write {point} or {none}.")
+    return word.replace(",", ".")
+
+
+def _has_decimal_commas(line: str) -> bool:
+    gaps = re.findall(r"[\s,]+", line.removesuffix(","))
+    return "," in gaps and any("," not in gap for gap in gaps)
+
+
+def _read_cells(line: str, row: int, has_decimal_commas: bool) -> list[str]:
+    """Return the cells of one row of text; `row` counts from 1."""
     if line.endswith(","):
         line = line[:-1].rstrip()
     words: list[str] = []
-    has_glued_comma = has_blank = False
-    for piece in re.findall(r"[\s,]+|[^\s,]+", line):
-        if not (piece[0] == "," or piece[0].isspace()):
-            words.append(piece)
-            continue
-        commas = piece.count(",")
+    for piece in re.findall(r"\s+|\S+" if has_decimal_commas else r'[\s,]+|"[^"\s]*"|[^\s,]+', line):
+        is_gap = not piece.replace(",", "").strip()
+        where = f"row {row}, column {len(words) + 1}"
+        if not is_gap:
+            words.append(_read_cell(piece.removesuffix(","), where, has_decimal_commas))
         # A spreadsheet's empty cell is two tabs in a row.
-        if commas > 1 or (commas == 0 and piece.count("\t") > 1) or not words:
-            refuse(f"row {row}, column {len(words) + 1} is empty", "Write 0 for an empty cell.")
-        has_glued_comma |= piece == ","
-        has_blank |= commas == 0
-    if has_glued_comma and has_blank:
-        refuse(
-            f"row {row} has both commas and blanks between its numbers, which looks like a decimal comma",
-            "Write 0.5 for a half, and separate cells with commas or with blanks, not with both.",
-        )
-    return [_read_cell(word, f"row {row}, column {column}") for column, word in enumerate(words, start=1)]
+        elif piece.count(",") > 1 or ("," not in piece and piece.count("\t") > 1) or not words:
+            refuse(f"{where} is empty", "Write 0 for an empty cell.")
+    return words
 
 
-def check_rectangle(rows: Sequence[Sequence[float]]) -> None:
+def check_rectangle(rows: Sequence[Sequence[object]]) -> None:
     """Refuse a table without numbers or with rows of unequal length."""
     if not rows or not rows[0]:
         refuse("there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1.")
@@ -117,15 +142,18 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _read_cell(word: str, where: str) -> float:
-    # Spreadsheets may put every cell of a CSV file in quotes.
+def _read_cell(word: str, where: str, has_decimal_commas: bool) -> str:
+    """Return a number or a fraction in its shortest digits."""
+    # Spreadsheets may put every cell of a CSV file in quotes, and must where it has a decimal comma.
     if len(word) > 2 and word[0] == word[-1] == '"':
-        word = word[1:-1]
-    scale = _read_scale(word, where)
-    value = scale.times / scale.over
-    if not math.isfinite(value):
+        word, has_decimal_commas = word[1:-1], True
+    if has_decimal_commas:
+        word = with_point(word, where)
+    scale = read_fraction(word, where)
+    if not math.isfinite(scale.times / scale.over):
         _refuse_range(word, where)
-    return value
+    over = f"/{number_text(scale.over)}" if "/" in word else ""
+    return f"{number_text(scale.times)}{over}"
 
 
 def _read_float(word: str, where: str) -> float:

@@ -15,7 +15,7 @@ from engine.mask.text_cells import (
     Scale,
     check_rectangle,
     quoted,
-    read_cells,
+    read_rows,
     refuse,
     scale_around,
     slashes_without_blanks,
@@ -35,7 +35,7 @@ _CLOSING = {"[": "]", "{": "}"}
 _TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
-def read_literal(text: str) -> tuple[list[list[float]], Scale]:
+def read_literal(text: str) -> tuple[list[list[str]], Scale]:
     """Return the rows of a mask in brackets, and the factor around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
@@ -116,7 +116,7 @@ def _refuse_words_between(between: str) -> None:
         refuse(f"{quoted(between.strip())} stands between the brackets of two rows", _TOO_MANY_BRACKETS)
 
 
-def _rows(body: str) -> list[list[float]]:
+def _rows(body: str) -> list[list[str]]:
     found = _scan(body)
     if len(found.depths) > 1 or (found.depths == {2} and found.tables > 1):
         refuse("its brackets hold more than one table", _TOO_MANY_BRACKETS)
@@ -124,10 +124,7 @@ def _rows(body: str) -> list[list[float]]:
     # Blanks around a slash are fine here: a divisor of the whole mask is outside the brackets.
     if len(lines) == 1 and found.depths == {1}:
         lines = _lines_in_one_bracket(slashes_without_blanks(lines[0]))
-    return [
-        read_cells(" ".join(slashes_without_blanks(line).split("\n")), row)
-        for row, line in enumerate(lines, start=1)
-    ]
+    return read_rows(" ".join(slashes_without_blanks(line).split("\n")) for line in lines)
 
 
 def _lines_in_one_bracket(inside: str) -> list[str]:
@@ -144,7 +141,7 @@ def _lines_in_one_bracket(inside: str) -> list[str]:
     return [row for row in rows if row.strip()]
 
 
-def _as_declared(rows: list[list[float]], declared: list[int | None]) -> list[list[float]]:
+def _as_declared(rows: list[list[str]], declared: list[int | None]) -> list[list[str]]:
     """Return the rows as a C declaration shapes them; it may list the cells of all rows in one bracket."""
     if len(declared) < 2:
         return rows

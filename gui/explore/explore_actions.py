@@ -10,18 +10,27 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
-_FILE, _VIEW = "&File", "&View"
+_FILE, _EDIT, _VIEW = "&File", "&Edit", "&View"
 ENTRIES: tuple[Entry, ...] = (
     Entry("open_session", "Open s&ession…", "Open a saved session (picture, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
     Entry("save_session", "Save sess&ion…",
           "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
           "session-save", _FILE, 20),
-    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, or numbers in a text.", "Ctrl+M",
+    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, ImageJ, ImageMagick, text.", "Ctrl+M",
           "mask-open", _FILE, 30),
     Entry("save_mask", "Save m&ask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
           "mask-save", _FILE, 30),
+    Entry("masks", "Library of &masks…",
+          "Choose a mask by its picture or a search; own masks and generators are there too.", "Ctrl+Alt+M",
+          "mask", _EDIT, 30),
+    Entry("generate_mask", "&Generate a mask…",
+          "Make a mask from a few numbers with sliders: Gaussian, Gabor, motion blur and others.",
+          "Ctrl+Alt+G", "tune", _EDIT, 30),
+    Entry("mask_as_text", "Mask as &text…",
+          "Type or paste the mask in any form, or copy it as NumPy, C, MATLAB, ImageMagick or JSON.",
+          "Ctrl+Alt+X", "code-brackets", _EDIT, 30),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
           "Ctrl+1", "zoom-actual", _VIEW, 10),

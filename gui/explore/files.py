@@ -3,39 +3,31 @@
 All but pictures are small, so the engine's process does not take part.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
-from engine.files.output_checks import check_other_file
-from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
-from engine.mask.files import MAX_BYTES, load_mask, save_mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
+from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
-from gui.explore.session_file import Session, choice_of, load_session, save_session
+from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
-from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
+from gui.page.recent import RecentFiles
 
-MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
-MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
-SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
+MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
+MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
+SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
+SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
-
-
-class PageParts(NamedTuple):
-    """What other pages add to a session, and the way back to them."""
-
-    read: Callable[[], Mapping[str, Any]] = dict
-    give: Callable[[Mapping[str, Any]], None] = lambda parts: None
 
 
 class ExploreFiles(QObject):
@@ -46,13 +38,16 @@ class ExploreFiles(QObject):
         workspace: Workspace,
         pictures: PictureController,
         messages: Messages,
-        pages: PageParts | None = None,
+        sessions: Sessions,
+        recent: RecentFiles | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._pictures = pictures
         self._messages = messages
-        self._pages = pages or PageParts()
+        self.sessions = sessions
+        self._recent = recent or RecentFiles()
+        pictures.opened.connect(lambda picture: self._note("picture", picture.path))
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -61,10 +56,10 @@ class ExploreFiles(QObject):
             dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
         def ask_to_save_mask() -> None:
-            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
-
-        def ask_to_save_session() -> None:
-            ask_to_save("Save the session", SESSIONS[:1], f"{self.stem()}-session.json", self.save_session)
+            name = f"{self._mask_word()}.json"
+            dialogs.ask_to_save(
+                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
+            )
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -73,89 +68,66 @@ class ExploreFiles(QObject):
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
-            ("save_session", ask_to_save_session),
+            ("save_session", lambda: self.ask_to_save_session(dialogs)),
             ("save_mask", ask_to_save_mask),
         ):
             actions[name].triggered.connect(ask)
+
+    def ask_to_save_session(self, dialogs: FileDialogs, then: Callable[[], None] = lambda: None) -> None:
+        """Ask where, and save the session; `then` is called when it is saved."""
+        name = f"{self.stem()}.haloscope"
+        dialogs.ask_to_save(
+            "Save the session", SESSIONS_AS, name, lambda path, _filter: self.save_session(path, then)
+        )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
         path = Path(paths[0])
         suffix = path.suffix.lower()
-        if suffix == ".json" and not is_mask_file(path):
+        if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
-        elif suffix in (".json", ".csv", ".txt"):
+        elif suffix in SUFFIXES:
             self.load_mask(path)
         else:
             self._pictures.open_path(path)
 
     def load_mask(self, path: Path) -> None:
         """Read a mask in any form, as one step that can be undone."""
-        self._open(
-            "mask", lambda: load_mask(path), lambda mask: self._workspace.set_mask(mask, f"Load {path.name}")
-        )
 
-    def save_mask(self, path: Path) -> None:
-        """Write the mask as it was typed; the suffix chooses the form."""
-        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
+        def show(mask: Mask) -> None:
+            self._workspace.set_mask(mask, f"Load {path.name}")
+            self._note("mask", str(path))
 
-    def save_session(self, path: Path) -> None:
-        """Write the session as it is now."""
-        workspace, picture = self._workspace, self._workspace.picture
-        where = (picture.path, picture.sample) if picture else ("", "")
-        session = Session(
-            *where,
-            workspace.mask,
-            workspace.settings_of(""),
-            workspace.operation,
-            choice_of(workspace.settings),
-            self._pages.read(),
-        )
-        self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
+        self._open("mask", lambda: load_mask(path), show)
+
+    def save_mask(self, path: Path, style: str = "") -> None:
+        """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
+
+        def save() -> None:
+            save_mask(self._workspace.mask, path, style)
+            self._note("mask", str(path))
+
+        self._save("mask", f"Mask saved as {path}", save)
+
+    def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
+        """Write the session as it is now; `then` is called if that was possible."""
+
+        def done() -> None:
+            self._note("session", str(path))
+            self._messages.show(Message("session", Severity.INFO, f"Session saved as {path}"))
+            then()
+
+        self.sessions.save(path, done, lambda error: self._messages.show_error("session", error))
 
     def open_session(self, path: Path) -> None:
-        """Read a session and show it; without its picture, which is reported, show mask and settings."""
-        self._open("session", lambda: load_session(path), self._show_session)
+        """Read a session and show it; without its picture, which is reported, show the rest."""
+        self._messages.clear("session")
+        done = partial(self._note, "session", str(path))
+        self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
 
-    def begin(self, begin: Begin) -> bool:
-        """Show the session that the window is opened with, with the settings that override its own.
-
-        Return whether a picture comes with it.
-
-        Raises
-        ------
-        EngineError
-            The session, the mask or the border is not as it should be, or its picture would be overwritten.
-        """
-        workspace = self._workspace
-        own = load_session(Path(begin.session)) if begin.session else None
-        session = with_options(own or Session("", "", workspace.mask, workspace.settings_of("")), begin)
-        if own is None or begin.first is not None:
-            self._apply(session)
-            return begin.first is not None
-        if begin.output:
-            check_other_file(begin.output, session.picture_path)
-        self._show_session(session)
-        return bool(session.picture_path or session.sample)
-
-    def _show_session(self, session: Session) -> None:
-        """Show a session: its picture, then its mask and settings."""
-        if session.picture_path:
-            self._pictures.open_path(Path(session.picture_path), lambda _: self._apply(session))
-        elif session.sample:
-            self._pictures.open_sample(session.sample, lambda _: self._apply(session))
-        else:
-            self._apply(session)
-
-    def _apply(self, session: Session) -> None:
-        """Set mask, settings and operation; the mask as one step that can be undone."""
-        workspace, settings = self._workspace, session.settings
-        workspace.set_mask(session.mask, "Open session")
-        workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
-        # Last: a new mask means convolution.
-        workspace.choose(session.operation)
-        workspace.change(**session.choice)
-        self._pages.give(session.pages)
+    def _note(self, kind: str, path: str) -> None:
+        if path:
+            self._recent.note(kind, str(Path(path).absolute()))
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""
@@ -166,7 +138,7 @@ class ExploreFiles(QObject):
         depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
-        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{suffix}"
+        name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -194,6 +166,10 @@ class ExploreFiles(QObject):
         """Return what files of this picture are called at first."""
         picture = self._workspace.picture
         return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
+
+    def result_stem(self) -> str:
+        """Return what a file with the result is called at first, without its suffix."""
+        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
 
     def _mask_word(self) -> str:
         name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())
@@ -236,16 +212,3 @@ def is_mask_file(path: Path) -> bool:
             return b"haloscope-mask" in file.read(MAX_BYTES)
     except OSError:
         return False
-
-
-def with_options(session: Session, begin: Begin) -> Session:
-    """Return a session with the settings that override its own."""
-    named: dict[str, Any] = {
-        "variant": begin.variant,
-        "device": begin.device,
-        "border": begin.border and Border.named(begin.border),
-        "flip": begin.flip,
-    }
-    changes = {name: value for name, value in named.items() if value}
-    mask = resolve_mask(begin.mask) if begin.mask else session.mask
-    return replace(session, mask=mask, settings=replace(session.settings, **changes))

@@ -25,8 +25,9 @@ from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, PageParts, picture_filters
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
@@ -47,10 +48,13 @@ from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.session_view import SessionView
+from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
@@ -128,6 +132,8 @@ class ExplorePage(RunsPage):
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self._add_late_docks(services, plot, beside)
+        shown = self.picture_view, results, self.results_panel, self.docks
+        self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -183,6 +189,24 @@ class ExplorePage(RunsPage):
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
+    def clear_results(self) -> None:
+        self.results_panel.clear()
+
+    @property
+    def unsaved(self) -> str:
+        return " and ".join(filter(None, (super().unsaved, self.sessions.unsaved_results)))
+
+    def work(self) -> Callable[[], bytes]:
+        return self.sessions.work()
+
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        self.sessions.restore(path, done, failed)
+
+    def save_work(self, then: Callable[[], None]) -> None:
+        self.files.ask_to_save_session(self._services.files, then)
+
     @property
     def export_stem(self) -> str:
         return self.files.stem()
@@ -205,9 +229,6 @@ class ExplorePage(RunsPage):
         if not is_refused:
             run()
 
-    def clear_results(self) -> None:
-        self.results_panel.clear()
-
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
@@ -217,7 +238,7 @@ class ExplorePage(RunsPage):
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            if not self.files.begin(intent):
+            if not self.sessions.begin(intent):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.settled.emit(None))
             if intent.first is not None:
@@ -253,6 +274,18 @@ class ExplorePage(RunsPage):
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.fill()
+        self._add_copying()
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:
@@ -260,8 +293,8 @@ class ExplorePage(RunsPage):
 
     def arrange(self) -> None:
         tabbed = (
-            *(self.blocks_dock, self.tile_dock, self.launch_dock, self.code_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock),
+            *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
+            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         sides = (
@@ -302,8 +335,10 @@ class ExplorePage(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = PageParts(services.session_parts, services.take_session_parts)
-        self.files = ExploreFiles(workspace, self.pictures, answers, pages)
+        pages = Part(services.session_parts, services.take_session_parts)
+        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
+        self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.row_actions = RowActions(results, workspace, self)
         self.shown_difference = ShownDifference(
             self.row_actions, state, link, display, self.previews, answers.on(self)
@@ -311,7 +346,7 @@ class ExplorePage(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch and Code behind the results; the others behind the plot."""
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the plot."""
         state, link, messages = services.state, services.link, services.messages
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -323,6 +358,9 @@ class ExplorePage(RunsPage):
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
         add, mask = self._add_late_dock, self.docks[0]
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
+        self.history = self.workspace.undo_stack
+        self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
+        mask.raise_()
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", plot, self.plot_panel)
@@ -330,6 +368,8 @@ class ExplorePage(RunsPage):
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
         self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.doctor = DoctorState(self.workspace)
+        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
         for front in (beside, plot):
@@ -368,7 +408,8 @@ class ExplorePage(RunsPage):
             made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
             slot.fill(made)
             insert_into_tab_order(before, made)
-        if slot.is_filled:
+        # The history asks nothing of the engine.
+        if slot.is_filled and name != "history":
             getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:
@@ -377,6 +418,9 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["masks"].triggered.connect(self.mask_panel.presets.click)
+        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
+        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
@@ -385,6 +429,8 @@ class ExplorePage(RunsPage):
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
+        self.sessions.edited.connect(self.edited)
+        self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         self.row_actions.picture_wanted.connect(self._open_for)
@@ -460,7 +506,7 @@ class ExplorePage(RunsPage):
         """Choose the baseline of an operation that has none: its variant on the CPU, once it is listed."""
         if not self.workspace.settings.baseline:
             listed = self._services.state.variants_of(self.workspace.operation)
-            self.workspace.change(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
+            self.workspace.adopt(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
         found = self.display.found

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
+from engine.host.protocol import PictureHandle
+from engine.mask.mask import Mask
+from engine.results.compare import comparable
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.measured_part import measured_shape
@@ -13,6 +16,7 @@ from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.problem import OperationProblem
+from gui.explore.state import Step
 
 if TYPE_CHECKING:
     from engine.tasks.operation.contract import Operation
@@ -34,6 +38,43 @@ def comparable_of(job: PictureJob) -> Hashable:
         parameters = _parameters_of(job)
     pixels = job.picture.pixels
     return job.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
+
+
+def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hashable:
+    """Return what `comparable_of` returns for the job of a result whose picture need not be here."""
+    problem = result.problem
+    if not isinstance(problem, OperationProblem):
+        return comparable(result)
+    shape = problem.height, problem.width, problem.channels
+    parameters = tuple(sorted(problem.parameters.items()))
+    return problem.operation, parameters, shape, problem.dtype, patch_path
+
+
+def job_of(step: Step, picture: PictureHandle, range_mode: str) -> PictureJob:
+    """Return the job that a step is for a picture."""
+    settings = step.settings
+    if not step.operation:
+        return FilterJob(picture=picture, mask=step.applied_mask, range_mode=range_mode, **settings.options)
+    return OperationJob(
+        operation=step.operation,
+        # With a patch from a file, the whole file is the patch.
+        settings={} if settings.patch_path else dict(settings.parameters),
+        variant=settings.variant,
+        block=settings.block,
+        device=settings.device,
+        layout=settings.layout,
+        picture=picture,
+        patch_path=settings.patch_path,
+    )
+
+
+def step_of(job: PictureJob) -> Step:
+    """Return the step that does what a job did."""
+    if isinstance(job, FilterJob):
+        return Step(job.mask, job.mask.name).with_settings(range_mode=job.range_mode, **job.options)
+    own = {"parameters": dict(job.settings), "patch_path": job.patch_path}
+    where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}
+    return Step(Mask([[1.0]])).with_operation(job.operation).with_settings(**own, **where)
 
 
 def problem_of(job: FilterJob) -> Problem:

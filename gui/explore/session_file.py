@@ -1,14 +1,19 @@
-"""Sessions as files: picture, mask and settings, to continue work another day. No widgets in here.
+"""Sessions as files of JSON Lines: one section a line, so that a file that was cut opens up to there.
 
-The picture is only named in the file; the mask is in it, with anchor, offset and name.
+A section, a setting or a value that is not known here, as from a newer version, is left out and said in a
+sentence. The picture is only named; masks are in the file, with anchor, offset and name. What takes long to
+import is imported here, so this module is imported when the first session is read or written. No Qt in here.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
+
+from engine import __version__
 from engine.errors import EngineError, MaskError
 from engine.files.atomic_write import atomic_write
 from engine.geometry.block import Block
@@ -16,221 +21,346 @@ from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.json_form import mask_from_values
+from engine.mask.json_form import mask_from_values, mask_values, read_object
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
+from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
-from gui.explore.workspace import Settings
-from gui.strict_json import read_strict_json, text_of
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.read_results import result_from_json
+from gui.explore.session import KeptRun, Session
+from gui.explore.state import PictureSource, Settings, State, Step
+from gui.strict_json import read_bytes, text_of
 
 FORMAT = "haloscope-session"
-VERSION = 1
-# A mask of 63 x 63 with 17 digits per weight has 90 kB.
-LARGEST_BYTES = 1 << 20
-LARGEST_BLOCK_SIDE = 1024
+VERSION = 2
+SUFFIX = ".haloscope"
+# A thousand results with every sample have 3 MB.
+LARGEST_BYTES = 64 << 20
+_REMEDY = "Choose another file, or save the session again."
+_UNKNOWN = "is not known to this version of Haloscope and was left out"
+
+Table = dict[str, Any]
+_Side = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+_Block = tuple[_Side, _Side]
+_Words = Annotated[list[str], msgspec.Meta(max_length=MOST_BLOCKS)]
+_TYPES: dict[str, Any] = {
+    "border": Border,
+    "cval": float,
+    "flip": bool,
+    "normalise": bool,
+    "variant": str,
+    "device": str,
+    "block": _Block | None,
+    "range_mode": Literal[tuple(RANGE_MODES)],
+    "baseline": str,
+    "layout": Layout,
+    "result_type": Literal[RESULT_TYPES],
+    "blocks": Annotated[list[_Block], msgspec.Meta(max_length=MOST_BLOCKS)],
+    "kernels": _Words,
+    "parameters": dict[str, Any],
+    "patch_path": str,
+}
+# What runs of one problem differ in.
+_OF_EACH_RUN = ("variant", "block", "device", "layout")
 
 
 class SessionError(EngineError):
-    """A file is not a session, or a value in it is out of range."""
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What a session file holds: a picture (by path, as a sample, or none), the mask as typed, settings."""
-
-    # Absolute when it comes from a file.
-    picture_path: str
-    sample: str
-    mask: Mask
-    settings: Settings
-    # The operation that is chosen instead of convolution, and its own settings by name.
-    operation: str = ""
-    choice: Mapping[str, Any] = field(default_factory=dict)
-    # What other pages add, by their keys; they check it themselves.
-    pages: Mapping[str, Any] = field(default_factory=dict)
+    """A file cannot be opened as a session, not even in part."""
 
 
 def save_session(path: Path, session: Session) -> None:
-    """Write a session.
+    """Write a session; raise FileWriteError where the file cannot be written."""
+    atomic_write(path, encoded(session))
 
-    Raises
-    ------
-    FileWriteError
-        The file cannot be written there.
-    """
-    mask, settings = session.mask, session.settings
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "picture": {"path": session.picture_path, "sample": session.sample},
-        "mask": {
-            "name": mask.name,
-            "weights": mask.weights.tolist(),
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-        },
-        "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
-    }
-    if session.operation:
-        choice = {key: _plain(session.choice[key]) for key in CHOICES}
-        document["operation"] = {"key": session.operation} | choice
-    if session.pages:
-        document["pages"] = dict(session.pages)
-    atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
+
+def encoded(session: Session) -> bytes:
+    """Return a session as its file has it."""
+    state = session.state
+    lines: list[Table] = [
+        {"section": "header", "format": FORMAT, "version": VERSION, "program": __version__},
+        {"section": "picture", "digest": session.digest} | _source_table(state.source),
+    ]
+    for number, step in enumerate(state.steps):
+        lines.append({"section": "step", "selected": number == state.selected} | _step_table(step))
+    lines.append({"section": "view", **session.view})
+    lines += [{"section": "page", "key": key, "part": part} for key, part in session.pages.items()]
+    problems: list[tuple[Step, PictureSource | None]] = []
+    for run in session.runs:
+        table: Table = {"section": "result", "result": run.result.as_json()}
+        if run.step is not None:
+            default = Settings()
+            common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
+            if (common, run.source) not in problems:
+                problems.append((common, run.source))
+                begins = {"section": "problem", "number": len(problems) - 1}
+                lines.append(begins | {"picture": _source_table(run.source)} | _step_table(common))
+            settings = {name: _plain(getattr(run.step.settings, name)) for name in _OF_EACH_RUN}
+            table |= {"problem": problems.index((common, run.source)), "settings": settings}
+        lines.append(table)
+    lines.append({"section": "end"})
+    return "".join(json.dumps(strict(line), allow_nan=False) + "\n" for line in lines).encode()
 
 
 def load_session(path: Path) -> Session:
-    """Read a session; a relative path of a picture is taken from the session's folder.
+    """Read a session as far as it can be read; a relative path is taken from the session's folder.
 
-    Raises
-    ------
-    SessionError
-        The file cannot be read, is not a session, or a value is out of range.
+    Raises SessionError where it cannot be read at all.
     """
+    what = f"{path.name} cannot be opened as a session"
     try:
-        document = read_strict_json(path, LARGEST_BYTES)
+        return _Reader(path).session(read_bytes(path, LARGEST_BYTES))
+    except SessionError:
+        raise
+    except MaskError as error:
+        raise SessionError(what, error.why, _REMEDY) from error
     except EngineError as error:
-        raise SessionError(error.what, error.why, error.remedy) from error
-    try:
-        return _session(document, path.parent)
-    except (ValueError, MaskError) as error:
-        why = (
-            f"its mask is not valid. {error.what}: {error.why}"
-            if isinstance(error, MaskError)
-            else str(error)
-        )
-        remedy = "Choose another file, or save the session again."
-        raise SessionError(f"{path.name} cannot be opened as a session", why, remedy) from error
+        raise SessionError(what, error.why, error.remedy) from error
+    except (UnicodeDecodeError, ValueError) as error:
+        why = "it is not text in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise SessionError(what, why, _REMEDY) from error
 
 
-def _session(document: dict[str, Any], folder: Path) -> Session:
-    """Return a session; a ValueError says what is wrong with which key."""
-    if document.get("format") != FORMAT:
-        raise ValueError(f'its "format" is not "{FORMAT}"')
-    version = document.get("version")
-    if type(version) is not int or version != VERSION:
-        raise ValueError(f"its version is {version!r}, and this program reads version {VERSION}")
-    for key in ("picture", "mask", "settings"):
-        if not isinstance(document.get(key), dict):
-            raise ValueError(f'its "{key}" is missing or not a table')
-    picture = _read(document["picture"], {"path": text_of, "sample": text_of})
-    path, name = picture.get("path", ""), _read(document["mask"], {"name": _mask_name}).get("name", "")
-    operation, choice = _operation(document.get("operation", {}), folder)
-    return Session(
-        picture_path=str((folder / path).resolve()) if path else "",
-        sample=picture.get("sample", ""),
-        mask=mask_from_values(document["mask"], name),
-        # What is missing, as in older sessions, has its default.
-        settings=Settings(**_read(document["settings"], _SETTINGS)),
-        operation=operation,
-        choice=choice,
-        pages=_pages(document.get("pages", {})),
-    )
+class _Reader:
+    """Reads the sections of one file, and notes what is left out."""
 
+    def __init__(self, path: Path) -> None:
+        self._name, self._folder = path.name, path.parent
+        self._notes: dict[str, int] = {}
+        self._steps: list[Step] = []
+        self._selected = 0
+        self._source: PictureSource | None = None
+        self._digest = ""
+        self._view: Table = {}
+        self._pages: Table = {}
+        self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
+        self._runs: list[KeptRun] = []
+        self._has_ended = False
 
-def _pages(table: object) -> dict[str, Any]:
-    if not isinstance(table, dict) or not all(isinstance(part, dict) for part in table.values()):
-        raise ValueError('its "pages" is not a table of tables')
-    return table
+    def session(self, data: bytes) -> Session:
+        """Return the session that is in the bytes of a file."""
+        lines = data.splitlines()
+        header = _header(lines[0]) if lines else None
+        if header is None:
+            # Files of before 0.5 are one JSON object.
+            self._take_old(read_object(data.decode("utf-8")))
+        else:
+            if header.get("version") != VERSION:
+                self._note("It was saved by another version of Haloscope.")
+            for number, line in enumerate(lines[1:], start=2):
+                is_cut = number == len(lines) and not data.endswith(b"\n")
+                self._take_line(number, line, is_cut=is_cut)
+            if not self._has_ended:
+                self._note("It ends early: what followed is missing.")
+        if not self._steps:
+            self._steps.append(Step.of(Mask([[1.0]])))
+            self._note("It has no mask and no operation: the mask is a single 1.")
+        notes = [words if times == 1 else f"{words} ({times} times)" for words, times in self._notes.items()]
+        state = State(tuple(self._steps), self._selected, self._source)
+        return Session(state, tuple(self._runs), self._digest, self._view, self._pages, tuple(notes))
 
+    def _note(self, words: str) -> None:
+        self._notes[words] = self._notes.get(words, 0) + 1
 
-def _operation(table: object, folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return the key of an operation and its own settings; an empty key where the session has none."""
-    if not isinstance(table, dict):
-        raise ValueError('its "operation" is not a table')
-    if not table:
-        return "", {}
-    # Its modules take a while to import; most sessions have none.
-    from engine.tasks.operation.operations import operation_named
+    def _take_line(self, number: int, line: bytes, *, is_cut: bool) -> None:
+        try:
+            table = read_object(line.decode("utf-8"))
+        except (EngineError, UnicodeDecodeError):
+            # That it is cut, the missing end says.
+            if not is_cut:
+                self._note(f"Line {number} is damaged and was left out.")
+            return
+        section = table.pop("section", None)
+        take = _SECTIONS.get(section) if isinstance(section, str) else None
+        if take is None:
+            self._note(f"The part {str(section)[:40]!r} {_UNKNOWN}.")
+            return
+        try:
+            take(self, table)
+        except (EngineError, ValueError, LookupError, TypeError) as error:
+            why = error.why if isinstance(error, EngineError) else str(error).partition("\n")[0]
+            self._note(f"The part '{section}' in line {number} was left out: {why.rstrip('.')}.")
 
-    try:
-        operation = operation_named(table.get("key"))
-        choice = choice_of(Settings()) | _read(table, CHOICES)
-        parameters = operation.read(choice["parameters"])
-    except EngineError as error:
-        raise ValueError(f'its "operation" is not valid. {error}') from error
-    defaults = operation.read({})
-    own = {name: value for name, value in parameters.items() if value != defaults[name]}
-    patch = choice["patch_path"]
-    path = str((folder / patch).resolve()) if patch else ""
-    return operation.key, choice | {"parameters": own, "patch_path": path}
+    def _take_old(self, document: Table) -> None:
+        if document.get("format") != FORMAT:
+            raise ValueError(f'its "format" is not "{FORMAT}"')
+        if document.get("version") != 1:
+            raise ValueError(f"its version is {document.get('version')!r}, and such files have version 1")
+        for key in ("picture", "mask", "settings"):
+            if not isinstance(document.get(key), dict):
+                raise ValueError(f'its "{key}" is missing or not a table')
+        self._take_picture(document["picture"])
+        step = Step.of(_mask(document["mask"]))
+        step = step.with_settings(**self._settings(document["settings"]))
+        operation = document.get("operation") or {}
+        if not isinstance(operation, dict):
+            self._note('Its "operation" is not a table and was left out.')
+        elif operation:
+            step = self._operation(step, operation.pop("key", None), operation)
+        self._steps.append(step)
+        pages = document.get("pages", {})
+        if isinstance(pages, dict) and all(isinstance(part, dict) for part in pages.values()):
+            self._pages = pages
+        else:
+            self._note('Its "pages" is not a table of tables and was left out.')
 
+    def _take_picture(self, table: Table) -> None:
+        self._source, self._digest = self._source_in(table), _text(table, "digest")
 
-def choice_of(settings: Settings) -> dict[str, Any]:
-    """Return those of the settings of an operation that a session keeps with it."""
-    return {key: getattr(settings, key) for key in CHOICES}
+    def _source_in(self, table: Table) -> PictureSource | None:
+        path, sample = _text(table, "path"), _text(table, "sample")
+        place = str((self._folder / path).resolve()) if path else ""
+        return PictureSource(place, "" if path else sample) if path or sample else None
 
+    def _take_step(self, table: Table) -> None:
+        if table.pop("selected", False) is True:
+            self._selected = len(self._steps)
+        self._steps.append(self._step(table))
 
-def _read(table: dict[str, Any], readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Return the values of those keys that are in a table, each checked."""
-    values = {}
-    for key, read in readers.items():
-        if key in table:
+    def _step(self, table: Table) -> Step:
+        """Return the step of a table; what in it is not known has its default."""
+        mask = _mask(table.pop("mask")) if "mask" in table else Mask([[1.0]])
+        step = Step.of(mask)
+        if "title" in table:
+            step = replace(step, title=_text(table, "title", pop=True)[:MAX_NAME_CHARACTERS])
+        kept, own = table.pop("kept", {}), table.pop("settings", {})
+        key = table.pop("operation", "")
+        for name in table:
+            self._note(f'The value "{name[:40]}" of a step {_UNKNOWN}.')
+        for operation, settings in _table(kept).items():
+            step = self._operation(step, operation, _table(settings))
+        return self._operation(step, key, _table(own))
+
+    def _operation(self, step: Step, key: object, settings: Table) -> Step:
+        """Return a step with an operation and settings of it; one that is not known leaves it as it was."""
+        if not key:
+            return step.with_operation("").with_settings(**self._settings(settings))
+        try:
+            operation = operation_named(key)
+        except EngineError as error:
+            self._note(f"The operation {str(key)[:40]!r} was left out: {error.why.rstrip('.')}.")
+            return step
+        fields = self._settings(settings)
+        try:
+            parameters = operation.read(fields.get("parameters", {}))
+        except EngineError as error:
+            self._note(f"The parameters of {operation.key} have their defaults: {error.what}: {error.why}.")
+            parameters = operation.read({})
+        defaults = operation.read({})
+        own = {name: value for name, value in parameters.items() if value != defaults[name]}
+        patch = fields.get("patch_path", "")
+        place = str((self._folder / patch).resolve()) if patch else ""
+        fields |= {"parameters": own, "patch_path": place}
+        return step.with_operation(operation.key).with_settings(**fields)
+
+    def _settings(self, table: Table) -> Table:
+        """Return the settings of a table that can be used; the others keep their defaults."""
+        found: Table = {}
+        for name, value in table.items():
+            if name not in _TYPES:
+                self._note(f'The setting "{name[:40]}" {_UNKNOWN}.')
+                continue
             try:
-                values[key] = read(table[key])
-            except ValueError as error:
-                raise ValueError(f'its "{key}" {error}') from error
-    return values
+                found[name] = _setting(name, value)
+            except (msgspec.ValidationError, ValueError, OverflowError) as error:
+                shown = json.dumps(value, allow_nan=False)[:40]
+                why = str(error).partition(" - at")[0]
+                self._note(f'The setting "{name}" was left out: it is {shown} ({why}).')
+        return found
+
+    def _take_view(self, table: Table) -> None:
+        self._view = table
+
+    def _take_page(self, table: Table) -> None:
+        self._pages[_text(table, "key")] = _table(table["part"])
+
+    def _take_problem(self, table: Table) -> None:
+        number = msgspec.convert(table.pop("number"), int)
+        source = self._source_in(_table(table.pop("picture", {})))
+        self._problems[number] = self._step(table), source
+
+    def _take_result(self, table: Table) -> None:
+        result = result_from_json(table["result"])
+        known = self._problems.get(table.get("problem", -1))
+        if known is None:
+            self._runs.append(KeptRun(result))
+            return
+        step = known[0].with_settings(**self._settings(_table(table.get("settings", {}))))
+        self._runs.append(KeptRun(result, step, known[1]))
+
+    def _take_end(self, table: Table) -> None:
+        self._has_ended = True
 
 
-def _mask_name(value: object) -> str:
-    if len(name := text_of(value)) > MAX_NAME_CHARACTERS:
-        raise ValueError(f"has more than {MAX_NAME_CHARACTERS} characters")
-    return name
+_SECTIONS: dict[str, Callable[[_Reader, Table], None]] = {
+    "picture": _Reader._take_picture,
+    "step": _Reader._take_step,
+    "view": _Reader._take_view,
+    "page": _Reader._take_page,
+    "problem": _Reader._take_problem,
+    "result": _Reader._take_result,
+    "end": _Reader._take_end,
+}
 
 
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("is neither true nor false")
+def _header(line: bytes) -> Table | None:
+    """Return the first line of a file of this form; None where it is another one."""
+    try:
+        table = read_object(line.decode("utf-8"))
+    except (EngineError, UnicodeDecodeError):
+        return None
+    return table if table.get("section") == "header" and table.get("format") == FORMAT else None
+
+
+def _source_table(source: PictureSource | None) -> Table:
+    return {"path": source.path, "sample": source.sample} if source else {}
+
+
+def _step_table(step: Step) -> Table:
+    return {
+        "operation": step.operation,
+        "title": step.title,
+        "mask": mask_values(step.mask),
+        "settings": {name: _plain(getattr(step.settings, name)) for name in _TYPES},
+        "kept": {
+            key: {name: _plain(getattr(settings, name)) for name in _TYPES}
+            for key, settings in step.kept.items()
+        },
+    }
+
+
+def _mask(table: object) -> Mask:
+    mask = _table(table)
+    name = _text(mask, "name")
+    if len(name) > MAX_NAME_CHARACTERS:
+        raise ValueError(f'its "name" has more than {MAX_NAME_CHARACTERS} characters')
+    return mask_from_values(mask, name)
+
+
+def _table(value: object) -> Table:
+    if not isinstance(value, dict):
+        raise ValueError("it is not a table")
     return value
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("is not a finite number")
-    return float(value)
+def _text(table: Table, key: str, *, pop: bool = False) -> str:
+    try:
+        return text_of(table.pop(key, "") if pop else table.get(key, ""))
+    except ValueError as error:
+        raise ValueError(f'its "{key}" {error}') from error
 
 
-def _block(value: object) -> Block | None:
-    if value is None:
-        return None
-    sides = value if isinstance(value, list) and len(value) == 2 else [0, 0]
-    if not all(type(side) is int and 1 <= side <= LARGEST_BLOCK_SIDE for side in sides):
-        raise ValueError(f"is not two whole numbers from 1 to {LARGEST_BLOCK_SIDE}")
-    return Block(*sides)
-
-
-def _listed(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]:
-    """Return a reader of lists; what is in one twice is taken once."""
-
-    def read_all(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list) or len(value) > MOST_BLOCKS:
-            raise ValueError(f"is not a list of at most {MOST_BLOCKS}")
-        return tuple(dict.fromkeys(map(read, value)))
-
-    return read_all
-
-
-def _blocks(value: object) -> tuple[Block, ...]:
-    return every_block() if value == EVERY else _listed(_some_block)(value)
-
-
-def _some_block(value: object) -> Block:
-    block = _block(value)
-    if block is None:
-        raise ValueError("has something that is not a block")
-    return block
-
-
-def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
-    """Return a reader of texts that takes these; members of an enumeration are returned as such."""
-
-    def read(value: object) -> str:
-        known = {str(choice): choice for choice in choices}
-        if (text := text_of(value)) not in known:
-            raise ValueError(f"is {text[:40]!r} and not one of {', '.join(known)}")
-        return known[text]
-
-    return read
+def _setting(name: str, value: object) -> Any:
+    """Return a setting of JSON as the state has it; a ValidationError or a ValueError says why not."""
+    if name == "blocks" and value == EVERY:
+        return every_block()
+    found = msgspec.convert(value, _TYPES[name])
+    if name == "block":
+        return found and Block(*found)
+    if name == "blocks":
+        return tuple(dict.fromkeys(Block(*sides) for sides in found))
+    if name == "kernels":
+        return tuple(dict.fromkeys(map(text_of, found)))
+    return text_of(found) if type(found) is str else found
 
 
 def _plain(value: object) -> object:
@@ -239,33 +369,6 @@ def _plain(value: object) -> object:
         return EVERY
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
     return [value.x, value.y] if isinstance(value, Block) else value
-
-
-def _table(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("is not a table")
-    return value
-
-
-CHOICES: dict[str, Callable[[Any], Any]] = {
-    "parameters": _table,
-    "patch_path": text_of,
-    "variant": text_of,
-    "block": _block,
-}
-_SETTINGS: dict[str, Callable[[Any], Any]] = {
-    "border": _one_of(Border),
-    "cval": _number,
-    "flip": _truth,
-    "normalise": _truth,
-    "variant": text_of,
-    "device": text_of,
-    "block": _block,
-    "range_mode": _one_of(RANGE_MODES),
-    "baseline": text_of,
-    "layout": _one_of(Layout),
-    "result_type": _one_of(RESULT_TYPES),
-    "blocks": _blocks,
-    "kernels": _listed(text_of),
-}

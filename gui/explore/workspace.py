@@ -1,96 +1,59 @@
 """What the person has chosen: picture, operation, mask, kernel, block, device. No widgets in here.
 
 Panels show this state and change it through its setters; controllers turn it into requests. A setter emits
-its signal only when the value really changed.
+its signals only when a value really changed, and makes one step that can be undone.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from engine.errors import MaskError
-from engine.geometry.block import Block
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.request import FilterOptions
-from engine.tasks.operation.messages import OperationJob
-from gui.explore.mask.preset_names import title_of
-from gui.explore.picture_job import PictureJob
+from gui.explore.picture_job import PictureJob, job_of
+from gui.explore.state import PictureSource, Settings, State, Step, merge_key_of, words_of_change
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(FilterOptions):
-    """Everything of the workspace that is neither the picture nor the mask's cells."""
-
-    # Convolution (the mask is rotated by 180 degrees) instead of correlation.
-    flip: bool = False
-    # Divide the mask by its sum.
-    normalise: bool = False
-    # How results outside the picture's range are shown.
-    range_mode: str = "clip"
-    # Variant that speed-ups are measured against.
-    baseline: str = "cpu-serial"
-    # Runs cross these with the kernels; none: only `block`.
-    blocks: tuple[Block, ...] = ()
-    # Keys of the kernels that Run all runs; none: all that can.
-    kernels: tuple[str, ...] = ()
-    # Of an operation beside convolution: those that differ from their defaults, and the file of a patch.
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    patch_path: str = ""
-
-
-# Settings per operation; the others hold for all of them.
-_PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
-# What only runs read: no result depends on them.
-_OF_RUNS = ("baseline", "blocks", "kernels")
-# Its variant on the CPU becomes the baseline once the engine has listed it.
-_NEVER_CHOSEN = Settings(baseline="")
+# A state has little beside its masks, of 32 kB at most.
+MOST_UNDO_STEPS = 1000
 
 
 class _Edit(QUndoCommand):
-    """A mask, the name that it goes by, and settings that belong to it, as one step.
+    """A state in place of another one. Edits with the same merge key in a row become one."""
 
-    Edits with the same merge key in a row become one step.
-    """
-
-    def __init__(
-        self, workspace: "Workspace", mask: Mask, settings: dict[str, object], text: str, merge_key: int = -1
-    ) -> None:
+    def __init__(self, workspace: "Workspace", after: State, text: str, merge_key: Hashable) -> None:
         super().__init__(text)
         self._workspace = workspace
-        before = {name: getattr(workspace.settings, name) for name in settings}
-        self._before = workspace.mask, workspace.mask_title, before
-        self._after = mask, title_of(mask) or workspace.mask_title, settings
+        self._before, self._after = workspace.state, after
         self._merge_key = merge_key
 
     def id(self) -> int:
-        return self._merge_key
+        return -1 if self._merge_key is None else 1
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _Edit):
+        if not isinstance(other, _Edit) or other._merge_key != self._merge_key:
             return False
         self._after = other._after
+        self.setText(other.text())
+        self.setObsolete(self._after == self._before)
         return True
 
     def redo(self) -> None:
-        self._show(*self._after)
+        self._workspace._take(self._after)
 
     def undo(self) -> None:
-        self._show(*self._before)
-
-    def _show(self, mask: Mask, title: str, settings: dict[str, object]) -> None:
-        self._workspace.choose("")
-        if (mask, title) != (self._workspace.mask, self._workspace.mask_title):
-            self._workspace._show_mask(mask, title)
-        self._workspace.change(**settings)
+        self._workspace._take(self._before)
 
 
 class Workspace(QObject):
-    """The state of the Explore page."""
+    """The state of the Explore page: one frozen `State`, and the picture that is shown.
+
+    Its properties are those of the selected step. `edit` gives it another state, as one step that can be
+    undone; every other setter does so through it, but `adopt` and what only looks at the picture.
+    """
 
     # Another operation; its settings are those of the workspace now.
     operation_changed = Signal()
@@ -100,31 +63,48 @@ class Workspace(QObject):
     mask_changed = Signal(object)
     # The new Settings; something other than picture and mask changed.
     settings_changed = Signal(object)
-    # Anything that a result depends on changed; emitted after the more specific signal.
+    # There are other steps, or another one is selected.
+    steps_changed = Signal()
+    # Anything that a result depends on changed; emitted after the more specific signals.
     job_changed = Signal()
+    # Anything changed, by an edit, undo or redo; emitted last.
+    state_changed = Signal()
+    # The PictureSource of the state, whose picture is not the one that is shown; None: it is by now. Once per
+    # turn.
+    picture_wanted = Signal(object)
 
     def __init__(self, mask: Mask) -> None:
         super().__init__()
         self.undo_stack = QUndoStack(self)
+        self.undo_stack.setUndoLimit(MOST_UNDO_STEPS)
         self._picture: PictureHandle | None = None
-        self._mask = mask
-        self._mask_title = title_of(mask)
-        self._settings = Settings()
-        self._operation = ""
+        self._state = State((Step.of(mask),))
         self.looked_at: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
-        # Those of the operations that were chosen before, by their keys.
-        self._kept: dict[str, Settings] = {}
+        self._wanted: PictureSource | None = None
+        # A click in the history goes through all states between.
+        self._want_timer = QTimer(self, singleShot=True, interval=0)
+        self._want_timer.timeout.connect(self._want_picture)
+
+    @property
+    def state(self) -> State:
+        """All of it but the picture's pixels."""
+        return self._state
+
+    @property
+    def step(self) -> Step:
+        """The selected step, which the panels show."""
+        return self._state.step
 
     @property
     def operation(self) -> str:
         """Key of the chosen operation; empty for convolution with the mask."""
-        return self._operation
+        return self.step.operation
 
     @property
     def is_filtering(self) -> bool:
         """Whether the picture is filtered with the mask."""
-        return not self._operation
+        return not self.operation
 
     @property
     def picture(self) -> PictureHandle | None:
@@ -133,77 +113,97 @@ class Workspace(QObject):
     @property
     def mask(self) -> Mask:
         """The mask as typed."""
-        return self._mask
+        return self.step.mask
 
     @property
     def mask_title(self) -> str:
         """Name of the mask, or of the one that it was edited from; empty where there was none."""
-        return self._mask_title
+        return self.step.title
 
     @property
     def settings(self) -> Settings:
         """The settings of the chosen operation."""
-        return self._settings
+        return self.step.settings
 
     def settings_of(self, operation: str) -> Settings:
         """Return the settings of an operation, whichever is chosen."""
-        if operation == self._operation:
-            return self._settings
-        kept = self._kept.get(operation, _NEVER_CHOSEN)
-        return replace(self._settings, **{name: getattr(kept, name) for name in _PER_OPERATION})
+        return self.step.settings_of(operation)
+
+    def edit(self, state: State, text: str, merge_key: Hashable = None) -> None:
+        """Take another state, as one step that can be undone and that the history calls by this text.
+
+        Edits with the same `merge_key` (not None) in a row become one step.
+        """
+        if state != self._state:
+            self.undo_stack.push(_Edit(self, state, text, merge_key))
+
+    def begin_with(self, state: State) -> None:
+        """Take the state that the window begins with: undo does not go behind it."""
+        self._take(state)
+
+    def edit_step(self, step: Step, text: str, merge_key: Hashable = None) -> None:
+        """Put another one in the place of the selected step."""
+        key = None if merge_key is None else (self._state.selected, merge_key)
+        self.edit(self._state.with_step(step), text, key)
 
     def choose(self, operation: str) -> None:
         """Choose an operation by its key, with the settings that it had before."""
-        if operation != self._operation:
-            settings = self.settings_of(operation)
-            self._kept[self._operation] = self._settings
-            self._operation, self._settings = operation, settings
-            self.operation_changed.emit()
-            self.settings_changed.emit(self._settings)
-            self.job_changed.emit()
+        self.edit_step(self.step.with_operation(operation), f"Operation: {operation or 'convolution'}")
 
     def set_picture(self, picture: PictureHandle) -> None:
-        if picture != self._picture:
-            self.looked_at = None
-            self._picture = picture
-            self.picture_changed.emit(picture)
-            self.job_changed.emit()
+        """Show a picture. One that the state did not ask for is a step, but for the first."""
+        if picture == self._picture:
+            return
+        self.looked_at = self._wanted = None
+        self._picture = picture
+        after = replace(self._state, source=self._shown)
+        if self._state.source is None:
+            self._state = after
+        else:
+            was_clean = self.undo_stack.isClean()
+            self.edit(after, f"Open {picture.title}")
+            if was_clean:
+                # Nothing is lost with a picture that is in its file.
+                self.undo_stack.setClean()
+        self.picture_changed.emit(picture)
+        self.job_changed.emit()
 
-    def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1, **fields: object) -> None:
+    def keep_picture(self) -> None:
+        """Stay with the picture that is shown: that of the state cannot be opened."""
+        self._wanted = None
+        self._state = replace(self._state, source=self._shown)
+
+    def set_mask(
+        self, mask: Mask, text: str = "Edit mask", merge_key: Hashable = None, **fields: object
+    ) -> None:
         """Change the mask, and fields of the settings with it, as one step that can be undone.
 
         Whoever changes the mask wants to see what it does: convolution is chosen.
-        Edits with the same `merge_key` (not -1) in a row become one step.
         """
-        self.choose("")
-        if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
-            self.undo_stack.push(_Edit(self, mask, fields, text, merge_key))
+        self.edit_step(self.step.with_mask(mask).with_settings(**fields), text, merge_key)
 
     def change(self, **fields: object) -> None:
-        """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
-        before, self._settings = self._settings, replace(self._settings, **fields)  # type: ignore[arg-type]
-        if self._settings != before:
-            self.settings_changed.emit(self._settings)
-            if any(getattr(before, name) != value for name, value in fields.items() if name not in _OF_RUNS):
-                self.job_changed.emit()
+        """Change fields of the settings: `workspace.change(border=Border.WRAP)`. Numbers in a row merge."""
+        text = words_of_change(self.settings, fields)
+        self.edit_step(self.step.with_settings(**fields), text, merge_key_of(self.step, fields))
+
+    def adopt(self, **fields: object) -> None:
+        """Change fields of the settings that nobody chose, such as a default that has become known."""
+        self._take(self._state.with_step(self.step.with_settings(**fields)))
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Give a parameter of the operation another value."""
-        self.change(parameters={**self._settings.parameters, name: value})
+        self.change(parameters={**self.settings.parameters, name: value})
 
     @property
     def can_normalise(self) -> bool:
         """Whether the mask has a sum to divide by."""
-        try:
-            self._mask.normalised()
-        except MaskError:
-            return False
-        return True
+        return self.step.can_normalise
 
     @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
-        if self._picture is None or (self.is_filtering and self._settings.result_type == "float32"):
+        if self._picture is None or (self.is_filtering and self.settings.result_type == "float32"):
             return "float32"
         return self._picture.dtype
 
@@ -215,40 +215,46 @@ class Workspace(QObject):
     @property
     def range_mode(self) -> str:
         """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
-        return self._settings.range_mode if self.can_leave_range else "clip"
+        return self.settings.range_mode if self.can_leave_range else "clip"
 
     def applied_mask(self) -> Mask:
         """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
-        mask = self._mask
-        if self._settings.normalise and self.can_normalise:
-            mask = mask.normalised()
-        return mask.flipped() if self._settings.flip else mask
+        return self.step.applied_mask
 
     def job(self) -> PictureJob | None:
         """Return the job that the state describes; None without a picture."""
-        settings = self._settings
-        if self._picture is None or self.is_filtering:
-            return self.filter_job()
-        return OperationJob(
-            operation=self._operation,
-            # With a patch from a file, the whole file is the patch.
-            settings={} if settings.patch_path else dict(settings.parameters),
-            variant=settings.variant,
-            block=settings.block,
-            device=settings.device,
-            layout=settings.layout,
-            picture=self._picture,
-            patch_path=settings.patch_path,
-        )
+        return None if self._picture is None else job_of(self.step, self._picture, self.range_mode)
 
     def filter_job(self) -> FilterJob | None:
         """Return the job where that is a convolution, else None."""
-        if self._picture is None or not self.is_filtering:
-            return None
-        mask, options = self.applied_mask(), self._settings.options
-        return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)
+        job = self.job()
+        return job if isinstance(job, FilterJob) else None
 
-    def _show_mask(self, mask: Mask, title: str) -> None:
-        self._mask, self._mask_title = mask, title
-        self.mask_changed.emit(mask)
-        self.job_changed.emit()
+    def _take(self, state: State) -> None:
+        """Be in another state, and say what of it changed."""
+        before, self._state = self._state, state
+        old, new = before.step, state.step
+        self._want_timer.start()
+        if (before.selected, len(before.steps)) != (state.selected, len(state.steps)):
+            self.steps_changed.emit()
+        if new.operation != old.operation:
+            self.operation_changed.emit()
+        if (new.mask, new.title, new.typed) != (old.mask, old.title, old.typed):
+            self.mask_changed.emit(new.mask)
+        if new.settings != old.settings:
+            self.settings_changed.emit(new.settings)
+        if state.result_part != before.result_part:
+            self.job_changed.emit()
+        self.state_changed.emit()
+
+    @property
+    def _shown(self) -> PictureSource | None:
+        return PictureSource.of(self._picture) if self._picture else None
+
+    def _want_picture(self) -> None:
+        source = self._state.source
+        is_shown = source is None or source == self._shown or source.request is None
+        wanted = None if is_shown else source
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.picture_wanted.emit(wanted)

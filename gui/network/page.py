@@ -70,6 +70,7 @@ class NetworkPage(RunsPage):
         changes = network.rows_changed, network.settings_changed, network.running_changed
         self.show_runs(services, self.stages_panel, *changes)
         self.shown.connect(network.shown)
+        network.drawing.undo_stack.indexChanged.connect(self.edited)
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)

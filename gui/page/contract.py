@@ -5,8 +5,9 @@ one wants of another is an intent (`gui.page.intents`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
@@ -14,7 +15,7 @@ from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
-from engine.errors import UnknownName
+from engine.errors import EngineError, UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
@@ -23,6 +24,7 @@ from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
+from gui.page.recent import RecentFiles
 
 LAYOUT_VERSION = 3
 """Version of stored layouts; one of another version is ignored. A page with new panels needs a new one: Qt
@@ -44,6 +46,7 @@ class Services:
     state: EngineState
     files: FileDialogs
     jobs: JobQueue
+    recent: RecentFiles = field(default_factory=RecentFiles)
     offer: Callable[[Intent], bool] = lambda intent: False
     session_parts: Callable[[], Mapping[str, Any]] = dict
     take_session_parts: Callable[[Mapping[str, Any]], None] = lambda parts: None
@@ -82,6 +85,9 @@ class Page(QMainWindow):
     shown = Signal()  # for the first time, or once more
     status_changed = Signal()
     settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
+
+    edited = Signal()  # something that a session keeps has changed
+    saved = Signal()  # all work is in a session
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,6 +172,27 @@ class Page(QMainWindow):
     def take(self, intent: Intent) -> bool:
         """Carry out an intent if this is the page for it; return whether it is."""
         return False
+
+    @property
+    def unsaved(self) -> str:
+        """What of its work no session has, in words; empty if nothing."""
+        stack = self.undo_stack
+        edits = 0 if stack is None or stack.isClean() else abs(stack.index() - max(stack.cleanIndex(), 0))
+        return f"{edits} edit{'s' if edits != 1 else ''}" if edits else ""
+
+    def work(self) -> Callable[[], bytes]:
+        """Return what gives all work as the bytes of a session, on any thread; of the first page."""
+        raise NotImplementedError
+
+    def restore_work(
+        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
+    ) -> None:
+        """Show the work in a file of `work`, and say when that is done or why not; of the first page."""
+        raise NotImplementedError
+
+    def save_work(self, then: Callable[[], None]) -> None:
+        """Ask where, and save all work; `then` is called when it is saved. Of the first page."""
+        raise NotImplementedError
 
     @property
     def session_part(self) -> Mapping[str, Any]:

@@ -1,10 +1,20 @@
 """File dialogs of the system, not modal, in the folder that was used last."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
+
+
+def _follow_filter(dialog: QFileDialog, name_filter: str) -> None:
+    """Give the name in a dialog the ending of the form that was chosen."""
+    ending = re.search(r"\*(\.\w+)", name_filter)
+    selected = dialog.selectedFiles()
+    if ending and selected and not Path(selected[0]).is_dir():
+        dialog.setDefaultSuffix(ending[1].lstrip("."))
+        dialog.selectFile(Path(selected[0]).with_suffix(ending[1]).name)
 
 
 class FileDialogs:
@@ -32,6 +42,7 @@ class FileDialogs:
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix(Path(name).suffix.lstrip("."))
         dialog.selectFile(name)
+        dialog.filterSelected.connect(lambda chosen_filter: _follow_filter(dialog, chosen_filter))
         dialog.open()
 
     def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:

@@ -28,6 +28,8 @@ class Message:
     remedy: str = ""
     action: str = ""  # text of a button that calls `act`; empty for none
     act: Callable[[], None] | None = field(default=None, compare=False)
+    other_action: str = ""  # and of a second button
+    other_act: Callable[[], None] | None = field(default=None, compare=False)
 
 
 def error_message(

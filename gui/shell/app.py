@@ -22,12 +22,14 @@ from gui.page.files import FileDialogs
 from gui.page.intents import Begin
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
+from gui.page.recent import RecentFiles
 from gui.shell.closing import Closing
 from gui.shell.command_line import WindowOptions
 from gui.shell.engine_messages import EngineMessages
 from gui.shell.machines import Machines
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, default_path
+from gui.shell.recovery import Recovery, default_folder
 from gui.shell.shell_actions import ENTRIES
 from gui.shell.unexpected import UnexpectedErrors
 from gui.shell.wheel import WheelScrolls
@@ -40,11 +42,17 @@ FREEZE_AFTER_MS = 2000
 class Haloscope:
     """Everything that lives as long as the window, but for what the pages bring.
 
-    Without a path preferences are neither read nor kept.
+    Without a path preferences are neither read nor kept. Without a folder for recovery work is not kept
+    against a crash, and closing asks nothing.
     """
 
     def __init__(
-        self, app: QApplication, engine: StartedEngine, preferences_path: Path | None = None, theme: str = ""
+        self,
+        app: QApplication,
+        engine: StartedEngine,
+        preferences_path: Path | None = None,
+        theme: str = "",
+        recovery_folder: Path | None = None,
     ) -> None:
         self._app = app
         self._is_finished = False
@@ -57,15 +65,18 @@ class Haloscope:
         self.link = EngineLink(engine, self.state)
         self.jobs = JobQueue(self.state, self.link)
         self.files = FileDialogs(self.preferences.preferences.last_folder)
-        self.window = MainWindow(
-            Services(self.actions, self.messages, self.link, self.state, self.files, self.jobs)
-        )
+        self.recent = RecentFiles(self.preferences.preferences.recent)
+        own = self.actions, self.messages, self.link, self.state, self.files, self.jobs, self.recent
+        self.window = MainWindow(Services(*own))
         self.files.parent = self.window
         self.window.take_layout(self.preferences.preferences)
         self.engine_messages = EngineMessages(self.link, self.messages)
         self.machines = Machines(self.link, self.state, self.messages, self.preferences.preferences.servers)
         self.machines.parent_widget = self.window
-        self.closing = Closing(self.window, self.link)
+        self.recovery = (
+            Recovery(self.window, self.messages, recovery_folder) if recovery_folder is not None else None
+        )
+        self.closing = Closing(self.window, self.link, self.state, self.recovery)
         app.commitDataRequest.connect(self.closing.end_session)
         self._connect()
 
@@ -76,6 +87,8 @@ class Haloscope:
             load_icons()
             self.window.finish()
             WheelScrolls(self._app, self.window)
+            if self.recovery is not None:
+                self.recovery.look()
 
     def _connect(self) -> None:
         for name, slot in (
@@ -87,6 +100,7 @@ class Haloscope:
             ("clear_results", lambda: self.window.page.clear_results()),
             ("cancel", self.window.cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
+            ("reopen_last", self.window.recent.open_last),
             ("reset_layout", self.window.restore_default_layout),
             ("quit", self.window.close),
             ("about", lambda: self._show_help("about")),
@@ -118,7 +132,13 @@ class Haloscope:
         recorded = self.state.shows_recorded
         servers = tuple((server.destination, server.python) for server in self.state.servers)
         self.preferences.keep(
-            replace(kept, last_folder=self.files.folder, recorded=recorded, servers=servers)
+            replace(
+                kept,
+                last_folder=self.files.folder,
+                recorded=recorded,
+                recent=self.recent.all(),
+                servers=servers,
+            )
         )
 
 
@@ -146,8 +166,9 @@ def run_window(
 ) -> int:
     """Show the window until it is closed and return the exit status."""
     app = make_application()
-    path = None if options.measure_startup else default_path()
-    haloscope = Haloscope(app, engine, path, options.theme)
+    is_measured = options.measure_startup
+    path, work = (None, None) if is_measured else (default_path(), default_folder())
+    haloscope = Haloscope(app, engine, path, options.theme, work)
     haloscope.errors.install()
     try:
         haloscope.window.offer(Begin(first, options.session))

@@ -8,7 +8,9 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, Q
 
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_state import EngineState
 from gui.shell.main_window import MainWindow
+from gui.shell.recovery import Recovery
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import column
 
@@ -68,27 +70,73 @@ class SavingDialog(QDialog):
         self._meaning.setText("Haloscope closes as soon as it is written.")
 
 
-class Closing(QObject):
-    """Asks before closing would lose a file that is being saved, and closes by itself when it is written.
+class UnsavedDialog(QDialog):
+    """Asks what becomes of work that no session has; Esc and Cancel keep the window open."""
 
-    If the save fails, the window stays open and shows the error.
+    saving_wanted = Signal()
+    discarded = Signal()
+
+    def __init__(self, what: str, is_running: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Close Haloscope")
+        self.setFixedWidth(WIDTH)
+        self.question = QLabel(f"Save {what} as a session?" if what else "Stop the run that is under way?")
+        self.question.setFont(scaled_font(1.0, bold=True))
+        self.question.setWordWrap(True)
+        lost = "Without a session this is lost when the window closes." if what else ""
+        stops = "The run that is under way stops." if is_running and what else ""
+        meaning = QLabel(" ".join(filter(None, (lost, stops))) or "Its finished results are lost.")
+        meaning.setWordWrap(True)
+        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
+        if what:
+            save = buttons.addButton("&Save session…", role.AcceptRole)
+            save.setToolTip("Choose a file, save picture path, steps and results, and close.")
+            save.setDefault(True)
+            save.clicked.connect(self.saving_wanted)
+        discard = buttons.addButton("&Discard", role.DestructiveRole)
+        discard.setToolTip("Close now, without it.")
+        # Enter never discards, whatever has the focus.
+        discard.setAutoDefault(False)
+        discard.clicked.connect(self.discarded)
+        cancel = buttons.addButton("Cancel", role.RejectRole)
+        cancel.setToolTip("Keep the window open. (Esc)")
+        cancel.clicked.connect(self.reject)
+        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        said = column(self.question, meaning)
+        self.setLayout(column(said, buttons, spacing=2 * GRID, margins=margins))
+
+
+class Closing(QObject):
+    """Asks before closing would lose work, or a file that is being saved.
+
+    It closes by itself when the file is written. If the save fails, the window stays open and shows the
+    error. Where there is no `recovery`, nothing is asked of work.
     """
 
     interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
 
-    def __init__(self, window: MainWindow, link: EngineLink) -> None:
+    def __init__(
+        self, window: MainWindow, link: EngineLink, state: EngineState, recovery: Recovery | None = None
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._link = link
+        self._state = state
+        self._recovery = recovery
+        self.question: UnsavedDialog | None = None
+        self._is_kept = False
         self.dialog: SavingDialog | None = None
         self._is_discarded = False
         self._was_interrupted = False
         window.close_wanted.connect(self._close_wanted)
+        window.closing.connect(self._end_recovery)
         link.save_ended.connect(self._save_ended)
         self.interrupted.connect(self._interrupted, Qt.ConnectionType.QueuedConnection)
 
     def end_session(self, manager: QSessionManager) -> None:
-        """Ask the system to delay the end of the session while a file is being saved."""
+        """Keep work for the next start; ask the system to wait while a file is being saved."""
+        self._is_kept = True
         if self._link.files_being_saved and manager.allowsInteraction():
             manager.cancel()
             self._window.close()
@@ -97,6 +145,37 @@ class Closing(QObject):
         if self._link.files_being_saved and not self._is_discarded:
             event.ignore()
             self._ask()
+        elif self._recovery is not None and not self._is_discarded and not self._is_kept:
+            what = self._window.unsaved
+            if what or self._state.running:
+                event.ignore()
+                self._ask_to_save(what)
+
+    def _ask_to_save(self, what: str) -> None:
+        if self.question is None:
+            self.question = question = UnsavedDialog(what, self._state.running, self._window)
+            question.finished.connect(self._forget_question)
+            question.discarded.connect(self._discard)
+            question.saving_wanted.connect(self._save)
+            question.open()
+
+    def _forget_question(self) -> None:
+        self.question = None
+
+    def _save(self) -> None:
+        if self.question is not None:
+            self.question.accept()
+
+        def close() -> None:
+            # A run that was asked about before is not asked about again.
+            self._is_discarded = not self._link.files_being_saved
+            self._window.close()
+
+        self._window.first_page.save_work(close)
+
+    def _end_recovery(self) -> None:
+        if self._recovery is not None:
+            (self._recovery.flush if self._is_kept else self._recovery.forget)()
 
     def _ask(self) -> SavingDialog:
         if self.dialog is None:
@@ -124,11 +203,13 @@ class Closing(QObject):
 
     def _discard(self) -> None:
         self._is_discarded = True
-        if self.dialog is not None:
-            self.dialog.accept()
+        for dialog in (self.dialog, self.question):
+            if dialog is not None:
+                dialog.accept()
         self._window.close()
 
     def _interrupted(self) -> None:
+        self._is_kept = True
         names = self._link.files_being_saved
         if not names or self._was_interrupted:
             self._discard()

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from engine import __version__
@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 
 COMMANDS = f"""commands:
 {listed()}
-  screenshot OUT.png [IMAGE]    save a picture of the window
+  screenshot OUT.png [IMAGE]    save a picture of the window, or with --gallery of every page and panel
   completion SHELL              print what completes words in bash, zsh or fish
   `python main.py COMMAND --help` explains each.
 
@@ -22,6 +22,7 @@ exit status: 0 done, 2 bad use or bad input, 3 no such device, 4 failed verifica
 _SCREENSHOT_EXAMPLES = """examples:
   python main.py screenshot window.png photo.jpg --mask gaussian:9:1.5 --run
   python main.py screenshot course.png --page course --theme dark --size 1280x800
+  python main.py screenshot --gallery pictures --run
 
 exit status: 0 done, 2 bad use or bad input, 3 no such device"""
 
@@ -33,6 +34,8 @@ _COMPLETION_EXAMPLES = """examples:
 exit status: 0 done, 2 bad use"""
 
 THEMES = ("light", "dark", "system")
+# The smallest window, that of a small laptop, and a large screen.
+GALLERY_SIZES = (1024, 700), (1280, 800), (2560, 1440)
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -50,21 +53,36 @@ class WindowOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenshotOptions:
-    """What a screenshot shows, its size in pixels (width, height), and the file that it is written to."""
+    """What a screenshot shows, its size in pixels (width, height), and the file that it is written to.
 
-    out: str
+    With the folder of a gallery there is no such file; a size, theme or page that is given is the only one.
+    """
+
+    out: str = ""
     image: str = ""
     session: str = ""
     mask: str = ""
     variant: str = ""
-    size: tuple[int, int] = (1600, 1000)
-    theme: str = "light"
+    gallery: str = ""
+    size: tuple[int, int] | None = None
+    theme: str = ""
     run: bool = False
     device: str = ""
     border: str = ""
     flip: bool = False
     page: str = ""
     panel: str = ""
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """The sizes of the window, one after another."""
+        every = GALLERY_SIZES if self.gallery else ((1600, 1000),)
+        return (self.size,) if self.size else every
+
+    @property
+    def themes(self) -> tuple[str, ...]:
+        """The themes, one after another."""
+        return (self.theme,) if self.theme else THEMES[: 2 if self.gallery else 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +97,21 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | Completio
     if arguments and arguments[0] == "completion":
         return CompletionOptions(**vars(_completion_parser().parse_args(arguments[1:])))
     if not arguments or arguments[0] != "screenshot":
-        return WindowOptions(**vars(_window_parser().parse_args(arguments)))
+        window = WindowOptions(**vars(_window_parser().parse_args(arguments)))
+        if window.image.lower().endswith(".haloscope") and not window.session:
+            # As desktops open a file.
+            return replace(window, image="", session=window.image)
+        return window
     parser = _screenshot_parser()
     # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
     options = ScreenshotOptions(**vars(parser.parse_intermixed_args(arguments[1:])))
+    if options.gallery:
+        # The first word without an option is then the picture to open.
+        if options.image:
+            parser.error("a gallery takes one picture to open, and no OUT.png")
+        return replace(options, image=options.out, out="")
+    if not options.out:
+        parser.error("a screenshot needs OUT.png, or --gallery with a folder")
     if not options.out.lower().endswith(".png"):
         parser.error(f"{options.out} does not end in .png, and a screenshot is written as PNG")
     return options
@@ -134,7 +163,8 @@ def _window_parser() -> _Parser:
 def _screenshot_parser() -> _Parser:
     about = "Save a picture of the window as PNG. No screen is needed."
     parser = _parser("python main.py screenshot", about, _SCREENSHOT_EXAMPLES)
-    parser.add_argument("out", metavar="OUT.png", help="file to write")
+    writes = "file to write; not with --gallery"
+    parser.add_argument("out", nargs="?", default="", metavar="OUT.png", help=writes)
     parser.add_argument("image", **_IMAGE)
     for name, metavar, explanation in (
         ("--mask", None, "preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"),
@@ -144,11 +174,18 @@ def _screenshot_parser() -> _Parser:
         ("--session", "FILE", "open a saved session"),
         ("--page", "KEY", "page to show instead of explore, such as course"),
         ("--panel", "KEY", "panel of the page to bring to the front, such as tile, blocks or timeline"),
+        (
+            "--gallery",
+            "DIR",
+            "instead of OUT.png: every page and panel, at three sizes, light and dark",
+        ),
     ):
         parser.add_argument(name, default="", metavar=metavar, help=explanation)
     parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")
-    parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
-    parser.add_argument("--theme", choices=THEMES[:2], default="light")
+    size = "pixels (default 1600x1000; of a gallery 1024x700, 1280x800 and 2560x1440)"
+    parser.add_argument("--size", type=_size, metavar="1600x1000", help=size)
+    theme = "default light; of a gallery both"
+    parser.add_argument("--theme", choices=THEMES[:2], default="", help=theme)
     runs = "run every compatible variant first, to fill the plots"
     parser.add_argument("--run", action="store_true", help=runs)
     return parser

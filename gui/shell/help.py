@@ -17,8 +17,8 @@ HOW_TO = """
 <h3>The main job</h3>
 <ol>
 <li><b>Open</b> a picture (Ctrl+O), drop one on the window, or take a sample from the arrow beside Open.</li>
-<li>Edit the <b>mask</b> on the left: choose a preset, type in the cells, or paste numbers from a text.
-The picture follows each edit.</li>
+<li>Edit the <b>mask</b> on the left: click its name for the library and for generators with sliders,
+type in the cells, paint over them, or paste numbers from a text. The picture follows each edit.</li>
 <li>Choose the <b>border</b> (what the mask sees outside the picture), and whether the mask is <b>flipped</b>:
 unflipped is correlation, flipped is convolution proper.</li>
 <li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is
@@ -34,7 +34,8 @@ behind the mask, shows which thread loads which cell of a block's input. <b>Laun
 shows what a kernel takes of a GPU before it runs, and what limits its occupancy. <b>Code</b>, beside it, has
 its source, its PTX and SASS, and what another kernel does instead; Ctrl+F finds a text in it. <b>Why</b>,
 behind the times, says why the selected run takes its time; <b>Roofline</b> shows all runs under the limits
-of their device; <b>Ablation</b> says what each part of a teaching kernel costs.</p>
+of their device; <b>Ablation</b> says what each part of a teaching kernel costs. <b>Doctor</b>, beside Code,
+says what the mask does to frequencies and at borders, and what it costs.</p>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
 <p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
-from engine.files.output_checks import check_other_file, check_place
+from engine.files.output_checks import check_other_file, check_place, make_folder
 from engine.files.standard_streams import log
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
@@ -88,7 +88,9 @@ def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
         if path and not os.path.exists(path):
             remedy = "Give a picture, or a command (`python main.py --help` lists them)."
             raise EngineError(f"{path} cannot be opened", "there is no such file or folder", remedy)
-    if isinstance(options, ScreenshotOptions):
+    if isinstance(options, ScreenshotOptions) and options.gallery:
+        make_folder(options.gallery)
+    elif isinstance(options, ScreenshotOptions):
         check_place(options.out)
         if options.image:
             check_other_file(options.out, options.image)

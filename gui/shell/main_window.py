@@ -32,6 +32,7 @@ from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
+from gui.shell.recent_menu import RecentMenu
 from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
@@ -55,6 +56,7 @@ class MainWindow(QMainWindow):
 
     painted = Signal()  # the first paint is done
     close_wanted = Signal(object)  # the QCloseEvent; a receiver calls `ignore` to keep the window open
+    edited = Signal()  # something that a session keeps has changed, on any page
     closing = Signal()  # the window is about to close; its layout can still be read
 
     def __init__(self, services: Services) -> None:
@@ -92,7 +94,14 @@ class MainWindow(QMainWindow):
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
         self._show(0)
-        self._menus = Menus(self.menuBar(), actions, self._panels_menu)
+        self.recent = RecentMenu(
+            services.recent,
+            services.messages,
+            lambda path: self.offer(OpenFiles((path,))),
+            lambda: self.first_page.status.caption_tip,
+        )
+        others = {("&View", 90): self._panels_menu, ("&File", 15): self.recent.menu}
+        self._menus = Menus(self.menuBar(), actions, others)
         actions.added.connect(lambda: self.addActions(actions.all()))
         self.addActions(actions.all())
 
@@ -121,6 +130,16 @@ class MainWindow(QMainWindow):
                 self._show(number)
                 return True
         return False
+
+    @property
+    def unsaved(self) -> str:
+        """What of the work of all pages no session has, in words; empty if nothing."""
+        return " and ".join(filter(None, (page.unsaved for page in self._entered.values())))
+
+    def _mark_saved(self) -> None:
+        for page in self._entered.values():
+            if page.undo_stack is not None:
+                page.undo_stack.setClean()
 
     def session_parts(self) -> dict[str, Mapping[str, Any]]:
         """Return what the pages add to a session, by their keys."""
@@ -229,6 +248,8 @@ class MainWindow(QMainWindow):
             page.setObjectName(entry.key)
             page.keep_first_layout()
             page.status_changed.connect(lambda: self._show_status(page))
+            page.edited.connect(self.edited)
+            page.saved.connect(self._mark_saved)
             slot = self.pages.widget(number)
             assert isinstance(slot, Slot)
             slot.fill(page)

@@ -1,22 +1,23 @@
 """The menu bar, built from the actions' menus and sections."""
 
+from collections.abc import Mapping
+
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
 
 _TITLES = ("&File", "&Edit", "&View", "&Run", "&Help")
-_PANELS = "&View", 90
 
 
 class Menus:
     """Puts actions into the menu bar by section; filled anew when there are more.
 
-    `panels` becomes a submenu of View; its entries follow the visible page.
+    `others` are menus whose entries come and go, by the menu and the section that each is in.
     """
 
-    def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
+    def __init__(self, bar: QMenuBar, actions: Actions, others: Mapping[tuple[str, int], QMenu]) -> None:
         self._actions = actions
-        self._panels = panels
+        self._others = others
         self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
         self._submenus: dict[str, QMenu] = {}
         actions.added.connect(self._fill)
@@ -28,7 +29,7 @@ class Menus:
             for action in menu.actions():
                 menu.removeAction(action)
         for title, menu in self._menus.items():
-            placed = [(_PANELS[1], self._panels.menuAction())] if title == _PANELS[0] else []
+            placed = [(at, menu.menuAction()) for (where, at), menu in self._others.items() if where == title]
             for entry in self._actions.entries(title):
                 action = self._actions[entry.name]
                 if not entry.submenu:

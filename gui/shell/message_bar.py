@@ -1,5 +1,6 @@
 """The message over the page: what happened, why, and what to do."""
 
+from collections.abc import Callable
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
@@ -9,6 +10,7 @@ from gui.page.messages import Message, Messages, Severity
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import row
 
 # Enough to read two lines; warnings and errors stay.
 EXPIRES_AFTER_MS = 8_000
@@ -36,16 +38,19 @@ class MessageBar(QFrame):
         )
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._more = QLabel()
-        self._action = QPushButton()
-        self._action.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._action.clicked.connect(self._act)
+        self._action, self._other = QPushButton(), QPushButton()
+        for button in (self._action, self._other):
+            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._action.clicked.connect(lambda: self._act(lambda message: message.act))
+        self._other.clicked.connect(lambda: self._act(lambda message: message.other_act))
         self._close = QToolButton(autoRaise=True)
         self._close.setIcon(icon("close"))
         self._close.setIconSize(QSize(16, 16))
         self._close.setToolTip("Dismiss this message.")
         self._close.setAccessibleName("Dismiss message")
         self._close.clicked.connect(self._dismiss)
-        # The button has a line of its own: beside it, over a narrow middle, the text would have no room.
+        # The buttons have a line of their own: beside them, over a narrow middle, the text would have no
+        # room.
         grid = QGridLayout(self)
         grid.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
         grid.setHorizontalSpacing(GRID)
@@ -53,7 +58,7 @@ class MessageBar(QFrame):
         grid.setColumnStretch(1, 1)
         for column, widget in enumerate((self._icon, self._text, self._more, self._close)):
             grid.addWidget(widget, 0, column)
-        grid.addWidget(self._action, 1, 1, 1, 3, Qt.AlignmentFlag.AlignRight)
+        grid.addLayout(row(1, self._action, self._other, spacing=GRID), 1, 1, 1, 3)
         self._middle: QWidget | None = None
         if parent is not None:
             self.show_over(parent)
@@ -122,6 +127,8 @@ class MessageBar(QFrame):
         self._more.setVisible(self._messages.count > 1)
         self._action.setText(message.action)
         self._action.setVisible(bool(message.action))
+        self._other.setText(message.other_action)
+        self._other.setVisible(bool(message.other_action))
         if self._messages.notices:
             self._expiry.start()
         self._place()
@@ -130,11 +137,11 @@ class MessageBar(QFrame):
         if self._messages.newest is not None:
             self._messages.clear(self._messages.newest.source)
 
-    def _act(self) -> None:
+    def _act(self, chosen: Callable[[Message], Callable[[], None] | None]) -> None:
         message = self._messages.newest
         self._dismiss()
-        if message is not None and message.act is not None:
-            message.act()
+        if message is not None and (act := chosen(message)) is not None:
+            act()
 
 
 def html(message: Message) -> str:

@@ -19,6 +19,7 @@ from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from gui.page.actions import Actions
 from gui.page.messages import Message, Messages, Severity
+from gui.page.recent import KINDS, Recent
 from gui.shell.command_line import THEMES
 from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
@@ -44,6 +45,7 @@ class Preferences:
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
     columns: dict[str, dict[str, bool]] = field(default_factory=dict)
     recorded: bool = False  # whether recorded figures of a GPU are shown
+    recent: tuple[Recent, ...] = ()  # the files that were opened last, newest first
     servers: tuple[tuple[str, str], ...] = ()  # those that are known: as ssh calls them, and their Python
 
 
@@ -110,7 +112,16 @@ def _checked(document: dict[str, Any]) -> Preferences:
     if not isinstance(servers, list) or not all(map(_is_server, servers)):
         raise _bad("its servers are not pairs of texts")
     known = tuple((name, python) for name, python in servers)
-    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded, known)
+    recent = document.get("recent", [])
+    if not isinstance(recent, list) or not all(map(_is_recent, recent)):
+        raise _bad("its recent files are not pairs of a kind and a path")
+    files = tuple(Recent(*pair) for pair in recent)
+    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded, files, known)
+
+
+def _is_recent(pair: object) -> bool:
+    is_pair = isinstance(pair, list) and len(pair) == 2 and pair[0] in KINDS
+    return is_pair and isinstance(pair[1], str) and bool(pair[1]) and "\0" not in pair[1]  # type: ignore[index]
 
 
 def _is_server(pair: object) -> bool:
@@ -153,11 +164,14 @@ class PreferencesController(QObject):
             messages.everywhere.show(
                 Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
             )
-        shown = theme or self.preferences.theme
-        apply_theme(app, cast(ThemeName, shown))
-        for action in self.themes.actions():
-            action.setChecked(action.data() == shown)
+        self.show_theme(theme or self.preferences.theme)
         self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
+
+    def show_theme(self, name: str) -> None:
+        """Show a theme, this time only."""
+        apply_theme(self._app, cast(ThemeName, name))
+        for action in self.themes.actions():
+            action.setChecked(action.data() == name)
 
     def keep(self, preferences: Preferences) -> None:
         """Write the preferences as they are now."""

@@ -6,6 +6,8 @@ from gui.page.contract import PageEntry
 from gui.widgets.runs_panel import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
+    Entry("reopen_last", "Reopen &last", "Open the file that was open last, beside the one that is shown.",
+          "Ctrl+Shift+T", "open", "&File", 15),
     Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),
     Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
     Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",

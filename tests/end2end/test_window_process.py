@@ -59,6 +59,17 @@ def test_that_a_screenshot_of_the_window_is_written_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["window.png"]
 
 
+def test_that_a_gallery_has_a_picture_of_each_panel_at_the_size_and_in_the_theme_asked_for(tmp_path):
+    options = "--page", "network", "--size", "1024x700", "--theme", "dark"
+    answer = start("screenshot", "--gallery", str(tmp_path / "pictures"), *options)
+    assert answer.returncode == 0, answer.stderr
+    written = {path.name: path for path in (tmp_path / "pictures").iterdir()}
+    assert {"network-1024x700-dark.png", "network-timeline-1024x700-dark.png"} <= set(written)
+    for path in written.values():
+        with Image.open(path) as picture:
+            assert picture.size == (1024, 700)
+
+
 def test_that_a_screenshot_of_a_session_without_a_picture_has_nothing_to_run(tmp_path):
     session, out = tmp_path / "mask.json", tmp_path / "window.png"
     session.write_text(json.dumps({"format": FORMAT, "version": VERSION, "picture": {}, "settings": {},
@@ -90,11 +101,11 @@ if __name__ == "__main__":
     from engine import interrupts
     from gui.shell import screenshot
     from gui.shell.launch import main
-    shown = screenshot._Shot._shown
+    shown = screenshot._Shots._begin
     def interrupted(shot, error):
         shown(shot, error)
         os.kill(os.getpid(), signal.SIGINT)
-    screenshot._Shot._shown = interrupted
+    screenshot._Shots._begin = interrupted
     interrupts.listen()
     sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
 """

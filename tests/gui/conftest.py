@@ -40,9 +40,9 @@ def open_window(light_again, qtbot, qapp):
     """Return a function that makes the whole window around a fake engine, with a sample picture."""
     made = []
 
-    def make(size=(1280, 800), theme="light", preferences_path=None, **options):
+    def make(size=(1280, 800), theme="light", preferences_path=None, recovery_folder=None, **options):
         engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
-        haloscope = OpenedWindow(qapp, engine, preferences_path, theme)
+        haloscope = OpenedWindow(qapp, engine, preferences_path, theme, recovery_folder)
         made.append(haloscope)
         qtbot.addWidget(haloscope.window)
         haloscope.window.resize(*size)
@@ -55,6 +55,8 @@ def open_window(light_again, qtbot, qapp):
 
     yield make
     for haloscope in made:
+        # Without a question.
+        haloscope.closing._is_discarded = True
         haloscope.window.close()
         haloscope.link.shutdown()
 

@@ -15,6 +15,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
+from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
@@ -74,7 +75,8 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.files = ExploreFiles(self.workspace, self.pictures, self.messages)
+        self.sessions = Sessions(self.workspace, self.results, self.messages)
+        self.files = ExploreFiles(self.workspace, self.pictures, self.messages, self.sessions)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -18,6 +18,7 @@ PLACES = {
     "picture": (700, 300),
     "drawing": (200, 200),
     "kernels": (980, 120),
+    "Restore": (809, 501),
 }
 
 
@@ -53,15 +54,18 @@ class Journey(Program):
         self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
 
     def session(self, path: Path) -> dict[str, Any]:
-        """Save the session under this name, which is new, and return what it holds."""
+        """Save the session under this name, which is new, and return its sections but the view."""
         self.press("ctrl+shift+s")
         self.answer("Save the session", path)
         self.wait_until(path.exists, "the saved session")
-        return json.loads(path.read_text(encoding="utf-8"))
+        # Its last line.
+        self.wait_until(lambda: b'"end"' in path.read_bytes(), "all of the session")
+        sections = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return {section["section"]: section for section in sections if section["section"] != "view"}
 
     def weights(self, path: Path) -> list[list[float]]:
         """Return the weights of the mask, by way of a session."""
-        return self.session(path)["mask"]["weights"]
+        return self.session(path)["step"]["mask"]["weights"]
 
     @property
     def shows_an_error(self) -> bool:

@@ -41,11 +41,13 @@ def test_that_a_typed_cell_goes_through_undo_or_redo(program, tmp_path):
     assert program.weights(tmp_path / "redone.json") == edited
 
 
-def test_that_presets_are_chosen_from_their_menu(program, tmp_path):
+def test_that_masks_are_found_in_the_library(program, tmp_path):
     seen = [program.weights(tmp_path / "0.json")]
-    for group in (1, 4):
+    for word in ("box 5", "sobel y"):
         program.click_on("presets")
         program.wait_for_rest()
-        program.menu(*["Down"] * group, "Right", "Return")
-        seen.append(program.weights(tmp_path / f"{group}.json"))
-    assert all(mask not in seen[:at] for at, mask in enumerate(seen)), seen
+        program.type(word)
+        program.press("Return")
+        seen.append(program.weights(tmp_path / f"{word}.json"))
+    assert [len(mask) for mask in seen] == [3, 5, 3]
+    assert seen[2] == [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.real_window.conftest import Journey
+
 pytestmark = pytest.mark.slow
 
 
@@ -13,7 +15,7 @@ def test_that_a_session_saved_in_one_start_is_opened_in_another(start, program, 
     other.click_on("first cell")
     other.type("7\n")
     saved = other.session(tmp_path / "one.json")
-    assert saved["mask"]["weights"][0][0] == 7
+    assert saved["step"]["mask"]["weights"][0][0] == 7
     assert other.quit() == 0
     program.wait_for_turn()
     program.press("ctrl+shift+o")
@@ -33,3 +35,26 @@ def test_that_it_quits_while_a_picture_opens(start):
     program = start()
     program.press("ctrl+alt+4", "ctrl+q")
     assert program.wait_for_end() == 0
+
+
+def test_that_a_killed_program_loses_ten_seconds_of_edits_at_most(start, screen, tmp_path):
+    home = tmp_path / "killed"
+    killed = Journey(screen, home)
+    killed.click_on("first cell")
+    killed.type("7")
+    killed.press("Return")
+    killed.wait_until(lambda: b"[7.0, " in kept(home), "the edit in a file", 10.0)
+    killed.crash()
+    killed.kill()
+    (home / "said.txt").unlink()
+    program = start(home=home)
+    program.click_on("Restore")
+    program.wait_for_rest()
+    assert program.weights(tmp_path / "restored.haloscope")[0][0] == 7
+    assert program.quit() == 0, "all is in a session, so nothing is asked"
+    assert kept(home) == b""
+
+
+def kept(home):
+    """Return what is kept against a crash."""
+    return b"".join(path.read_bytes() for path in home.rglob("recovery/*.haloscope"))

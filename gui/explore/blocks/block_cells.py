@@ -93,6 +93,8 @@ class BlockCells(QObject):
     def _forget(self) -> None:
         self._key = self._planned_for = self.newest = None
         self._planned = {}
+        # Some may be left, or have come back.
+        self._follow_newest(QModelIndex(), 0)
         self._refresh()
 
     def _refresh(self) -> None:

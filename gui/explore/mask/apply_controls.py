@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.typed import TypedWeights
 from gui.explore.mask.number_field import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
@@ -29,8 +30,8 @@ _NORMALISE_TOOLTIP = (
 )
 _NO_SUM = "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."
 _DIVIDE_TOOLTIP = (
-    "Divide every weight by a number, once: type 16 for a mask written as 1 2 1; 2 4 2; 1 2 1.\n"
-    "Press Enter; it can be undone."
+    "Every cell is divided by this number: 16 for a mask written as 1 2 1; 2 4 2; 1 2 1.\n"
+    "The cells keep what you typed. Empty: they are the weights."
 )
 _OFFSET_TOOLTIP = (
     "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the "
@@ -57,7 +58,7 @@ class ApplyControls(QWidget):
         self.flip_box = QCheckBox("Flip (convolution)")
         self.flip_box.setToolTip(_FLIP_TOOLTIP)
         self.normalise_box = QCheckBox("Normalise")
-        self.divide_field = NumberField("Divide by", "The mask was not divided")
+        self.divide_field = NumberField("Divide by", "The mask was not divided", may_be_empty=True)
         self.divide_field.setToolTip(_DIVIDE_TOOLTIP)
         self.divide_field.setPlaceholderText("e.g. 16")
         self.offset_field = NumberField("Offset")
@@ -79,15 +80,17 @@ class ApplyControls(QWidget):
         self.value_field.entered.connect(lambda value: workspace.change(cval=value))
         self.flip_box.toggled.connect(lambda on: workspace.change(flip=on))
         self.normalise_box.toggled.connect(lambda on: workspace.change(normalise=on))
-        self.divide_field.entered.connect(self._divide)
+        self.divide_field.entered_text.connect(self._divide)
         self.offset_field.entered.connect(self._set_offset)
         workspace.mask_changed.connect(self._show_state)
         workspace.settings_changed.connect(self._show_state)
         self._show_state()
 
-    def _divide(self, divisor: float) -> None:
+    def _divide(self, divisor: str) -> None:
+        step = f"Divide by {divisor}" if divisor else "No divisor"
+        divisor = "" if divisor == "1" else divisor
         self._edit(
-            self.divide_field, lambda mask: mask.divided_by(divisor).with_name(""), f"Divide by {divisor:g}"
+            self.divide_field, lambda mask: mask.with_typed(TypedWeights(mask.typed.cells, divisor)), step
         )
 
     def _set_offset(self, offset: float) -> None:
@@ -95,7 +98,9 @@ class ApplyControls(QWidget):
             self.offset_field, lambda mask: mask.with_offset(offset), f"Offset {offset:g}", _OFFSET_MERGE_KEY
         )
 
-    def _edit(self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int = -1) -> None:
+    def _edit(
+        self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int | None = None
+    ) -> None:
         try:
             mask = edit(self._workspace.mask)
         except MaskError as error:
@@ -117,5 +122,6 @@ class ApplyControls(QWidget):
             self.normalise_box.setChecked(settings.normalise)
         self.normalise_box.setEnabled(can_normalise)
         self.normalise_box.setToolTip(_NORMALISE_TOOLTIP if can_normalise else _NO_SUM)
-        self.divide_field.show_number(None)
+        more = self._workspace.mask.more_than_weights
+        self.divide_field.show_text(more.divisor if more is not None else "")
         self.offset_field.show_number(self._workspace.mask.offset)

@@ -1,14 +1,15 @@
 """The table in which the mask is edited; cells shrink to fit, then the table scrolls."""
 
-import numpy as np
 from PySide6.QtCore import QEvent, QMargins, QModelIndex, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
 
 from engine.mask.mask import Mask
+from gui.explore.mask.brush import Brush
 from gui.explore.mask.cell_delegate import CellDelegate, fitting_font
+from gui.explore.mask.cell_line import cells_between
 from gui.explore.mask.mask_model import MaskModel
-from gui.explore.mask.weight_text import short_texts
+from gui.explore.mask.weight_text import texts_of
 from gui.style.metrics import GRID
 
 # 15 x 15 at the width of a small screen.
@@ -23,11 +24,18 @@ _PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
 
 
 class MaskGrid(QTableView):
-    """The mask's cells; `mask_paste` decides what Ctrl+V does, Ctrl+Shift+V always replaces the mask."""
+    """The mask's cells; `mask_paste` decides what Ctrl+V does, Ctrl+Shift+V always replaces the mask.
 
-    def __init__(self, model: MaskModel) -> None:
+    Dragging selects, or paints while the brush is on.
+    """
+
+    def __init__(self, model: MaskModel, brush: Brush | None = None) -> None:
         super().__init__()
         self._model = model
+        self._brush = brush = brush or Brush()
+        self._strokes = 0
+        # The cell that the brush is on while it paints.
+        self._painted: tuple[int, int] | None = None
         self._cell = _LARGEST
         self._fitted: tuple[Mask | None, QSize] = None, QSize()
         self._margins = QMargins()
@@ -56,6 +64,7 @@ class MaskGrid(QTableView):
         model.modelAboutToBeReset.connect(self._remember_current)
         model.modelReset.connect(self._return_to_current)
         model.dataChanged.connect(self._fit_font)
+        brush.switched.connect(self._show_brush)
         self._current: tuple[int, int] | None = None
         self._put_current(*model.mask.anchor)
 
@@ -86,8 +95,41 @@ class MaskGrid(QTableView):
         """Set the selected cells to 0."""
         self._model.clear_cells(self.selected_cells())
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index, modifiers = self.indexAt(event.position().toPoint()), event.modifiers()
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if not (self._brush.is_on and is_left) or modifiers & Qt.KeyboardModifier.ShiftModifier:
+            super().mousePressEvent(event)
+        elif index.isValid() and modifiers & Qt.KeyboardModifier.ControlModifier:
+            self._brush.take(str(index.data(Qt.ItemDataRole.EditRole)))
+        elif index.isValid():
+            self._strokes += 1
+            self._paint_to(index.row(), index.column())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._painted is None:
+            super().mouseMoveEvent(event)
+            return
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid():
+            self._paint_to(index.row(), index.column())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._painted is None:
+            super().mouseReleaseEvent(event)
+        self._painted = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # With the brush two quick clicks are two strokes.
+        if self._brush.is_on:
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
+        if event.key() == Qt.Key.Key_Escape and self._brush.is_on:
+            self._brush.put_away()
+        elif event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         elif event.matches(QKeySequence.StandardKey.Cut):
             self.copy()
@@ -172,10 +214,10 @@ class MaskGrid(QTableView):
         if self._fitted[0] is mask and self._fitted[1] == self._cell:
             return
         self._fitted = mask, self._cell
-        weights = np.unique(mask.weights)
+        texts = sorted(mask.cell_texts())
         # All 3,969 of a large mask take 50 ms.
-        some = weights[:: 1 + len(weights) // _MOST_MEASURED].tolist()
-        self._delegate.set_font(fitting_font([short_texts(weight) for weight in some], self._cell))
+        some = texts[:: 1 + len(texts) // _MOST_MEASURED]
+        self._delegate.set_font(fitting_font(map(texts_of, some), self._cell))
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""
@@ -195,6 +237,18 @@ class MaskGrid(QTableView):
             # The keys are only named here: the table itself takes them.
             menu.addAction(f"{text}\t{keys}").triggered.connect(action)
         return menu
+
+    def _paint_to(self, row: int, column: int) -> None:
+        cells = cells_between(self._painted or (row, column), (row, column))
+        self._painted = row, column
+        self._model.paint(cells, self._brush.cell, self._strokes)
+
+    def _show_brush(self, is_on: bool) -> None:
+        self._painted = None
+        if is_on:
+            self.viewport().setCursor(Qt.CursorShape.CrossCursor)
+        else:
+            self.viewport().unsetCursor()
 
     def _move_by(self, down: int, right: int) -> None:
         self._put_current(self.currentIndex().row() + down, self.currentIndex().column() + right)

@@ -9,11 +9,11 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
+from engine.mask.text_cells import number_text
 from gui.explore.mask.mask_paste import pasted
-from gui.explore.mask.weight_text import read_weight, short_texts
+from gui.explore.mask.weight_text import read_cell, texts_of
 from gui.explore.workspace import Workspace
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.theme import current_theme, theme_notifier
@@ -53,10 +53,12 @@ class MaskModel(QAbstractTableModel):
 
     def clear_cells(self, cells: Iterable[Cell]) -> None:
         """Set cells to 0, as one step."""
-        weights = self._mask.weights.copy()
-        for row, column in cells:
-            weights[row, column] = 0.0
-        self._workspace.set_mask(Mask(weights, self._mask.anchor, self._mask.offset), "Clear cells")
+        self._workspace.set_mask(self._mask.with_cells(cells, "0"), "Clear cells")
+
+    def paint(self, cells: Iterable[Cell], cell: str, stroke: int) -> None:
+        """Set cells to a value; all of one stroke of the brush is one step."""
+        mask = self._mask.with_cells(cells, cell)
+        self._workspace.set_mask(mask, f"Paint {cell}", merge_key=("stroke", stroke))
 
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
         """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
@@ -68,12 +70,12 @@ class MaskModel(QAbstractTableModel):
             self._workspace.set_mask(mask, step)
 
     def copied_text(self, cells: list[Cell]) -> str:
-        """Return the rectangle around the cells as spreadsheets write it, or the whole mask for no cells."""
+        """Return the rectangle around the cells, as typed, between tabs; the whole mask for no cells."""
         if not cells:
             return format_mask(self._mask, "tabs")
         rows, columns = zip(*cells, strict=True)
-        block = self._mask.weights[min(rows) : max(rows) + 1, min(columns) : max(columns) + 1]
-        return format_mask(Mask(block), "tabs")
+        block = self._mask.typed.cells[min(rows) : max(rows) + 1]
+        return "\n".join("\t".join(row[min(columns) : max(columns) + 1]) for row in block)
 
     def put_anchor(self, row: int, column: int) -> None:
         """Let this cell lie on the pixel."""
@@ -98,11 +100,12 @@ class MaskModel(QAbstractTableModel):
             return None
         row, column = index.row(), index.column()
         weight = float(self._mask.weights[row, column])
+        typed = self._mask.cell_text(row, column)
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return short_texts(weight)[0]
+                return texts_of(typed)[0]
             case Qt.ItemDataRole.EditRole:
-                return number_text(weight)
+                return typed
             case Qt.ItemDataRole.TextAlignmentRole:
                 return Qt.AlignmentFlag.AlignCenter
             case Qt.ItemDataRole.BackgroundRole:
@@ -110,11 +113,11 @@ class MaskModel(QAbstractTableModel):
             case Qt.ItemDataRole.ForegroundRole:
                 return self._colours_of(weight)[1]
             case Qt.ItemDataRole.ToolTipRole:
-                return self._tooltip(row, column, weight)
+                return self._tooltip(row, column)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"Row {row + 1}, column {column + 1}: {number_text(weight)}"
+                return f"Row {row + 1}, column {column + 1}: {self._value_text(row, column)}"
             case MaskRole.SHORT_TEXTS:
-                return short_texts(weight)
+                return texts_of(typed)
             case MaskRole.IS_ANCHOR:
                 return self._mask.anchor == (row, column)
         return None
@@ -124,7 +127,7 @@ class MaskModel(QAbstractTableModel):
             return False
         row, column = index.row(), index.column()
         try:
-            mask = self._mask.with_weight(row, column, read_weight(str(value)))
+            mask = self._mask.with_cells([(row, column)], read_cell(str(value)))
         except MaskError as error:
             self.edit_refused.emit(str(error))
             return False
@@ -141,13 +144,21 @@ class MaskModel(QAbstractTableModel):
             colours = self._colours[weight] = background, readable_text(background, theme)
         return colours
 
-    def _tooltip(self, row: int, column: int, weight: float) -> str:
+    def _tooltip(self, row: int, column: int) -> str:
         down, right = row - self._mask.anchor[0], column - self._mask.anchor[1]
         if self._workspace.settings.flip:
             down, right = -down, -right
         where = _direction(down, right)
         pixel = f"the pixel {where}" if where else "the pixel itself (the anchor)"
-        return f"Row {row + 1}, column {column + 1}: {number_text(weight)}\nMultiplies {pixel}."
+        return f"Row {row + 1}, column {column + 1}: {self._value_text(row, column)}\nMultiplies {pixel}."
+
+    def _value_text(self, row: int, column: int) -> str:
+        """Return a weight as typed, and what it is where that is a quotient."""
+        weight = number_text(float(self._mask.weights[row, column]))
+        more = self._mask.more_than_weights
+        text = self._mask.cell_text(row, column)
+        text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
+        return weight if text == weight else f"{text} = {weight}"
 
     def _show_mask(self, mask: Mask) -> None:
         self._colours.clear()

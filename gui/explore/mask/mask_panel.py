@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.mask.text import format_mask
 from gui.explore.mask.apply_controls import ApplyControls
+from gui.explore.mask.brush import Brush
 from gui.explore.mask.facts import MaskFacts
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.mask_model import MaskModel
@@ -30,9 +31,10 @@ class MaskPanel(QWidget):
         self.presets = PresetButton(workspace)
         self.more_button = self._more_button()
         self.size_controls = SizeControls(workspace)
-        self.grid = MaskGrid(self.model)
+        self.brush = Brush()
+        self.grid = MaskGrid(self.model, self.brush)
         self.facts = MaskFacts(workspace)
-        self.transforms = TransformButtons(workspace)
+        self.transforms = TransformButtons(workspace, self.brush)
         self.apply_controls = ApplyControls(workspace)
         content = QWidget()
         content.setLayout(
@@ -49,7 +51,7 @@ class MaskPanel(QWidget):
         )
         self.setLayout(column(scrolled(content)))
         self.model.edit_refused.connect(self.facts.show_refusal)
-        for field in (*self.size_controls.fields, *self.apply_controls.fields):
+        for field in (*self.size_controls.fields, self.brush.field, *self.apply_controls.fields):
             field.refused.connect(self.facts.show_refusal)
             field.typing.connect(self.facts.forget_refusal)
         self.setAccessibleName("Mask panel")
@@ -68,12 +70,15 @@ class MaskPanel(QWidget):
     def _more_button(self) -> QToolButton:
         button = icon_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
         menu = QMenu(button)
+        menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
         menu.addAction("Edit as text…").triggered.connect(self.edit_as_text)
         copy = menu.addMenu("Copy as")
         for key, title in STYLE_TITLES.items():
             copy.addAction(title).triggered.connect(partial(self._copy_as, key))
         paste = menu.addAction("Paste as whole mask\tCtrl+Shift+V")
         paste.triggered.connect(lambda: self.grid.paste(whole=True))
+        self.programs = menu.addMenu("As another program would")
+        self.programs.setToolTipsVisible(True)
         menu.addSeparator()
         self.load, self.save = menu.addAction("Load mask…"), menu.addAction("Save mask…")
         button.setMenu(menu)

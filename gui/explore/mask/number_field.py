@@ -5,8 +5,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
-from gui.explore.mask.weight_text import read_number
+from engine.mask.text_cells import number_text
+from gui.explore.mask.weight_text import read_number, read_typed
 from gui.style.metrics import GRID, number_font
 from gui.widgets.number_box import belongs_to_window
 
@@ -14,16 +14,20 @@ from gui.widgets.number_box import belongs_to_window
 class NumberField(QLineEdit):
     """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
 
-    `name` is for screen readers; `what` begins a refusal.
+    `name` is for screen readers; `what` begins a refusal. Where the field may be empty, that is said by the
+    signal `entered_text` alone.
     """
 
-    # Another number than the one shown before; why a text was not taken; the person types something else.
+    # Another number than the one shown before, and as typed; why a text was not taken; the person types
+    # something else.
     entered = Signal(float)
+    entered_text = Signal(str)
     refused = Signal(str)
     typing = Signal()
 
-    def __init__(self, name: str, what: str = "") -> None:
+    def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False) -> None:
         super().__init__()
+        self._may_be_empty = may_be_empty
         self._what = what or f"{name} was not changed"
         self._shown = ""
         self.setAccessibleName(name)
@@ -35,8 +39,12 @@ class NumberField(QLineEdit):
 
     def show_number(self, number: float | None) -> None:
         """Show a number, or an empty field."""
-        self._shown = "" if number is None else number_text(number)
-        self.setText(self._shown)
+        self.show_text("" if number is None else number_text(number))
+
+    def show_text(self, text: str) -> None:
+        """Show a number as it was typed, or an empty field."""
+        self._shown = text
+        self.setText(text)
         self.setCursorPosition(0)
 
     def event(self, event: QEvent) -> bool:
@@ -57,9 +65,13 @@ class NumberField(QLineEdit):
             return
         # The old text returns first: losing the focus while the refusal is shown must not refuse once more.
         self.setText(self._shown)
+        if self._may_be_empty and not text.strip():
+            self.entered_text.emit("")
+            return
         try:
-            number = read_number(text, self._what)
+            typed, number = read_typed(text, self._what), read_number(text, self._what)
         except MaskError as error:
             self.refused.emit(str(error))
         else:
+            self.entered_text.emit(typed)
             self.entered.emit(number)

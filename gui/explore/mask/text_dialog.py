@@ -13,7 +13,7 @@ from gui.widgets.panel_parts import column, fill_box, label_for, row
 
 _HINT = (
     "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
-    "after the mask ( /16); or a table of NumPy, C, MATLAB or JSON."
+    "after the mask ( /16); a generator (gaussian:9:1.5); a table of NumPy, C, MATLAB, ImageMagick or JSON."
 )
 
 STYLE_TITLES = {
@@ -24,6 +24,8 @@ STYLE_TITLES = {
     "numpy": "NumPy",
     "c": "C",
     "matlab": "MATLAB",
+    "imagej": "ImageJ",
+    "imagemagick": "ImageMagick (with anchor)",
     "json": "JSON (with anchor and offset)",
 }
 

@@ -32,14 +32,14 @@ _CENTRE = (
 
 
 class TransformButtons(QWidget):
-    """A row of small buttons."""
+    """A row of small buttons, with the brush among them."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, brush: QWidget) -> None:
         super().__init__()
         self._workspace = workspace
         self.buttons = {entry[1]: self._button(*entry) for entry in _TRANSFORMS}
         self.centre_button = self._button(*_CENTRE)
-        self.setLayout(row(*self.buttons.values(), 1, self.centre_button, spacing=HALF_GRID))
+        self.setLayout(row(*self.buttons.values(), brush, 1, self.centre_button, spacing=HALF_GRID))
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
 

@@ -4,29 +4,37 @@ import re
 from functools import lru_cache
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
+from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
+from engine.mask.text_cells import number_text, with_point
+from engine.mask.typed import TypedWeights
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6
-_DECIMAL_COMMA = re.compile(rf"[+{_MINUS}-]?[0-9]*,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
-def read_weight(text: str) -> float:
-    """Return the number that a person typed into a cell: `2`, `-0.5`, `1e-3` or `1/9`; see `read_number`."""
+def read_cell(text: str) -> str:
+    """Return what a person typed into a cell (`2`, `-0.5`, `1/9`) for `TypedWeights`; see `read_typed`."""
     if_empty = "Write a number; Delete sets a cell to 0."
     if_several = "Write a half as 0.5; paste several cells with Ctrl+V."
-    return read_number(text, "The weight was not changed", "a cell", if_empty, if_several)
+    return read_typed(text, "The weight was not changed", "a cell", if_empty, if_several)
 
 
-def read_number(
+def read_number(text: str, what: str) -> float:
+    """Return the number that a person typed into a field; see `read_typed`."""
+    return float(Mask(TypedWeights(((read_typed(text, what),),))).weights[0, 0])
+
+
+def read_typed(
     text: str,
     what: str,
     field: str = "this field",
     if_empty: str = "Write a number, such as 0.5.",
     if_several: str = "Write a half as 0.5.",
-) -> float:
-    """Return the number that a person typed into a field; `what` begins the refusal.
+) -> str:
+    """Return the number or the fraction that a person typed into a field; `what` begins the refusal.
+
+    A comma in it is a decimal one.
 
     Raises
     ------
@@ -36,18 +44,26 @@ def read_number(
     typed = text.strip()
     if not typed:
         raise MaskError(what, "nothing was typed", if_empty)
-    if _DECIMAL_COMMA.fullmatch(typed):
-        # Two cells in a pasted mask; of one number it is what half of the world types.
-        raise MaskError(what, f'"{typed}" is not a number here', f"Use a point: {typed.replace(',', '.')}")
     try:
-        mask = parse_mask(text)
+        # Two cells in a pasted mask; of one number it is what half of the world types.
+        mask = parse_mask(with_point(typed.replace(_MINUS, "-"), "row 1, column 1"))
     except MaskError as error:
         why = re.sub("(the weight in )?row 1, column 1 (says|is)", "you typed", error.why)
         remedy = error.remedy.replace("Keep weights", "Keep it").replace("Give every cell", "Write")
         raise MaskError(what, why, remedy) from error
     if mask.taps != 1:
         raise MaskError(what, f"{field} holds one number, and you typed {mask.taps} numbers", if_several)
-    return float(mask.weights[0, 0])
+    # A divisor with a blank before it: of one number it is a fraction.
+    return number_text(float(mask.weights[0, 0])) if mask.typed.divisor else mask.typed.cells[0][0]
+
+
+@lru_cache(maxsize=8192)
+def texts_of(cell: str) -> tuple[str, ...]:
+    """Return a cell as typed in ever shorter forms: a fraction itself, then as `short_texts` of its value."""
+    numerator, slash, over = cell.partition("/")
+    if not slash:
+        return short_texts(float(cell))
+    return (cell.replace("-", _MINUS), *short_texts(float(numerator) / float(over)))
 
 
 @lru_cache(maxsize=8192)

@@ -16,6 +16,7 @@ from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.display import Display
+from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, Severity
 
@@ -46,6 +47,8 @@ class PictureController(QObject):
         # What the end of a connection kept from being opened.
         self._kept_back: tuple[OpenPicture, Then | None] | None = None
         link.ready.connect(self._open_kept_back)
+        # Undo and sessions bring an earlier picture back.
+        workspace.picture_wanted.connect(self._open_source)
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
@@ -53,6 +56,13 @@ class PictureController(QObject):
 
     def open_sample(self, key: str, then: Then | None = None) -> None:
         self._open(OpenPicture(sample=key), then)
+
+    def _open_source(self, source: PictureSource | None) -> None:
+        request = None if source is None else source.request
+        if request is None:
+            self._stop_opening()
+        else:
+            self._open(request, None)
 
     def _open(self, request: OpenPicture, then: Then | None) -> None:
         if self._link.is_lost:
@@ -170,6 +180,7 @@ class PictureController(QObject):
             self._state.end_task(OPEN_SOURCE)
             self._kept_back = request, then
             return
+        self._workspace.keep_picture()
         self._show_failure(OPEN_SOURCE, error)
         self.open_failed.emit(error)
         if then is not None:

@@ -153,6 +153,12 @@ class ViewState(QObject):
         """Set the zoom; the place under a point of the pane stays there."""
         self._set(self.transform.zoomed(zoom, x, y, self._smallest()))
 
+    def look_at(self, zoom: float, row: float, column: float) -> None:
+        """Set the zoom with a place of the picture in the middle of the pane."""
+        x, y = self._pane.width / 2.0, self._pane.height / 2.0
+        zoom = min(max(zoom, self._smallest()), LARGEST_ZOOM)
+        self._set(ViewTransform(zoom, x - column * zoom, y - row * zoom))
+
     def pan(self, right: float, down: float) -> None:
         """Move the picture by device pixels."""
         self._set(self.transform.moved(right, down))

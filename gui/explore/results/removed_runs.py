@@ -1,4 +1,4 @@
-"""Removing runs from the results, as a step that can be undone."""
+"""Removing runs from the results and adding those of a session, as steps that can be undone."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtGui import QUndoCommand
 
 from engine.results.measurement import Measurement
-from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_model import ResultsModel, Row
 
 
 class RemoveRuns(QUndoCommand):
@@ -23,6 +23,20 @@ class RemoveRuns(QUndoCommand):
 
     def undo(self) -> None:
         self._results.put_back(self._rows)
+
+
+class AddRuns(QUndoCommand):
+    """Adds runs that were made earlier, as those of a session."""
+
+    def __init__(self, results: ResultsModel, rows: Iterable[Row], text: str) -> None:
+        super().__init__(text)
+        self._results, self._rows = results, tuple(rows)
+
+    def redo(self) -> None:
+        self._results.put_back(self._rows)
+
+    def undo(self) -> None:
+        self._rows = self._results.take_out(self._rows)
 
 
 def clear_command(results: ResultsModel) -> RemoveRuns:

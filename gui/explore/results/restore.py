@@ -9,7 +9,7 @@ from gui.explore.workspace import Workspace
 
 
 def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
-    """Choose what a job did: mask or parameters, kernel, block, device; of a mask as one step `text`.
+    """Choose what a job did: mask or parameters, kernel, block, device, as one step `text`.
 
     The picture stays. The mask's name and its switches stay too where they give the job's mask.
     """
@@ -27,8 +27,9 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
             mask, how = job.mask, how | {"flip": False, "normalise": False}
         workspace.set_mask(mask, text, **how)
         return
-    workspace.choose(job.operation)
-    workspace.change(parameters=dict(job.settings), patch_path=job.patch_path, **how)
+    step = workspace.step.with_operation(job.operation)
+    how |= {"parameters": dict(job.settings), "patch_path": job.patch_path}
+    workspace.edit_step(step.with_settings(**how), text)
 
 
 def same_picture(workspace: Workspace, job: PictureJob) -> bool:

@@ -1,7 +1,7 @@
 """The results of all operations, one row per run, failed ones too; and which one is selected."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
@@ -15,6 +15,7 @@ from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
 from gui.explore.picture_job import PictureJob
+from gui.explore.state import PictureSource, Step
 from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
@@ -23,14 +24,18 @@ from gui.widgets.runs_model import RunsModel
 _FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation")
 
 
-class Asked(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Asked:
     """What a run was asked for: what it shares with those for the same problem, and the job that it did.
 
-    And what a person has said of it since.
+    A session keeps the step and the picture of the job; there is no job before that picture is here again.
     """
 
     problem: Hashable
-    job: PictureJob | None
+    job: PictureJob | None = None
+    step: Step | None = None
+    source: PictureSource | None = None
+    # What a person has said of it since.
     note: str = ""
     is_pinned: bool = False
 
@@ -193,7 +198,8 @@ class ResultsModel(RunsModel):
     def _mark(self, result: Measurement[Any], **said: Any) -> None:
         # A recorded run comes and goes with the problem.
         if (asked := self._asked.get(id(result))) is not None:
-            self._asked[id(result)] = asked._replace(**said)
+            for name, value in said.items():
+                setattr(asked, name, value)
             self._compare()
 
     def rows_made_here(self) -> tuple[Row, ...]:

@@ -11,7 +11,8 @@ from gui.explore.results.removed_runs import clear_command
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_actions import RowActions
 from gui.explore.run_words import EARLIER
-from gui.explore.workspace import Settings, Workspace
+from gui.explore.state import Settings
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row, text_button

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from engine.commands.install_desktop import desktop_entry
+from engine.commands.install_desktop import SESSION_TYPE, desktop_entry
 from tests.fresh_python import ROOT
 
 
@@ -23,7 +23,8 @@ def value(entry, key):
 
 
 def test_that_the_entry_and_the_icon_are_written(command, data):
-    files = data / "icons/hicolor/scalable/apps/haloscope.svg", data / "applications/haloscope.desktop"
+    names = "icons/hicolor/scalable/apps/haloscope.svg", "applications/haloscope.desktop"
+    files = [data / name for name in (*names, "mime/packages/haloscope.xml")]
     answer = command("install-desktop", "--json")
     assert answer.document == {"written": list(map(str, files))}
     assert all(file.is_file() for file in files)
@@ -37,7 +38,7 @@ def test_that_the_entry_starts_this_program(command, data):
 
 def test_that_it_opens_the_pictures_that_the_program_opens():
     types = value(desktop_entry(["haloscope"]), "MimeType").split(";")
-    assert {"image/png", "image/jpeg", "image/tiff", "image/webp"} <= set(types)
+    assert {"image/png", "image/jpeg", "image/tiff", "image/webp", SESSION_TYPE} <= set(types)
 
 
 def test_that_a_path_with_special_characters_is_quoted():
@@ -49,7 +50,8 @@ def test_that_a_path_with_special_characters_is_quoted():
 def test_that_what_was_written_is_removed(command, data):
     command("install-desktop")
     assert command("install-desktop", "--remove").status == 0
-    assert not [path for path in data.rglob("*") if path.is_file()]
+    # The desktop's own index of types stays.
+    assert not [path for path in data.rglob("*") if path.is_file() and b"aloscope" in path.read_bytes()]
 
 
 def test_that_removing_nothing_is_no_error(command, data):

@@ -14,6 +14,7 @@ from engine.commands import COMMANDS
 from engine.commands.output import log, print_answer, print_json, printable, report_interrupt, table
 from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
+from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
@@ -228,7 +229,11 @@ def test_that_the_variants_of_every_task_are_listed_with_their_facts(command):
 
 def test_that_masks_are_listed_with_their_weights(command):
     answer = command("masks")
-    assert [line.split()[0] for line in answer.out.splitlines()[1:]] == [preset.key for preset in presets()]
+    listed, generated = answer.out.split("\n\n")
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == [preset.key for preset in presets()]
+    assert [line.split()[0] for line in generated.splitlines()[2:]] == [
+        one.form for one in GENERATORS.values()
+    ]
     entries = command("masks --json").document["masks"]
     for entry, preset in zip(entries, presets(), strict=True):
         assert (entry["key"], entry["title"], entry["teaches"]) == (preset.key, preset.title, preset.teaches)

@@ -14,11 +14,12 @@ from hypothesis.extra import numpy as hnp
 from engine.errors import BadValue, FileWriteError, MaskError, UnknownName
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.generators import gaussian
-from engine.mask.json_form import mask_from_json, mask_to_json, number_text
+from engine.mask.json_form import mask_from_json, mask_to_json
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.mask.text import MAX_CHARACTERS, STYLES, format_mask, parse_mask
+from engine.mask.text_cells import number_text
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 SOBEL = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]
@@ -163,8 +164,8 @@ BAD = {
     "division by zero": ("1/0 * [[1, 2]]",),
     "divisor after the mask is 0": ("1 2 / 0", "[[1, 2]] / 0.0"),
     "multiply to zero": ("1/1e-200 * [[1, 2]] / 1e-200",),
-    "decimal comma": ("0,5 1,5\n2,5 3,5", "0,5\t1,5"),
-    "semicolons": ("1;2;3\n4;5;6",),
+    "may be 1.500 or 1500": ("1,500 2,500", '"1,500","0.5"'),
+    "semicolons": ("1;2;3\n4;5;6", "0,5;1,5\n2,5;3,5"),
     "row 1, column 2 says '/'": ("1 / 9 1 / 9",),
     "not closed": ("[[1, 2], [3, 4]",),
     "nested|not understood|empty|closed|no numbers": ("float m[2][2] = ",),
@@ -273,11 +274,13 @@ BAD_JSON = {
     "row 2 has 1 cell": (document(weights=[[1, 2], [3]]),),
     "row 1, column 2 is '2'": (document(weights=[[1, "2"]]),),
     "row 1, column 1 is 'True'": (document(weights=[[True]]),),
-    "1 to 63": (document(weights=[[1] * 64] * 2),),
     '"anchor"': (document(anchor=[0.5, 0]),),
     "not among them": (document(anchor=[2, 0]),),
     "offset": (document(offset="x"),),
-    "no finite weights": (document(divisor=0),),
+    "the divisor is 0": (document(divisor=0),),
+    "both": (document(generate="box:3"),),
+    "'boks:3'": (document(generate="boks:3", weights=...),),
+    "1 to 63": (document(weights=[[1] * 64] * 2), document(generate="box:64", weights=...)),
 }
 CASES = [
     pytest.param(text, why, id=f"{why} {n}")
@@ -327,7 +330,7 @@ def test_that_what_is_no_file_of_a_mask_is_refused(tmp_path):
     [
         (Mask([[1, 2]], (0, 0)), "m.csv", MaskError, "anchor"),
         (Mask([[1, 2]], offset=1.0), "m.csv", MaskError, "offset"),
-        (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv or \.txt"),
+        (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv, \.txt or \.kernel"),
         (Mask([[1]]), "none/m.json", FileWriteError, "folder"),
     ],
 )

@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from engine.host.verbs import Describe, Run
 from engine.tasks.network.messages import NetworkRequest, StageRequest
 from gui.course.kernels_model import SECOND_ROLE
+from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
 from tests.gui.made_network import DIGITS, made_weights
@@ -396,13 +397,16 @@ def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window
     haloscope.network.drawing.dot((14.0, 9.0))
     haloscope.network.change(stage="network-cpu", batch=3)
     ink = haloscope.network.drawing.ink
-    haloscope.window.first_page.files.save_session(tmp_path / "work.json")
+    paths = [tmp_path / name for name in ("work.haloscope", "again.haloscope")]
+    haloscope.window.first_page.files.save_session(paths[0])
+    qtbot.waitUntil(paths[0].exists)
     other = open_window()
-    other.window.first_page.files.open_session(tmp_path / "work.json")
-    qtbot.waitUntil(lambda: not other.state.busy)
+    other.window.first_page.files.open_session(paths[0])
+    qtbot.waitUntil(lambda: other.workspace.undo_stack.count() == 1)
     # It is kept also where the page is never looked at.
-    other.window.first_page.files.save_session(tmp_path / "again.json")
-    pages = [json.loads((tmp_path / name).read_text())["pages"] for name in ("work.json", "again.json")]
+    other.window.first_page.files.save_session(paths[1])
+    qtbot.waitUntil(paths[1].exists)
+    pages = [load_session(path).pages for path in paths]
     assert pages[0] == pages[1]
     assert other.window.findChild(QWidget, "network") is None
     other.window.show_page("network")
@@ -414,12 +418,16 @@ def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window
 def test_that_the_rest_of_a_session_is_opened_beside_a_damaged_part(open_page, qtbot, tmp_path):
     haloscope, _page = open_page()
     files = haloscope.window.first_page.files
-    files.save_session(tmp_path / "work.json")
-    document = json.loads((tmp_path / "work.json").read_text())
-    document["pages"]["network"]["batch"] = -4
-    document["settings"]["border"] = "wrap"
-    (tmp_path / "work.json").write_text(json.dumps(document))
-    files.open_session(tmp_path / "work.json")
+    path = tmp_path / "work.haloscope"
+    files.save_session(path)
+    qtbot.waitUntil(path.exists)
+    text = (
+        path.read_text()
+        .replace('"batch": 100', '"batch": -4')
+        .replace('"border": "zero"', '"border": "wrap"')
+    )
+    path.write_text(text)
+    files.open_session(path)
     qtbot.waitUntil(lambda: haloscope.workspace.settings.border == "wrap")
     qtbot.waitUntil(lambda: '"batch" is not a whole number' in haloscope.window.message_bar.text)
     assert haloscope.network.settings.batch == 100

@@ -61,8 +61,8 @@ def assert_no_word_is_cut(page):
         (
             "explore",
             [
-                ["Mask", "Tile"],
-                ["Results", "Block sizes", "Launch", "Code"],
+                ["Mask", "Tile", "History"],
+                ["Results", "Block sizes", "Launch", "Code", "Doctor"],
                 ["Time and speed-up", "Why", "Roofline", "Ablation"],
             ],
         ),
@@ -131,9 +131,11 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "results",
         "blocks",
         "tile",
+        "history",
         "launch",
         "code",
         "ablation",
+        "doctor",
         "why",
         "roofline",
     }
@@ -228,6 +230,7 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
     workspace, files = haloscope.workspace, haloscope.window.first_page.files
     workspace.change(border=Border.WRAP, block=Block(8, 8))
     files.save_session(tmp_path / "work.json")
+    qtbot.waitUntil((tmp_path / "work.json").exists)
     files.save_mask(tmp_path / "mask.json")
     workspace.change(border=Border.ZERO, block=None)
     dropped(haloscope.window, tmp_path / "work.json")
@@ -313,7 +316,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 12
+    assert len(shown(window, QtWidgets.QDockWidget)) == 14
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -519,7 +522,9 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page.bring_to_front("tile")
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, launch, why"):
+    with pytest.raises(
+        UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, launch"
+    ):
         page.bring_to_front("tiles")
 
 
@@ -534,6 +539,7 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
+    page.history_dock.close()
     tile.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)

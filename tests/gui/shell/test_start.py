@@ -13,9 +13,8 @@ from engine.errors import FileWriteError
 from engine.files.assets import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from gui.explore.files import with_options
-from gui.explore.session_file import Session
-from gui.explore.workspace import Settings
+from gui.explore.sessions import with_options
+from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.messages import Messages
 from gui.shell import crash_log, launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
@@ -35,6 +34,8 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
     [
         ("", WindowOptions()),
         ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
+        # As desktops open a file.
+        ("work.haloscope", WindowOptions(session="work.haloscope")),
         ("screenshot out.png", ScreenshotOptions(out="out.png")),
         ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
         ("screenshot out.png --panel tile", ScreenshotOptions(out="out.png", panel="tile")),
@@ -45,6 +46,8 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
         ("screenshot --mask box-3 out.png in.png --run", SHOT),
         ("screenshot --mask box-3 --run out.png in.png", SHOT),
         ("screenshot out.png --run in.png --mask=box-3", SHOT),
+        ("screenshot --gallery pictures", ScreenshotOptions(gallery="pictures")),
+        ("screenshot in.png --gallery pictures", ScreenshotOptions(image="in.png", gallery="pictures")),
     ],
 )  # fmt: skip
 def test_that_options_are_taken(line, options):
@@ -52,17 +55,16 @@ def test_that_options_are_taken(line, options):
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
-    session = Session(
-        "photo.png", "", Mask([[1, 2]]), Settings(border=Border.WRAP, variant="naive", baseline="tiled")
-    )
+    step = Step.of(Mask([[1, 2]])).with_settings(border=Border.WRAP, variant="naive", baseline="tiled")
+    state = State((step,), 0, PictureSource("photo.png"))
     line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
-    shown = with_options(session, begin_of(parse(line.split())))
-    assert shown.picture_path == "photo.png"
-    assert shown.mask == Mask([[3]])
-    assert shown.settings == Settings(
+    shown = with_options(state, begin_of(parse(line.split())))
+    assert shown.source == state.source
+    assert shown.step.mask == Mask([[3]])
+    assert shown.step.settings == Settings(
         border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
-    assert with_options(session, begin_of(parse(["screenshot", "out.png"]))) == session
+    assert with_options(state, begin_of(parse(["screenshot", "out.png"]))) == state
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,7 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
     [
         "photo.png other.png", "--theme pink", "--nonsense", "fliter in.png out.png", "screenshot",
         "screenshot out.jpg", "screenshot --run", "screenshot out.png in.png other.png",
+        "screenshot out.png in.png --gallery pictures",
         "screenshot out.png in.png --run other.png", "screenshot out.png --size 10x10",
         "screenshot out.png --size big", "screenshot out.png --theme system",
     ],
@@ -155,9 +158,7 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
         parse(["screenshot", "--help"])
     _, _, text = capsys.readouterr().out.partition("examples:")
     examples = re.findall(r"python main\.py (screenshot .*)", text)
-    assert len(examples) == 2
-    for example in examples:
-        assert parse(example.split()).out.endswith(".png")
+    assert [bool(parse(example.split()).gallery) for example in examples] == [False, False, True]
 
 
 def test_that_preferences_come_back_as_they_were_saved(tmp_path):

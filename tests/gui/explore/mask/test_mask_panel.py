@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollAre
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.mask.presets import preset, presets
+from engine.mask.presets import preset
 from engine.mask.text import parse_mask
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.workspace import Workspace
@@ -82,16 +82,7 @@ def test_that_a_long_name_of_a_mask_does_not_widen_the_panel(panel, workspace):
     assert panel.presets.toolTip().startswith(name)
 
 
-def test_that_presets_and_borders_are_listed_with_their_sentences(panel, workspace):
-    panel.presets.fill_menu()
-    first = panel.presets.menu().actions()
-    assert [action.text() for action in first[:5]][-1] == "Sobel x", "two clicks away"
-    groups = [action.menu() for action in first if action.menu()]
-    actions = [action for group in groups for action in group.actions()]
-    assert [action.text() for action in actions] == [entry.title for entry in presets()]
-    assert [action.toolTip() for action in actions] == [entry.teaches for entry in presets()]
-    actions[-1].trigger()
-    assert workspace.mask == presets()[-1].mask
+def test_that_borders_are_listed_with_their_sentences(panel, workspace):
     box = panel.apply_controls.border_box
     assert [box.itemData(at) for at in range(box.count())] == list(Border)
     assert [box.itemData(at, TOOLTIP) for at in range(box.count())] == [entry.sentence for entry in Border]
@@ -128,8 +119,35 @@ def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
     enter(panel.apply_controls.divide_field, "4")
     assert panel.presets.text() == "mine, edited"
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    enter(panel.apply_controls.divide_field, "")
-    assert panel.facts.text().startswith("One-dimensional"), "nothing typed is no wish to divide"
+    assert [panel.model.index(0, at).data() for at in range(3)] == ["1", "2", "1"]
+    enter(panel.apply_controls.divide_field, " ")
+    assert workspace.mask.weights.tolist() == [[1, 2, 1]]
+
+
+def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace):
+    workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
+    assert panel.presets.text() == "Gaussian 3 × 3"
+    assert panel.apply_controls.divide_field.text() == "16"
+    panel.model.setData(panel.model.index(0, 0), "1/9")
+    cell = panel.model.index(0, 0)
+    assert (cell.data(), cell.data(Qt.ItemDataRole.EditRole)) == ("1/9", "1/9")
+    assert workspace.mask.weights[0, 0] == 1 / 9 / 16
+    assert cell.data(TOOLTIP).startswith("Row 1, column 1: 1/9 / 16 = 0.0069")
+    workspace.undo_stack.undo()
+    assert (cell.data(), panel.apply_controls.divide_field.text()) == ("1", "16")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0", "divisor is 0"), ("x", "you typed 'x'"), ("1,500", "may be"), ("1 2", "2 numbers")],
+)
+def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(
+    enter, panel, workspace, text, words
+):
+    workspace.set_mask(parse_mask("1 2 1 /4"))
+    enter(panel.apply_controls.divide_field, text)
+    assert words in panel.facts.text()
+    assert panel.apply_controls.divide_field.text() == "4"
 
 
 def test_that_flip_and_normalise_are_settings(panel, workspace):

@@ -4,22 +4,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from engine.mask.json_form import number_text
 from engine.mask.mask import Mask
-from engine.mask.text import format_mask
+from engine.mask.text import format_mask, parse_mask
+from engine.mask.text_cells import number_text
 from gui.explore.mask.mask_paste import pasted
-from gui.explore.mask.weight_text import read_number, read_weight, short_texts
+from gui.explore.mask.weight_text import read_cell, read_number, short_texts, texts_of
 
 
 def test_that_numbers_and_fractions_are_read():
-    read = {"2": 2.0, " -2 ": -2.0, "1/9": 1 / 9, "1e-3": 0.001, "−.5": -0.5, "4.": 4.0}
-    assert {text: read_weight(text) for text in read} == read
+    read = {"2": "2", " -2 ": "-2", "1/9": "1/9", "1e-3": "0.001", "−.5": "-0.5", "4.": "4", "1 /9": "1/9"}
+    assert {text: read_cell(text) for text in read} == read | {"1 /9": repr(1 / 9)}
+    assert read_number("255/2", "No") == 127.5
 
 
 def test_that_other_text_is_refused_in_the_words_of_its_field():
-    for text in ("", "  ", "abc", "1/0", "nan", "1e999", "0,5", "1 2", "1 +"):
+    for text in ("", "  ", "abc", "1/0", "nan", "1e999", "1,500", "1 2", "1 +", "gaussian:9"):
         with pytest.raises(MaskError) as caught:
-            read_weight(text)
+            read_cell(text)
         assert caught.value.what == "The weight was not changed"
         assert caught.value.why
         assert caught.value.remedy
@@ -31,23 +32,24 @@ def test_that_other_text_is_refused_in_the_words_of_its_field():
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("1,5", "1.5"), ("-0,25", "-0.25"), (",5", ".5"), (" 2,5e-3 ", "2.5e-3")]
+    ("text", "meant"), [("1,5", 1.5), ("-0,25", -0.25), ("−,5", -0.5), (" 2,5e-3 ", 0.0025), ("0,125", 0.125)]
 )
-def test_that_a_comma_in_a_number_is_named_with_the_number_that_was_meant(text, meant):
-    for read, what in (
-        (read_weight, "The weight"),
-        (lambda one: read_number(one, "Offset was not changed"), "Offset"),
-    ):
-        with pytest.raises(MaskError) as caught:
-            read(text)
-        assert str(caught.value).startswith(what)
-        assert str(caught.value).endswith(f': "{text.strip()}" is not a number here. Use a point: {meant}')
-    assert read_weight(meant) == float(meant)
+def test_that_a_comma_in_a_number_is_a_decimal_one(text, meant):
+    assert float(read_cell(text)) == meant == read_number(text, "Offset was not changed")
+
+
+@pytest.mark.parametrize(("text", "either"), [("1,500", "1.500 or 1500"), ("-12,000", "-12.000 or -12000")])
+def test_that_a_comma_that_may_part_thousands_is_refused_in_one_sentence(text, either):
+    with pytest.raises(MaskError) as caught:
+        read_cell(text)
+    assert str(caught.value) == (
+        f'The weight was not changed: you typed "{text}", which may be {either}. Write {either}.'
+    )
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_that_typed_text_reads_back_to_the_same_weight(weight):
-    assert read_weight(number_text(weight)) == weight
+    assert float(read_cell(number_text(weight))) == weight
     texts = short_texts(weight)
     assert list(map(len, texts)) == sorted(map(len, texts), reverse=True)
     for text in texts:
@@ -60,6 +62,10 @@ def test_that_a_cell_starts_exact_and_ends_short():
     for weight, ends in short.items():
         texts = short_texts(weight)
         assert (texts[0].replace("−", "-"), texts[-1].replace("−", "-")) == ends
+
+
+def test_that_a_fraction_is_shown_as_a_fraction_while_it_fits():
+    assert texts_of("-1/9") == ("−1/9", *short_texts(-1 / 9))
 
 
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
@@ -81,6 +87,15 @@ def test_that_pasted_rows_go_in_where_they_fit():
 LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
 
 
+def test_that_a_generator_is_a_whole_mask_however_small():
+    assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
+
+
+def test_that_pasted_cells_are_divided_as_the_others_are():
+    mask, _ = pasted(parse_mask("4 8 12 /4"), "6", [(0, 2)])
+    assert (mask.weights.tolist(), mask.typed.divisor) == ([[1.0, 2.0, 1.5]], "4")
+
+
 @pytest.mark.parametrize("text", [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
 def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small(text):
     mask, _ = pasted(FIVE, text, [(0, 0)])
@@ -91,6 +106,7 @@ def test_that_cells_may_hold_fractions():
     mask, _ = pasted(FIVE, "1/2 1/4", [(0, 0)])
     assert mask.shape == FIVE.shape
     assert mask.weights[0, :2].tolist() == [0.5, 0.25]
+    assert mask.typed.cells[0][:3] == ("1/2", "1/4", "2")
     mask, _ = pasted(FIVE, "1/8", [(4, 4), (0, 0)])
     assert mask.weights[4, 4] == mask.weights[0, 0] == 0.125
     assert mask.weights[0, 1] == 1

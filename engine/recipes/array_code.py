@@ -1,0 +1,201 @@
+"""A recipe as Python for OpenCV, SciPy or CuPy: the same sum, in float64, within the bound of rounding.
+
+The mask is written as it is applied, in float32 as the kernels have it. What a library has no word for is
+written out with NumPy: a border that it lacks is padding, and the range of the result is arithmetic.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.geometry.border import Border
+from engine.recipes.recipe import Recipe, float32_text
+
+# NumPy's names of the borders.
+_PAD = {
+    Border.ZERO: "constant",
+    Border.CONSTANT: "constant",
+    Border.REPLICATE: "edge",
+    Border.REFLECT: "symmetric",
+    Border.MIRROR: "reflect",
+    Border.WRAP: "wrap",
+}
+# `filter2D` refuses BORDER_WRAP, and its constant is always 0.
+_OPENCV = {
+    Border.ZERO: "cv2.BORDER_CONSTANT",
+    Border.REPLICATE: "cv2.BORDER_REPLICATE",
+    Border.REFLECT: "cv2.BORDER_REFLECT",
+    Border.MIRROR: "cv2.BORDER_REFLECT_101",
+}
+_SCIPY = {
+    Border.ZERO: "constant",
+    Border.CONSTANT: "constant",
+    Border.REPLICATE: "nearest",
+    Border.REFLECT: "reflect",
+    Border.MIRROR: "mirror",
+    Border.WRAP: "wrap",
+}
+# What CuPy calls wrap has had two meanings.
+_CUPY: dict[Border, str] = {border: mode for border, mode in _SCIPY.items() if border is not Border.WRAP}
+
+
+class _Reading(NamedTuple):
+    """How a picture is read and written: what is imported, the reading, the writing."""
+
+    imports: tuple[str, ...]
+    read: str
+    write: str
+
+
+def opencv_code(recipe: Recipe) -> str:
+    """Return a script that calls `cv2.filter2D`."""
+    recipe.refuse_operation("OpenCV")
+    recipe.refuse_parts("OpenCV")
+    mask = recipe.applied_mask
+    border = _OPENCV.get(recipe.border)
+    picture = "picture" if border else "padded"
+    where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
+    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
+    if not border:
+        call += _inside(recipe)
+    if recipe.source.dtype == "float32":
+        # OpenCV 5 reads no TIFF of float32.
+        how, note = _read_as_rgb(recipe, ("import cv2",)), ""
+    else:
+        colours = "COLOR" if recipe.source.channels > 1 else "GRAYSCALE"
+        how = _Reading(
+            ("import cv2", "import numpy as np"),
+            f"cv2.imread({recipe.source.name!r}, cv2.IMREAD_{colours} | cv2.IMREAD_ANYDEPTH)",
+            f"cv2.imwrite({recipe.output!r}, result)",
+        )
+        note = "  # blue before red, without alpha" if recipe.source.channels > 1 else ""
+    return _script(recipe, how, note, [] if border else _padding(recipe), f"values = {call}")
+
+
+def scipy_code(recipe: Recipe) -> str:
+    """Return a script that calls `scipy.ndimage.correlate`."""
+    recipe.refuse_operation("SciPy")
+    recipe.refuse_parts("SciPy")
+    how = _read_as_rgb(recipe, ("from scipy import ndimage",))
+    call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, _SCIPY)})"
+    return _script(recipe, how, "", [], f"values = {call}{_offset(recipe)}")
+
+
+def cupy_code(recipe: Recipe) -> str:
+    """Return a script that calls `cupyx.scipy.ndimage.correlate` on a GPU."""
+    recipe.refuse_operation("CuPy")
+    recipe.refuse_parts("CuPy")
+    how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
+    padding = [] if recipe.border in _CUPY else _padding(recipe)
+    picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
+    weights = f"cp.asarray({_weights(recipe)})"
+    call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {_mode(recipe, _CUPY)})"
+    return _script(recipe, how, "", padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}")
+
+
+def _script(recipe: Recipe, how: _Reading, note: str, padding: list[str], filtering: str) -> str:
+    mask, source = recipe.applied_mask, recipe.source
+    rows = ",\n     ".join(
+        f"[{', '.join(float32_text(weight) for weight in row)}]" for row in mask.weights32.tolist()
+    )
+    hint = [f"# {source.hint}"] * bool(source.hint)
+    where = recipe.variant != "auto" or recipe.block is not None or recipe.device != "auto"
+    elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * where
+    return "\n".join(
+        [
+            f"# {recipe.summary}",
+            *hint,
+            *elsewhere,
+            *how.imports,
+            "",
+            f"picture = {how.read}{note}",
+            "dtype, picture = picture.dtype, picture.astype(np.float64)",
+            "mask = np.array(",
+            f"    [{rows}],",
+            "    dtype=np.float32,",
+            ").astype(np.float64)",
+            *padding,
+            filtering,
+            *_result(recipe),
+            how.write,
+            "",
+        ]
+    )
+
+
+def _read_as_rgb(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
+    """Return how a picture is read upright and without its alpha; Pillow has no RGB of 16 bit."""
+    source, output = recipe.source, recipe.output
+    if source.dtype == "uint8":
+        mode = "L" if source.channels == 1 else "RGB"
+        return _Reading(
+            ("import numpy as np", "from PIL import Image, ImageOps", *imports),
+            f"np.asarray(ImageOps.exif_transpose(Image.open({source.name!r})).convert({mode!r}))",
+            f"Image.fromarray(result).save({output!r})",
+        )
+    # The alpha is the last channel.
+    colours = "[..., 0]" if source.channels == 1 else "[..., :3]"
+    photometric = ", photometric='rgb'" * (source.channels > 1 and _library_of(output) == "tifffile")
+    reader, writer = _library_of(source.name), _library_of(output)
+    return _Reading(
+        (*(f"import {name}" for name in sorted({reader, writer})), "import numpy as np", *imports),
+        f"{reader}.imread({source.name!r}){colours if source.has_alpha else ''}",
+        f"{writer}.imwrite({output!r}, result{photometric})",
+    )
+
+
+def _library_of(path: str) -> str:
+    return "tifffile" if path.lower().endswith((".tif", ".tiff")) else "imagecodecs"
+
+
+def _weights(recipe: Recipe) -> str:
+    return "mask" if recipe.source.channels == 1 else "mask[..., np.newaxis]"
+
+
+def _mode(recipe: Recipe, modes: dict[Border, str]) -> str:
+    mask = recipe.applied_mask
+    # SciPy's origin is counted from the middle.
+    origin = [mask.anchor[0] - mask.rows // 2, mask.anchor[1] - mask.columns // 2]
+    origin += [0] * (recipe.source.channels > 1)
+    cval = f", cval={float32_text(recipe.cval)}" if recipe.border.takes_value else ""
+    return f"mode={modes.get(recipe.border, 'constant')!r}{cval}, origin={tuple(origin)}"
+
+
+def _offset(recipe: Recipe) -> str:
+    offset = recipe.applied_mask.offset
+    return f" + {float32_text(offset)}" if offset else ""
+
+
+def _padding(recipe: Recipe) -> list[str]:
+    """Return the padding by NumPy with a border that a library lacks."""
+    mask = recipe.applied_mask
+    (up, left), channels = mask.anchor, recipe.source.channels
+    sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * (channels > 1)]
+    value = f", constant_values={float32_text(recipe.cval)}" if recipe.border.takes_value else ""
+    return [
+        f"# Border {recipe.border} is made by NumPy: the library has none that is the same.",
+        f"padded = np.pad(picture, {tuple(sides)}, mode={_PAD[recipe.border]!r}{value})",
+    ]
+
+
+def _inside(recipe: Recipe) -> str:
+    up, left = recipe.applied_mask.anchor
+    return f"[{up} : {up} + picture.shape[0], {left} : {left} + picture.shape[1]]"
+
+
+def _result(recipe: Recipe) -> list[str]:
+    """Return how values become samples of the picture's type, as the window's Save does."""
+    if recipe.source.dtype == "float32":
+        return ["result = values.astype(dtype)"]
+    white = int(np.iinfo(recipe.source.dtype).max)
+    before = {
+        "absolute": ["shown = np.abs(values)"],
+        "offset": [f"shown = values + {(white + 1) // 2}"],
+        "rescale": [
+            "low, high = values.min(), values.max()",
+            f"shown = (values - low) / (high - low) * {white} if low < high else np.zeros_like(values)",
+        ],
+    }
+    shown = "shown" if recipe.range_mode in before else "values"
+    rounded = f"result = np.clip(np.rint({shown}), 0, {white}).astype(dtype)  # half to even"
+    return [*before.get(recipe.range_mode, []), rounded]

@@ -1,0 +1,66 @@
+"""A recipe as a command line, quoted for a POSIX shell or for Windows."""
+
+import os
+import shlex
+from subprocess import list2cmdline
+
+from engine.device_info import AUTO
+from engine.geometry.layout import Layout
+from engine.mask.text import format_mask
+from engine.mask.text_cells import number_text
+from engine.recipes.recipe import Recipe
+
+
+def command_line(recipe: Recipe, system: str = os.name) -> str:
+    """Return the command that writes the bytes that the window's Save writes.
+
+    Quoted for `cmd` and PowerShell where `system` is "nt", else for a POSIX shell. The bytes are the same
+    where `auto` chooses the same kernel: without a GPU always.
+    """
+    output = recipe.output if not recipe.output.startswith("-") else f"./{recipe.output}"
+    how = _operation(recipe) if recipe.operation else _mask(recipe)
+    arguments = [recipe.source.name, output, *how, *_where(recipe)]
+    is_windows = system == "nt"
+    line = f"python main.py filter {list2cmdline(arguments) if is_windows else shlex.join(arguments)}\n"
+    hint = recipe.source.hint
+    return f"{'rem' if is_windows else '#'} {hint}\n{line}" if hint else line
+
+
+def _mask(recipe: Recipe) -> list[str]:
+    mask, preset = recipe.mask, recipe.preset
+    arguments = ["--mask", preset or format_mask(mask, "line")]
+    if not preset:
+        if mask.anchor != (mask.rows // 2, mask.columns // 2):
+            arguments += ["--anchor", f"{mask.anchor[0]},{mask.anchor[1]}"]
+        if mask.offset:
+            arguments += ["--offset", number_text(mask.offset)]
+    arguments += ["--flip"] * recipe.flip + ["--normalize"] * recipe.normalise
+    arguments += ["--border", str(recipe.border)]
+    if recipe.border.takes_value:
+        arguments += ["--cval", number_text(recipe.cval)]
+    # Values of a float32 picture are saved as they are.
+    if recipe.range_mode != "clip" and recipe.source.dtype != "float32":
+        arguments += ["--range", recipe.range_mode]
+    if recipe.result_type != "float32":
+        arguments += ["--result-type", recipe.result_type]
+    return arguments
+
+
+def _operation(recipe: Recipe) -> list[str]:
+    arguments = ["--operation", recipe.operation]
+    for name, value in recipe.parameters.items():
+        arguments += ["--set", f"{name}={value}"]
+    return [*arguments, "--patch", recipe.patch_path] if recipe.patch_path else arguments
+
+
+def _where(recipe: Recipe) -> list[str]:
+    arguments = []
+    if recipe.variant != AUTO:
+        arguments += ["--variant", recipe.variant]
+    if recipe.block is not None:
+        arguments += ["--block", f"{recipe.block.x}x{recipe.block.y}"]
+    if recipe.device != AUTO:
+        arguments += ["--device", recipe.device]
+    if recipe.layout is not Layout.PITCHED:
+        arguments += ["--layout", str(recipe.layout)]
+    return [*arguments, "--host", recipe.host] if recipe.host else arguments

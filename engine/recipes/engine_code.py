@@ -1,0 +1,76 @@
+"""A recipe as Python that calls the engine."""
+
+from engine.device_info import AUTO
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.recipes.recipe import Recipe, as_comment
+
+
+def engine_code(recipe: Recipe) -> str:
+    """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
+    recipe.refuse_parts("Python")
+    hint = recipe.source.hint
+    where = f"In the window it was computed on {as_comment(recipe.host)}; this computes here."
+    begin = [f"# {line}" for line in (hint, where if recipe.host else "") if line] + [
+        "import engine",
+        "",
+        f"picture = engine.open_image({recipe.source.name!r})",
+    ]
+    return "\n".join([*begin, *(_operated(recipe) if recipe.operation else _filtered(recipe)), ""])
+
+
+def _filtered(recipe: Recipe) -> list[str]:
+    options = [f"border={str(recipe.border)!r}"] * (recipe.border is not Border.ZERO)
+    if recipe.border.takes_value:
+        options.append(f"cval={recipe.cval!r}")
+    if recipe.result_type != "float32":
+        options.append(f"result={recipe.result_type!r}")
+    call = "engine.convolve" if recipe.flip else "engine.correlate"
+    given = ", ".join(["picture", "mask", *options, *_where(recipe)])
+    return [
+        f"mask = {_mask(recipe)}",
+        f"values = {call}({given})",
+        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.range_mode!r})",
+        f"engine.save_image(result, {recipe.output!r})",
+    ]
+
+
+def _mask(recipe: Recipe) -> str:
+    text = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.mask)
+    return f"{text}.normalised()" if recipe.normalise else text
+
+
+def _weights(mask: Mask) -> str:
+    rows = ",\n     ".join(repr(row) for row in mask.weights.tolist())
+    return f"engine.Mask(\n    [{rows}],\n    anchor={mask.anchor!r},\n    offset={mask.offset!r},\n)"
+
+
+def _operated(recipe: Recipe) -> list[str]:
+    patch = recipe.patch_path
+    read = [f"patch = engine.open_image({patch!r})"] if patch else []
+    options = ["patch=patch"] * bool(patch) + [
+        f"{name}={value!r}" for name, value in recipe.parameters.items()
+    ]
+    given = ", ".join(["picture", repr(recipe.operation), *options, *_where(recipe)])
+    return [
+        *read,
+        f"found = engine.operate({given})",
+        "print(found.numbers, found.mark)  # where a patch was found is not drawn, as in the window",
+        "if found.picture is not None:  # the counts of a histogram are found.counts",
+        "    result = engine.finished_picture(picture, found.picture, picture.dtype)",
+        f"    engine.save_image(result, {recipe.output!r})",
+    ]
+
+
+def _where(recipe: Recipe) -> list[str]:
+    options = []
+    if recipe.variant != AUTO:
+        options.append(f"variant={recipe.variant!r}")
+    if recipe.block is not None:
+        options.append(f"block=({recipe.block.x}, {recipe.block.y})")
+    if recipe.device != AUTO:
+        options.append(f"device={recipe.device!r}")
+    if recipe.layout is not Layout.PITCHED:
+        options.append(f"layout={str(recipe.layout)!r}")
+    return options

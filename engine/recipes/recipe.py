@@ -1,0 +1,106 @@
+"""`Recipe`: a picture and everything that is done with it, as one value that can be written down."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.mask.mask import Mask
+from engine.mask.presets import presets
+from engine.tasks.filtering.request import FilterOptions
+
+# What a picture that is in no file is called in the texts.
+UNSAVED = "picture.png"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The picture, as far as it has to be known: its file (empty: it is in none), samples and channels."""
+
+    path: str = ""
+    dtype: str = "uint8"
+    channels: int = 3  # without the alpha
+    has_alpha: bool = False
+    in_parts: bool = False  # whether it stays in its file, because it is too large for memory
+
+    @property
+    def name(self) -> str:
+        """The name of its file as it is written; refuses one whose bytes are no text."""
+        try:
+            self.path.encode()
+        except UnicodeEncodeError as error:
+            shown = ascii(PurePath(self.path).name)
+            why = "some bytes of the name are no characters, so it cannot be written as text"
+            raise BadValue(f"The name of {shown}", why, "Rename the file, and open it again.") from error
+        return self.path or UNSAVED
+
+    @property
+    def hint(self) -> str:
+        """What has to be done before the text works; empty where it works at once."""
+        return "" if self.path else f"This picture is in no file yet: save it as {UNSAVED} first."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe(FilterOptions):
+    """A picture, a mask as it was typed (or another operation) and how it is applied."""
+
+    source: Source
+    mask: Mask
+    output: str  # name of the file to write
+    flip: bool = False
+    normalise: bool = False  # only where the weights have a sum
+    range_mode: str = "clip"
+    operation: str = ""  # instead of the mask
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    patch_path: str = ""
+    host: str = ""  # the server that computes, as ssh calls it; empty for this machine
+
+    @property
+    def preset(self) -> str:
+        """Key of the preset that the mask is; empty where it is none."""
+        return next((known.key for known in presets() if known.mask == self.mask), "")
+
+    @property
+    def applied_mask(self) -> Mask:
+        """The mask that is correlated with the picture: normalised, and turned for a convolution."""
+        mask = self.mask.normalised() if self.normalise else self.mask
+        return mask.flipped() if self.flip else mask
+
+    @property
+    def summary(self) -> str:
+        """What is done, in a line of plain characters: it stands in comments."""
+        mask = self.mask
+        name = mask.name or "Mask"
+        how = "convolved (the mask is rotated by 180°)" if self.flip else "correlated"
+        normalised = ", divided by its sum" if self.normalise else ""
+        return as_comment(
+            f"{name}, {mask.rows} × {mask.columns}{normalised}, {how} with border {self.border}."
+        )
+
+    def refuse_operation(self, target: str) -> None:
+        """Refuse another operation than a mask, which a target cannot say."""
+        if self.operation:
+            what, why = f"{self.operation} as {target}", "only a mask can be written for it"
+            raise BadValue(what, why, "Copy it as a command line or as Python.")
+
+    def refuse_parts(self, target: str) -> None:
+        """Refuse a picture that is too large for memory, which only the command filters."""
+        if self.source.in_parts:
+            what, why = f"This picture as {target}", "it is read in parts, and this needs all of it in memory"
+            raise BadValue(what, why, "Copy it as a command line: `filter` takes any size.")
+
+
+def as_comment(text: str) -> str:
+    """Return a text on one line that no comment of Python, a shell or C ends in."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(line.split()).replace("*/", "* /").rstrip("\\")
+
+
+def float32_text(value: float) -> str:
+    """Return the shortest digits that read back to the same float32, also by way of float64."""
+    exact = np.float32(value)
+    text = str(exact)
+    return text if np.float32(float(text)) == exact else repr(float(exact))

@@ -1,0 +1,91 @@
+"""Edit > Copy as: what the page shows, as a command line, as Python, as C, in the clipboard."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from engine.errors import EngineError
+from engine.host.tiles import TiledScreen
+from engine.image.formats import offered_suffixes
+from engine.image.samples import sample_path
+from engine.recipes.recipe import Recipe, Source
+from engine.recipes.targets import TARGETS, Target
+from gui.engine_link.engine_state import EngineState
+from gui.explore.workspace import Workspace
+from gui.page.actions import Actions, Entry
+from gui.page.messages import Message, Messages, Severity
+
+SOURCE = "copy as"
+_KEYS = {"command": "Ctrl+Alt+C", "python": "Ctrl+Alt+P"}
+ENTRIES = [
+    Entry(f"copy_as:{target.key}", target.title, f"Copy as {target.title}. {target.sentence}",
+          _KEYS.get(target.key, ""), "", "&Edit", 30, "Copy &as", target.key)
+    for target in TARGETS
+]  # fmt: skip
+
+
+class CopyAs(QObject):
+    """Brings the actions, and puts the text into the clipboard."""
+
+    def __init__(
+        self,
+        actions: Actions,
+        workspace: Workspace,
+        state: EngineState,
+        messages: Messages,
+        stem: Callable[[], str],
+    ) -> None:
+        super().__init__(actions)
+        self._workspace = workspace
+        self._state = state
+        self._messages = messages
+        self._stem = stem
+        for action, target in zip(actions.add(ENTRIES), TARGETS, strict=True):
+            action.triggered.connect(lambda _on, target=target: self.copy(target))
+
+    def copy(self, target: Target) -> None:
+        """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
+        server = self._state.machine
+        recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
+        try:
+            text = target.write(recipe)
+        except EngineError as error:
+            self._messages.show_error(SOURCE, error)
+            return
+        QGuiApplication.clipboard().setText(text)
+        lines = len(text.splitlines())
+        size = "1 line" if lines == 1 else f"{lines} lines"
+        self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
+
+
+def recipe_of(workspace: Workspace, stem: str = "result", host: str = "") -> Recipe:
+    """Return what the page does with its picture.
+
+    `stem` is the name of the result without its suffix, `host` the server that computes.
+    """
+    picture, settings = workspace.picture, workspace.settings
+    source = Source()
+    if picture is not None:
+        source = Source(
+            path=str(sample_path(picture.sample)) if picture.sample else picture.path,
+            dtype=picture.dtype,
+            channels=picture.channels,
+            has_alpha=picture.alpha is not None,
+            in_parts=isinstance(picture.screen, TiledScreen),
+        )
+    # PNG holds no float32, and of what is too large for memory TIFF is written in parts.
+    suffix = ".tif" if source.dtype == "float32" or source.in_parts else offered_suffixes()[0]
+    return Recipe(
+        source=source,
+        mask=workspace.mask,
+        output=f"{stem}{suffix}",
+        flip=settings.flip,
+        normalise=settings.normalise and workspace.can_normalise,
+        range_mode=workspace.range_mode,
+        operation=workspace.operation,
+        parameters=settings.parameters,
+        patch_path=settings.patch_path,
+        host=host,
+        **settings.options,
+    )

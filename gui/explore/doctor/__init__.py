@@ -1,0 +1,1 @@
+"""The mask doctor: what the mask is, what it does to frequencies and at borders, and what it costs."""

@@ -1,0 +1,1 @@
+"""The panel History: the edits of the page as a list."""

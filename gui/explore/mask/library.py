@@ -1,0 +1,273 @@
+"""The library of masks: a list with pictures and a search, one's own masks, and generators with sliders."""
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QWidget,
+)
+
+from engine.errors import EngineError
+from engine.mask.generator_table import GENERATORS, Generator
+from gui.explore.mask.generator_sliders import GeneratorSliders
+from gui.explore.mask.library_entries import LibraryEntry, found_entries, library_entries
+from gui.explore.mask.library_rows import ENTRY, LibraryRow, LibraryRows
+from gui.explore.mask.own_masks import OwnMask, OwnMasks
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID
+from gui.style.theme import current_theme
+from gui.widgets.panel_parts import column, row, text_button
+
+_WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
+_LEAST_HEIGHT = 40 * GRID
+# Narrow, so that the picture is seen beside it.
+_SLIDERS_WIDTH = 42 * GRID
+_LIST_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+_KEEP_TIP = "Keep the mask that is shown in this list, for all sessions, under the name beside the button."
+_GENERATE_TIP = "Make a mask from a few numbers, with sliders: Gaussian, Gabor, motion blur and others."
+_NOTHING = "No mask has these words. Own masks can be kept below; Generate makes others."
+
+
+class MaskLibrary(QFrame):
+    """A popup: a click or Enter takes a mask and closes it, Esc closes it."""
+
+    def __init__(self, workspace: Workspace, own: OwnMasks, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self._workspace = workspace
+        self._own = own
+        self._entries: list[LibraryEntry] = []
+        self._deleted: OwnMask | None = None
+        self._renamed: OwnMask | None = None
+        self._height = _HEIGHT
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAccessibleName("Library of masks")
+        self.search = QLineEdit(clearButtonEnabled=True)
+        self.search.setAccessibleName("Search the masks")
+        self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
+        self.rows, self.list = LibraryRows(self), QListView()
+        self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")
+        self.verdict, self.undo_button = QLabel(), QPushButton("Restore")
+        self.sliders = GeneratorSliders(workspace)
+        self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
+        self._pages = QStackedWidget()
+        self._build()
+        self._connect()
+
+    def open_below(self, widget: QWidget) -> None:
+        """Show the list under a widget, with the search ready to type."""
+        self._renamed, self._deleted = None, None
+        self.search.clear()
+        self.name_field.setText(self._workspace.mask.name)
+        self._say("")
+        self._read()
+        self._pages.setCurrentIndex(0)
+        self._place(widget)
+        self.search.setFocus()
+
+    def open_generator(self, widget: QWidget, generator: Generator | None = None) -> None:
+        """Show the sliders under a widget."""
+        self._place(widget)
+        self.show_generator(generator or next(iter(GENERATORS.values())))
+
+    def show_generator(self, generator: Generator) -> None:
+        """Show the sliders of a generator in the place of the list."""
+        self._pages.setCurrentIndex(1)
+        self.sliders.begin(generator)
+        self.resize(_SLIDERS_WIDTH, _LEAST_HEIGHT)
+        next(iter(self.sliders.sliders.values())).slider.setFocus()
+
+    def choose(self, entry: LibraryEntry) -> None:
+        """Take a mask, or show the sliders of a generator."""
+        if entry.generator is not None:
+            self.show_generator(entry.generator)
+            return
+        self.close()
+        kind = "Preset" if entry.own is None else "Own mask"
+        self._workspace.set_mask(entry.mask, f"{kind} {entry.title}")
+
+    def keep(self) -> None:
+        """Keep the mask that is shown under the name that is typed, or give a kept one that name."""
+        name = self.name_field.text()
+        try:
+            if self._renamed is not None:
+                kept = self._own.rename(self._renamed, name)
+            else:
+                kept = self._own.save(self._workspace.mask, name)
+        except EngineError as error:
+            self._say(str(error), is_bad=True)
+            return
+        self._end_renaming()
+        self._read()
+        self._say(f"Kept as {kept.mask.name!r}.")
+
+    def rename(self, own: OwnMask) -> None:
+        """Let the person type another name for a mask."""
+        self._renamed = own
+        self.name_field.setText(own.mask.name)
+        self.keep_button.setText("Rename")
+        self.name_field.selectAll()
+        self.name_field.setFocus()
+
+    def delete(self, own: OwnMask) -> None:
+        """Delete a kept mask; it can be brought back until the list is closed."""
+        try:
+            self._own.delete(own)
+        except EngineError as error:
+            self._say(str(error), is_bad=True)
+            return
+        self._deleted = own
+        self._end_renaming()
+        self._read()
+        self._say(f"Deleted {own.mask.name!r}.")
+        self.undo_button.show()
+
+    def context_menu(self, entry: LibraryEntry) -> QMenu | None:
+        """Return what can be done with one's own mask; None for others."""
+        own = entry.own
+        if own is None:
+            return None
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Rename…").triggered.connect(lambda: self.rename(own))
+        menu.addAction("Delete\tDel").triggered.connect(lambda: self.delete(own))
+        return menu
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            entry: LibraryEntry | None = self.list.currentIndex().data(ENTRY)
+            if watched is self.search and event.key() in _LIST_KEYS:
+                self.list.keyPressEvent(event)
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and entry is not None:
+                self.choose(entry)
+                return True
+            is_delete = watched is self.list and event.key() == Qt.Key.Key_Delete
+            if is_delete and entry is not None and entry.own is not None:
+                self.delete(entry.own)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _read(self) -> None:
+        kept, faults = self._own.read()
+        self._entries = library_entries(kept)
+        if faults:
+            self._say(" ".join(faults[:2]), is_bad=True)
+        presets = sum(entry.own is None and entry.generator is None for entry in self._entries)
+        self.search.setPlaceholderText(f"Search {presets} masks and {len(GENERATORS)} generators")
+        self._filter()
+
+    def _filter(self) -> None:
+        text = self.search.text()
+        found = found_entries(self._entries, text)
+        self.rows.show_entries(found, with_heads=not text.strip())
+        chosen = self._workspace.mask
+        shown = [self.rows.index(at, 0) for at in range(self.rows.rowCount())]
+        entries = [index for index in shown if index.data(ENTRY)]
+        same = [index for index in entries if index.data(ENTRY).mask == chosen]
+        if entries:
+            first = same[0] if same and not text.strip() else entries[0]
+            self.list.setCurrentIndex(first)
+            where = QAbstractItemView.ScrollHint
+            self.list.scrollTo(first, where.PositionAtCenter if same and not text else where.EnsureVisible)
+        self._empty.setVisible(not found)
+        self.list.setVisible(bool(found))
+
+    def _say(self, text: str, *, is_bad: bool = False) -> None:
+        theme = current_theme()
+        self.verdict.setText(text)
+        self.verdict.setStyleSheet(f"color: {theme.error if is_bad else theme.muted}")
+        self.verdict.setVisible(bool(text))
+        self.undo_button.hide()
+
+    def _end_renaming(self) -> None:
+        self._renamed = None
+        self.keep_button.setText("Keep")
+
+    def _restore(self) -> None:
+        if self._deleted is not None:
+            try:
+                self._own.restore(self._deleted)
+            except EngineError as error:
+                self._say(str(error), is_bad=True)
+                return
+            self._say(f"{self._deleted.mask.name!r} is back.")
+            self._read()
+
+    def _show_menu(self, position: QPoint) -> None:
+        entry: LibraryEntry | None = self.list.indexAt(position).data(ENTRY)
+        menu = self.context_menu(entry) if entry is not None else None
+        if menu is not None:
+            menu.popup(self.list.viewport().mapToGlobal(position))
+
+    def _clicked(self, index: QModelIndex) -> None:
+        entry: LibraryEntry | None = index.data(ENTRY)
+        if entry is not None:
+            self.choose(entry)
+
+    def _place(self, widget: QWidget) -> None:
+        corner = widget.mapToGlobal(QPoint(0, widget.height()))
+        room = widget.screen().availableGeometry()
+        self._height = height = max(_LEAST_HEIGHT, min(_HEIGHT, room.bottom() - corner.y() - GRID))
+        self.resize(_WIDTH, height)
+        left = min(max(corner.x(), room.left()), room.right() - _WIDTH)
+        self.move(left, min(corner.y(), room.bottom() - height))
+        self.show()
+
+    def _build(self) -> None:
+        self._empty = QLabel(_NOTHING, wordWrap=True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.list.setModel(self.rows)
+        self.list.setItemDelegate(LibraryRow(self.list))
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName("Masks")
+        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.name_field.setPlaceholderText("Name of the mask that is shown")
+        self.name_field.setAccessibleName("Name under which the mask is kept")
+        for part in (self.name_field, self.keep_button):
+            part.setToolTip(_KEEP_TIP)
+        self.keep_button.setAutoDefault(False)
+        self.verdict.setWordWrap(True)
+        listed, generated = QWidget(), QWidget()
+        margins = (GRID, GRID, GRID, GRID)
+        listed.setLayout(
+            column(
+                row((self.search, 1), self.generate_button),
+                (self.list, 1),
+                (self._empty, 1),
+                row((self.name_field, 1), self.keep_button),
+                row((self.verdict, 1), self.undo_button),
+                margins=margins,
+            )
+        )
+        generated.setLayout(column(row(self.back_button, 1), (self.sliders, 1), margins=margins))
+        for page in (listed, generated):
+            self._pages.addWidget(page)
+        self.setLayout(column(self._pages))
+
+    def _connect(self) -> None:
+        self.search.textChanged.connect(self._filter)
+        for watched in (self.search, self.list):
+            watched.installEventFilter(self)
+        self.list.clicked.connect(self._clicked)
+        self.list.customContextMenuRequested.connect(self._show_menu)
+        self.generate_button.clicked.connect(lambda: self.show_generator(GENERATORS["gaussian"]))
+        self.back_button.clicked.connect(self._show_list)
+        self.keep_button.clicked.connect(self.keep)
+        self.name_field.returnPressed.connect(self.keep)
+        self.undo_button.clicked.connect(self._restore)
+
+    def _show_list(self) -> None:
+        self.resize(_WIDTH, self._height)
+        self.name_field.setText(self._workspace.mask.name)
+        self._read()
+        self._pages.setCurrentIndex(0)
+        self.search.setFocus()

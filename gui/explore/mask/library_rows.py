@@ -1,0 +1,108 @@
+"""The rows of the library: a picture of the weights, the title, what the mask does; and heads of groups."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPalette, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from engine.mask.mask import Mask
+from gui.explore.mask.library_entries import LibraryEntry
+from gui.style.cell_colours import cell_background
+from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
+from gui.style.theme import Theme, current_theme
+
+ENTRY = Qt.ItemDataRole.UserRole + 1
+Index = QModelIndex | QPersistentModelIndex
+_PICTURE = 5 * GRID
+_ROW_HEIGHT, _HEAD_HEIGHT = _PICTURE + GRID, 4 * GRID
+
+
+class LibraryRows(QStandardItemModel):
+    """Entries under the heads of their groups; heads cannot be selected."""
+
+    def show_entries(self, entries: Iterable[LibraryEntry], *, with_heads: bool) -> None:
+        """List entries anew."""
+        self.clear()
+        group = ""
+        for entry in entries:
+            if with_heads and entry.group != group:
+                group = entry.group
+                head = QStandardItem(group)
+                head.setFlags(Qt.ItemFlag.NoItemFlags)
+                self.appendRow(head)
+            row = QStandardItem(entry.title)
+            row.setEditable(False)
+            row.setData(entry, ENTRY)
+            row.setToolTip(entry.about)
+            row.setData(f"{entry.title}. {entry.group}. {entry.about}", Qt.ItemDataRole.AccessibleTextRole)
+            self.appendRow(row)
+
+
+class LibraryRow(QStyledItemDelegate):
+    """Paints a row."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._pictures: dict[tuple[str, str], QImage] = {}
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(20 * GRID, _ROW_HEIGHT if index.data(ENTRY) else _HEAD_HEIGHT)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry: LibraryEntry | None = index.data(ENTRY)
+        rect: QRect = option.rect
+        palette: QPalette = option.palette
+        painter.save()
+        if entry is None:
+            painter.setFont(scaled_font(0.9, bold=True))
+            painter.setPen(palette.color(QPalette.ColorRole.PlaceholderText))
+            place = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
+            painter.drawText(place, Qt.AlignmentFlag.AlignBottom, str(index.data()))
+            painter.restore()
+            return
+        is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        if is_selected:
+            painter.fillRect(rect, palette.highlight())
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(current_theme().raised))
+        picture = self._picture(entry.mask, current_theme())
+        frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, _PICTURE, _PICTURE)
+        place = QRect(0, 0, picture.width(), picture.height())
+        place.moveCenter(frame.center())
+        painter.drawImage(place, picture)
+        painter.setPen(QColor(current_theme().line))
+        painter.drawRect(place.adjusted(0, 0, -1, -1))
+        text = rect.adjusted(_PICTURE + 3 * GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
+        role = QPalette.ColorRole
+        painter.setPen(palette.color(role.HighlightedText if is_selected else role.Text))
+        self._write(painter, text, Qt.AlignmentFlag.AlignTop, entry.title)
+        painter.setFont(small_font())
+        painter.setPen(palette.color(role.HighlightedText if is_selected else role.PlaceholderText))
+        self._write(painter, text, Qt.AlignmentFlag.AlignBottom, entry.about)
+        painter.restore()
+
+    def _write(self, painter: QPainter, rect: QRect, where: Qt.AlignmentFlag, text: str) -> None:
+        cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, where | Qt.AlignmentFlag.AlignLeft, cut)
+
+    def _picture(self, mask: Mask, theme: Theme) -> QImage:
+        key = mask.weights_digest, theme.name
+        if key not in self._pictures:
+            self._pictures[key] = picture_of(mask, theme, _PICTURE)
+        return self._pictures[key]
+
+
+def picture_of(mask: Mask, theme: Theme, side: int) -> QImage:
+    """Return the weights in the colours of the grid, as large as fits into a square."""
+    image = QImage(mask.columns, mask.rows, QImage.Format.Format_RGB32)
+    largest = max(abs(float(mask.weights.max())), abs(float(mask.weights.min())))
+    colours: dict[float, Any] = {}
+    for row, weights in enumerate(mask.weights.tolist()):
+        for column, weight in enumerate(weights):
+            if weight not in colours:
+                colours[weight] = cell_background(weight, largest, theme).rgb()
+            image.setPixel(column, row, colours[weight])
+    modes = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
+    return image.scaled(side, side, *modes)

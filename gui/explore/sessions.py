@@ -1,0 +1,228 @@
+"""Sessions of the page: what there is becomes a `Session`, and a `Session` is shown as one step of undo."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import EngineError
+from engine.files.output_checks import check_other_file
+from engine.geometry.border import Border
+from engine.host.protocol import PictureHandle
+from engine.mask.resolve import resolve_mask
+from gui.explore.picture_digest import PictureDigest
+from gui.explore.picture_job import comparable_of_result, job_of, step_of
+from gui.explore.results.removed_runs import AddRuns, clear_command
+from gui.explore.results.results_model import Asked, ResultsModel, Row
+from gui.explore.session import KeptRun, Session
+from gui.explore.state import PictureSource, State
+from gui.explore.workspace import Workspace
+from gui.page.background import AtOnce, Background
+from gui.page.intents import Begin
+from gui.page.messages import Message, Messages, Severity
+
+_PICTURE = "picture of the session"
+
+
+class Part(NamedTuple):
+    """What others add to a session, as plain JSON values, and the way back to them."""
+
+    read: Callable[[], Mapping[str, Any]] = dict
+    give: Callable[[Mapping[str, Any]], None] = lambda part: None
+
+
+def session_file() -> ModuleType:
+    """Return the module that reads and writes files: what it needs takes 0.1 s to import."""
+    return import_module(".session_file", __package__)
+
+
+class Sessions(QObject):
+    """Saves and opens sessions, and knows what is not saved."""
+
+    edited = Signal()  # something that a session keeps has changed
+    saved = Signal()  # all of it is in a session
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        results: ResultsModel,
+        messages: Messages,
+        pages: Part | None = None,
+        view: Part | None = None,
+        background: Background | AtOnce | None = None,
+    ) -> None:
+        super().__init__()
+        self._background = background or AtOnce()
+        self._workspace, self._results, self._messages = workspace, results, messages
+        self._pages, self._view = pages or Part(), view or Part()
+        self._saved_rows: tuple[Asked, ...] = ()
+        self._digest = PictureDigest(workspace)
+        self._digest.known.connect(self._compare_digest)
+        self._expected: tuple[PictureSource, str] | None = None
+        workspace.picture_changed.connect(self._bring_jobs)
+        for changed in (workspace.state_changed, results.rowsInserted, results.modelReset):
+            changed.connect(self.edited)
+
+    @property
+    def unsaved_results(self) -> str:
+        """Which results no session has, in words; empty where there are none."""
+        rows = sum(asked not in self._saved_rows for asked in self._rows)
+        return f"{rows} result{'s' if rows != 1 else ''}" if rows else ""
+
+    @property
+    def _rows(self) -> tuple[Asked, ...]:
+        return tuple(row.asked for row in self._results.rows_made_here())
+
+    def snapshot(self) -> Session:
+        """Return all that there is now; it can be written on any thread."""
+        return Session(
+            self._workspace.state,
+            tuple(map(_kept, self._results.rows_made_here())),
+            self._digest.of(self._workspace.state.source),
+            self._view.read(),
+            self._pages.read(),
+        )
+
+    def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Write all that there is now, on a thread."""
+        session, at, rows = self.snapshot(), self._workspace.undo_stack.index(), self._rows
+
+        def note(_: None) -> None:
+            self._saved_rows = rows
+            # An edit meanwhile is not in the file.
+            if self._workspace.undo_stack.index() == at:
+                self._workspace.undo_stack.setClean()
+                self.saved.emit()
+            done()
+
+        self._background.do(lambda: session_file().save_session(path, session), note, failed)
+
+    def open(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Read a session on a thread and show it, as one step of undo."""
+
+        def show(session: Session) -> None:
+            self._show(session, f"Open {path.name}", path.name)
+            self._workspace.undo_stack.setClean()
+            self._saved_rows = self._rows
+            self.saved.emit()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
+
+    def restore(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+        """Show what was kept of a window that was not closed properly: no session has it yet."""
+
+        def show(session: Session) -> None:
+            self._show(session, "Restore", "The work that was kept")
+            self._workspace.undo_stack.resetClean()
+            done()
+
+        self._background.do(lambda: session_file().load_session(path), show, failed)
+
+    def work(self) -> Callable[[], bytes]:
+        """Return what gives all that there is now as the bytes of a file, on any thread."""
+        session = self.snapshot()
+
+        def encode() -> bytes:
+            data: bytes = session_file().encoded(session)
+            return data
+
+        return encode
+
+    def begin(self, begin: Begin) -> bool:
+        """Show the session that the window is opened with, with the settings that override its own.
+
+        Return whether a picture comes with it. Raises EngineError: the session, the mask or the border is not
+        as it should be, or its picture would be overwritten.
+        """
+        path = Path(begin.session) if begin.session else None
+        own = session_file().load_session(path) if path else Session(self._workspace.state)
+        if begin.first is not None:
+            own = replace(own, state=replace(own.state, source=None), digest="")
+        session = replace(own, state=with_options(own.state, begin))
+        source = session.state.source
+        if begin.output and source is not None:
+            check_other_file(begin.output, source.path)
+        self._workspace.begin_with(session.state)
+        self._results.put_back(_rows_of(session.runs))
+        self._show_rest(session, path.name if path else "")
+        self._saved_rows = self._rows
+        return begin.first is not None or source is not None
+
+    def _show(self, session: Session, text: str, name: str) -> None:
+        stack = self._workspace.undo_stack
+        stack.beginMacro(text)
+        if self._results.can_clear:
+            stack.push(clear_command(self._results))
+        self._workspace.edit(session.state, text)
+        stack.push(AddRuns(self._results, _rows_of(session.runs), text))
+        stack.endMacro()
+        self._show_rest(session, name)
+
+    def _show_rest(self, session: Session, name: str) -> None:
+        source = session.state.source
+        self._expected = (source, session.digest) if source and session.digest else None
+        self._compare_digest()
+        if self._workspace.picture is not None:
+            self._bring_jobs(self._workspace.picture)
+        self._view.give(session.view)
+        self._pages.give(session.pages)
+        if session.left_out:
+            said, more = session.left_out[:4], len(session.left_out) - 4
+            words = " ".join(said) + (f" And {more} more." if more > 0 else "")
+            what = f"{name} was opened as far as possible"
+            self._messages.show(Message("session", Severity.WARNING, what, words))
+
+    def _bring_jobs(self, picture: PictureHandle) -> None:
+        """Give the runs of a session their jobs, now that their picture is here."""
+        shown = PictureSource.of(picture)
+        for row in self._results.rows_made_here():
+            asked = row.asked
+            if asked.job is None and asked.step is not None and asked.source == shown:
+                asked.job = job_of(asked.step, picture, asked.step.settings.range_mode)
+
+    def _compare_digest(self) -> None:
+        """Say that the picture is not the one of the session, as soon as both are known."""
+        if self._expected is None:
+            return
+        source, expected = self._expected
+        if self._workspace.state.source != source or not (found := self._digest.of(source)):
+            return
+        self._expected = None
+        if found != expected:
+            what = f"{Path(source.path).name} has changed since the session was saved"
+            why = "its results are those of the picture as it was then"
+            self._messages.show(Message(_PICTURE, Severity.WARNING, what, why, "Run again to compare."))
+
+
+def with_options(state: State, begin: Begin) -> State:
+    """Return a state with the settings that override its own; raise EngineError for a wrong one."""
+    named: dict[str, Any] = {
+        "variant": begin.variant,
+        "device": begin.device,
+        "border": begin.border and Border.named(begin.border),
+        "flip": begin.flip,
+    }
+    step = state.step.with_mask(resolve_mask(begin.mask)) if begin.mask else state.step
+    return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
+
+
+def _kept(row: Row) -> KeptRun:
+    asked = row.asked
+    if asked.step is None and asked.job is not None:
+        picture = asked.job.picture
+        asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
+    return KeptRun(row.result, asked.step, asked.source)
+
+
+def _rows_of(runs: tuple[KeptRun, ...]) -> tuple[Row, ...]:
+    rows = []
+    for at, run in enumerate(runs):
+        patch = run.step.settings.patch_path if run.step else ""
+        asked = Asked(comparable_of_result(run.result, patch), None, run.step, run.source)
+        rows.append(Row(at, run.result, asked))
+    return tuple(rows)

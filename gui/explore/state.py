@@ -1,0 +1,218 @@
+"""What the person has chosen on the page Explore, as one frozen value, which undo and sessions bring back.
+
+A state has a picture's source and steps; panels show and change the selected step. No Qt in here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import MaskError
+from engine.geometry.block import Block
+from engine.host.protocol import OpenPicture, PictureHandle
+from engine.mask.mask import Mask
+from engine.mask.typed import TypedWeights
+from engine.tasks.filtering.request import FilterOptions
+from gui.explore.mask.preset_names import title_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(FilterOptions):
+    """Everything of a step that is neither its operation nor the mask's cells."""
+
+    # Convolution (the mask is rotated by 180 degrees) instead of correlation.
+    flip: bool = False
+    # Divide the mask by its sum.
+    normalise: bool = False
+    # How results outside the picture's range are shown.
+    range_mode: str = "clip"
+    # Variant that speed-ups are measured against.
+    baseline: str = "cpu-serial"
+    # Runs cross these with the kernels; none: only `block`.
+    blocks: tuple[Block, ...] = ()
+    # Keys of the kernels that Run all runs; none: all that can.
+    kernels: tuple[str, ...] = ()
+    # Of an operation beside convolution: those that differ from their defaults, and the file of a patch.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    patch_path: str = ""
+
+
+PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
+"""Settings that each operation of a step has for itself."""
+SHARED = ("device", "layout", "result_type", "range_mode")
+"""Settings that hold for the whole page: all steps have the same."""
+# What only runs read: no result depends on them.
+_OF_RUNS = ("baseline", "blocks", "kernels")
+# Its variant on the CPU becomes the baseline once the engine has listed it.
+_NEVER_CHOSEN = Settings(baseline="")
+_TITLES = {
+    "border": "Border",
+    "cval": "Border value",
+    "flip": "Flip",
+    "normalise": "Normalise",
+    "variant": "Kernel",
+    "block": "Block",
+    "device": "Device",
+    "layout": "Rows",
+    "result_type": "Output type",
+    "range_mode": "Display range",
+    "baseline": "Baseline",
+    "blocks": "Block sizes",
+    "kernels": "Kernels of Run all",
+    "patch_path": "Patch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSource:
+    """Where a picture comes from: a file, or a sample by its key; with neither it cannot be opened again."""
+
+    path: str = ""
+    sample: str = ""
+
+    @classmethod
+    def of(cls, picture: PictureHandle) -> "PictureSource":
+        """Return where a picture came from."""
+        return cls(picture.path, picture.sample)
+
+    @property
+    def request(self) -> OpenPicture | None:
+        """What opens it again; None where nothing does."""
+        return OpenPicture(self.path, self.sample) if self.path or self.sample else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: an operation, or the mask as typed with the name that it goes by, and its settings."""
+
+    mask: Mask
+    # Name of the mask, or of the one that it was edited from; empty where there was none.
+    title: str = ""
+    # Key of the operation; empty for convolution with the mask.
+    operation: str = ""
+    settings: Settings = field(default_factory=Settings)
+    # Those of the operations that were chosen before, by their keys.
+    kept: Mapping[str, Settings] = field(default_factory=dict)
+    # Of the mask: a step with 1/9 is another one than that with 0.1111111111111111, with an equal mask.
+    typed: TypedWeights | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "typed", self.mask.more_than_weights)
+
+    @classmethod
+    def of(cls, mask: Mask) -> "Step":
+        """Return the step that a mask begins with."""
+        return cls(mask, title_of(mask))
+
+    def settings_of(self, operation: str) -> Settings:
+        """Return the settings of an operation, whichever is chosen."""
+        if operation == self.operation:
+            return self.settings
+        kept = self.kept.get(operation, _NEVER_CHOSEN)
+        return replace(self.settings, **{name: getattr(kept, name) for name in PER_OPERATION})
+
+    def with_operation(self, operation: str) -> "Step":
+        """Return the step with another operation, and the settings that this had before."""
+        if operation == self.operation:
+            return self
+        kept = {**self.kept, self.operation: self.settings}
+        return replace(self, operation=operation, settings=self.settings_of(operation), kept=kept)
+
+    def with_mask(self, mask: Mask) -> "Step":
+        """Return the step as a convolution with this mask: whoever changes it wants to see what it does."""
+        return replace(self.with_operation(""), mask=mask, title=title_of(mask) or self.title)
+
+    def with_settings(self, **fields: Any) -> "Step":
+        """Return the step with other values of these settings."""
+        return replace(self, settings=replace(self.settings, **fields))
+
+    @property
+    def can_normalise(self) -> bool:
+        """Whether the mask has a sum to divide by."""
+        try:
+            self.mask.normalised()
+        except MaskError:
+            return False
+        return True
+
+    @property
+    def applied_mask(self) -> Mask:
+        """The mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
+        mask = self.mask
+        if self.settings.normalise and self.can_normalise:
+            mask = mask.normalised()
+        return mask.flipped() if self.settings.flip else mask
+
+    @property
+    def result_part(self) -> tuple[object, ...]:
+        """What a result depends on."""
+        settings = replace(self.settings, **{name: getattr(_NEVER_CHOSEN, name) for name in _OF_RUNS})
+        return self.operation, self.mask, settings
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The source of the picture, the steps, and which of them is selected: there is always one."""
+
+    steps: tuple[Step, ...]
+    selected: int = 0
+    source: PictureSource | None = None
+
+    @property
+    def step(self) -> Step:
+        """The selected step."""
+        return self.steps[self.selected]
+
+    def with_step(self, step: Step) -> "State":
+        """Return the state with another one in the place of the selected step; what is shared, all have."""
+        shared = {name: getattr(step.settings, name) for name in SHARED}
+        before = {name: getattr(self.step.settings, name) for name in SHARED}
+        steps = list(self.steps)
+        if shared != before:
+            steps = [other.with_settings(**shared) for other in steps]
+        steps[self.selected] = step
+        return replace(self, steps=tuple(steps))
+
+    @property
+    def result_part(self) -> tuple[object, ...]:
+        """What a result depends on, beside the picture."""
+        return self.selected, *(step.result_part for step in self.steps)
+
+
+def words_of_change(before: Settings, fields: Mapping[str, Any]) -> str:
+    """Return what an edit of settings is called in the history: "Border: wrap"."""
+    said = []
+    for name, value in fields.items():
+        old = getattr(before, name)
+        if name == "parameters":
+            keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
+            said += [f"{key.replace('_', ' ').capitalize()}: {value.get(key, 'default')}" for key in keys]
+        elif value != old:
+            said.append(f"{_TITLES[name]}: {_text(name, value)}")
+    return ", ".join(said)
+
+
+def merge_key_of(step: Step, fields: Mapping[str, Any]) -> tuple[object, ...] | None:
+    """Return what edits of one number share, which in a row are one edit; None for other settings."""
+    changed = {name: value for name, value in fields.items() if value != getattr(step.settings, name)}
+    if set(changed) == {"parameters"}:
+        old, new = step.settings.parameters, changed["parameters"]
+        changed = {key: value for key, value in new.items() if old.get(key) != value}
+    if len(changed) != 1:
+        return None
+    [(name, value)] = changed.items()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (step.operation, name) if is_number else None
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "patch_path":
+        return Path(value).name or "of the picture itself"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) if len(value) <= 3 else f"{len(value)} chosen"
+    if value is None:
+        return "default"
+    return f"{value:g}" if isinstance(value, float) else str(value)

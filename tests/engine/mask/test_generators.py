@@ -1,0 +1,184 @@
+"""Masks from a few numbers, against their formulas cell by cell, and their table."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, EngineError, MaskError
+from engine.mask.generator_table import GENERATORS
+from engine.mask.generators import _MAKERS, generate, make
+from engine.mask.json_form import mask_from_json
+from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
+from engine.mask.text import parse_mask
+
+ROOT = Path(__file__).parents[3]
+
+
+def cells(side):
+    """Yield row, column, and the distances to the right and up from the middle."""
+    middle = (side - 1) / 2
+    for row in range(side):
+        for column in range(side):
+            yield row, column, column - middle, middle - row
+
+
+def bell(x, y, sigma):
+    return math.exp(-(x * x + y * y) / (2 * sigma * sigma))
+
+
+def table(side, weight):
+    made = np.zeros((side, side))
+    for row, column, x, y in cells(side):
+        made[row, column] = weight(x, y)
+    return made
+
+
+def expected_dog(side, sigma, ratio):
+    narrow, wide = (table(side, lambda x, y, s=s: bell(x, y, s)) for s in (sigma, sigma * ratio))
+    return narrow / narrow.sum() - wide / wide.sum()
+
+
+def expected_gabor(side, wavelength, angle, sigma, phase, aspect):
+    turn, shift = math.radians(angle), math.radians(phase)
+
+    def of(x, y):
+        u, v = x * math.cos(turn) + y * math.sin(turn), -x * math.sin(turn) + y * math.cos(turn)
+        return bell(u, aspect * v, sigma), math.cos(2 * math.pi * u / wavelength + shift)
+
+    bells, waves = table(side, lambda x, y: of(x, y)[0]), table(side, lambda x, y: of(x, y)[1])
+    weights = bells * (waves - np.average(waves, weights=bells))
+    return weights / np.abs(weights).sum()
+
+
+def expected_unsharp(side, sigma, amount):
+    blur = table(side, lambda x, y: bell(x, y, sigma))
+    identity = table(side, lambda x, y: float(x == y == 0))
+    return identity + amount * (identity - blur / blur.sum())
+
+
+def expected_edge(side, angle, sigma):
+    turn = math.radians(angle)
+
+    def rise(x, y):
+        return x * math.cos(turn) + y * math.sin(turn)
+
+    weights = table(side, lambda x, y: rise(x, y) * bell(x, y, sigma))
+    return weights / (weights * table(side, rise)).sum()
+
+
+FORMULAS = [
+    ("dog:11:1.4:1.6", expected_dog),
+    ("dog:6:0.9:2", expected_dog),
+    ("gabor:15:6:45:3:30:0.5", expected_gabor),
+    ("gabor:8:4:0:2:90:1", expected_gabor),
+    ("unsharp:7:1:1.5", expected_unsharp),
+    ("edge:7:30:1", expected_edge),
+    ("edge:4:90:0.8", expected_edge),
+]
+
+
+@pytest.mark.parametrize(("spelling", "formula"), FORMULAS)
+def test_that_a_generator_gives_its_formula(spelling, formula):
+    side, *numbers = map(float, spelling.split(":")[1:])
+    made, expected = generate(spelling).weights, formula(int(side), *numbers)
+    # A few dozen float64 roundings of numbers near 1 in each cell; what is next to nothing may be put to 0.
+    assert np.abs(made - expected).max() <= 64 * 2**-53 * side + 1e-9 * np.abs(expected).max()
+
+
+def test_that_a_gabor_mask_is_that_of_opencv_without_its_mean():
+    cv2 = pytest.importorskip("cv2")
+    theirs = cv2.getGaborKernel((15, 15), 3.0, math.radians(-45), 6.0, 0.5, 0.3, cv2.CV_64F)
+    bells = cv2.getGaborKernel((15, 15), 3.0, math.radians(-45), 1e12, 0.5, 0.0, cv2.CV_64F)
+    weights = theirs - bells * theirs.sum() / bells.sum()
+    made = generate(f"gabor:15:6:45:3:{math.degrees(0.3)}:0.5").weights
+    # OpenCV turns the other way, and its wave runs from right to left.
+    distance = min(
+        np.abs(made - turned / np.abs(weights).sum()).max() for turned in (weights, weights[::-1, ::-1])
+    )
+    assert distance <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("spelling", "total"), [("dog:9", 0.0), ("gabor:9", 0.0), ("edge:9:20", 0.0), ("unsharp:9", 1.0)]
+)
+def test_that_a_uniform_area_becomes_what_the_generator_says(spelling, total):
+    mask = generate(spelling)
+    assert abs(mask.total - total) <= mask.taps * 2**-53 * mask.magnitude
+
+
+def test_that_a_ramp_has_the_slope_that_an_edge_measures():
+    mask = generate("edge:9:30:1.5")
+    ramp = table(9, lambda x, y: 0.25 * (x * math.cos(math.pi / 6) + y * math.sin(math.pi / 6)))
+    assert (mask.weights * ramp).sum() == pytest.approx(0.25, rel=1e-12)
+
+
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=lambda generator: generator.key)
+def test_that_the_table_of_generators_is_true(generator):
+    assert generate(generator.example).shape
+    defaults = {one.name: one.default_for(9) for one in generator.parameters}
+    spelled = generate(generator.spelling(defaults))
+    assert np.allclose(spelled.weights, generate(f"{generator.key}:9").weights, rtol=1e-4, atol=1e-5)
+    for number in generator.numbers:
+        for value in (number.least, number.most):
+            made = defaults | {number.name: value}
+            assert generate(generator.spelling(made)).magnitude > 0.0
+    assert list(GENERATORS) == list(_MAKERS)
+
+
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=lambda generator: generator.key)
+def test_that_the_documents_name_every_generator_and_number(generator):
+    row = re.search(
+        rf"^\| `{generator.form}` \|.*$", (ROOT / "docs/cli.md").read_text(encoding="utf-8"), re.M
+    )
+    assert row, generator.form
+    assert generator.example in row[0]
+
+
+PLACES = {
+    "text": parse_mask,
+    "--mask": resolve_mask,
+    "json": lambda text: mask_from_json(
+        f'{{"format": "haloscope-mask", "version": 1, "generate": "{text}"}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("read", PLACES.values(), ids=PLACES)
+def test_that_a_spelling_is_read_wherever_a_mask_is_typed(read):
+    assert read("gaussian:9:1.5") == generate("gaussian:9:1.5")
+    assert read(" Gaussian : 9x5 : 1,5 ") == generate("gaussian:9x5:1.5")
+
+
+@pytest.mark.parametrize("read", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(
+    ("spelling", "words"),
+    [
+        ("gaussian:9:0", "0.1"),
+        ("gaussian:9:nan", "0.1"),
+        ("gaussian:9:wide", r"gaussian:rowsxcolumns:sigma, as in gaussian:9:1\.5"),
+        ("gaussian:9:1:2", "not understood"),
+        ("gaussian::1", "not understood"),
+        ("log:9x5", "not understood"),
+        ("log:8", "odd side"),
+        ("unsharp:7:1:11", "amount 11"),
+        ("dog:9:1:1", "1.01 to 10"),
+        ("gabor:9:1", "2 to 100 pixels"),
+        ("gabor:1", "larger side"),
+        ("edge:1", "3 or more"),
+        ("motion:9:inf", "not finite|cannot be used"),
+        ("box:1000", "1 to 63"),
+    ],
+)
+def test_that_numbers_of_a_generator_that_cannot_be_used_are_named(read, spelling, words):
+    with pytest.raises((MaskError, BadValue), match=words) as refusal:
+        read(spelling)
+    assert isinstance(refusal.value, EngineError)
+    assert refusal.value.remedy
+
+
+def test_that_sides_that_are_left_out_are_the_first():
+    assert make(GENERATORS["box"], [3]) == Mask(np.full((3, 3), 1 / 9))

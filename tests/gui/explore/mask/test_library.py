@@ -1,0 +1,227 @@
+"""The library of masks, one's own masks in it, and the generators with sliders."""
+
+import os
+
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.errors import EngineError
+from engine.mask.generator_table import GENERATORS
+from engine.mask.generators import generate
+from engine.mask.mask import Mask
+from engine.mask.presets import preset, presets
+from gui.explore.mask.generator_sliders import position_of, value_at
+from gui.explore.mask.library_entries import found_entries, library_entries
+from gui.explore.mask.library_rows import ENTRY
+from gui.explore.mask.own_masks import OwnMasks
+from gui.explore.mask.preset_button import PresetButton
+from gui.explore.workspace import Workspace
+
+
+@pytest.fixture
+def workspace():
+    return Workspace(preset("sobel-x"))
+
+
+@pytest.fixture
+def own(tmp_path):
+    return OwnMasks(tmp_path / "masks")
+
+
+@pytest.fixture
+def button(qtbot, workspace):
+    button = PresetButton(workspace)
+    qtbot.addWidget(button)
+    button.show()
+    yield button
+    button.library.close()
+
+
+@pytest.fixture
+def library(button):
+    button.click()
+    return button.library
+
+
+def listed(library):
+    entries = [library.rows.index(row, 0).data(ENTRY) for row in range(library.rows.rowCount())]
+    return [entry.title for entry in entries if entry is not None]
+
+
+def test_that_the_library_lists_every_preset_and_generator(library):
+    titles = [one.title for one in GENERATORS.values()] + [one.title for one in presets()]
+    assert listed(library) == titles
+    assert library.list.currentIndex().data(ENTRY).title == "Sobel x"
+    assert not library.grab().isNull()
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [("sobel y", "Sobel y"), ("gabor", "Gabor"), ("gaussian-5", "Gaussian 5 × 5"), ("  RELIEF", "Emboss")],
+)
+def test_that_a_search_finds_titles_keys_and_sentences(words, first):
+    assert found_entries(library_entries([]), words)[0].title == first
+
+
+def test_that_typing_and_enter_choose_a_mask(qtbot, workspace, library):
+    qtbot.keyClicks(library.search, "sobel")
+    qtbot.keyClick(library.search, Qt.Key.Key_Down)
+    qtbot.keyClick(library.search, Qt.Key.Key_Return)
+    assert workspace.mask == preset("sobel-y")
+    assert workspace.undo_stack.undoText() == "Preset Sobel y"
+    assert not library.isVisible()
+
+
+def test_that_a_search_without_a_result_says_what_to_do(library):
+    library.search.setText("qqqq")
+    assert not library.list.isVisible()
+    assert library._empty.text().startswith("No mask has these words.")
+
+
+def test_that_an_own_mask_is_kept_renamed_deleted_and_brought_back(qtbot, workspace, library):
+    workspace.set_mask(Mask([[1, 5, 1]]))
+    library.name_field.setText("My mask")
+    library.keep()
+    assert listed(library)[0] == "My mask"
+    entry = library.rows.index(1, 0).data(ENTRY)
+    library.rename(entry.own)
+    library.name_field.setText("Better")
+    library.keep()
+    assert listed(library)[0] == "Better"
+    library.delete(library.rows.index(1, 0).data(ENTRY).own)
+    assert "Better" not in listed(library)
+    library.undo_button.click()
+    assert listed(library)[0] == "Better"
+    workspace.set_mask(preset("emboss"))
+    library.choose(library.rows.index(1, 0).data(ENTRY))
+    assert workspace.mask == Mask([[1, 5, 1]])
+    assert workspace.mask.name == "Better"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "no name"),
+        ("  ", "no name"),
+        ("x" * 300, "300 characters"),
+        ("MINE", "one of your masks is called"),
+    ],
+)
+def test_that_a_name_that_cannot_be_used_is_refused_in_words(library, name, words):
+    library.name_field.setText("mine")
+    library.keep()
+    library.name_field.setText(name)
+    library.keep()
+    assert words in library.verdict.text()
+    assert library.name_field.text() == name
+
+
+def test_that_a_damaged_own_mask_is_named_and_the_others_stay(own):
+    kept = own.save(Mask([[1, 2]]), "fine / with a slash")
+    (own.folder / "bad.json").write_text("{")
+    found, faults = own.read()
+    assert [one.mask.name for one in found] == ["fine / with a slash"]
+    assert len(faults) == 1
+    assert "bad.json" in faults[0]
+    assert kept.path.name == "fine-with-a-slash.json"
+
+
+def test_that_own_masks_keep_fractions_and_never_replace_a_file(own):
+    mask = generate("box:3").with_cells([(0, 0)], "1/9")
+    for name in ("a b", "a-b"):
+        own.save(mask, name)
+    assert sorted(os.listdir(own.folder)) == ["a-b-2.json", "a-b.json"]
+    assert own.read()[0][0].mask.typed == mask.typed
+
+
+def test_that_a_folder_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EngineError) as refusal:
+        OwnMasks(tmp_path / "file" / "masks").save(Mask([[1]]), "m")
+    assert str(refusal.value)
+
+
+def test_that_sliding_is_live_and_one_step_to_undo(workspace, button):
+    before = workspace.mask
+    button.generate()
+    sliders = button.library.sliders
+    assert workspace.mask == generate("gaussian:9:1.5")
+    for value in (2.0, 3.0, 4.0):
+        sigma = sliders.sliders["sigma"]
+        sigma.slider.setValue(position_of(sigma.parameter, value))
+    assert workspace.mask == generate(sliders.spelling.text())
+    sliders.sliders["rows"].field.entered.emit(5.0)
+    assert workspace.mask.shape == (5, 5)
+    workspace.undo_stack.undo()
+    assert workspace.mask == before
+
+
+@pytest.mark.parametrize("generator", GENERATORS.values(), ids=lambda one: one.key)
+def test_that_every_position_of_every_slider_makes_a_mask(workspace, button, generator):
+    button.library.open_generator(button, generator)
+    sliders = button.library.sliders
+    for name in list(sliders.sliders):
+        slider = sliders.sliders[name].slider
+        for position in (slider.minimum(), slider.maximum(), slider.maximum() // 3):
+            slider.setValue(position)
+            if "cannot be made" not in sliders.verdict.text():
+                assert workspace.mask == generate(sliders.spelling.text()), name
+        sliders.reset_button.click()
+
+
+@pytest.mark.parametrize("parameter", [p for g in GENERATORS.values() for p in g.parameters], ids=str)
+def test_that_a_slider_gives_back_its_own_positions(parameter):
+    last = position_of(parameter, parameter.most)
+    for position in (0, last // 2, last):
+        assert abs(position_of(parameter, value_at(parameter, position)) - position) <= 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gaussian:9:900", "0.1 to 100"),
+        ("gaussian:x", "not understood"),
+        ("1 2 1", "is no generator"),
+        ("log:4", "odd side"),
+        ("", "is no generator"),
+    ],
+)
+def test_that_a_spelling_that_cannot_be_used_is_refused_and_the_mask_stays(
+    qtbot, workspace, button, text, words
+):
+    button.generate()
+    mask, sliders = workspace.mask, button.library.sliders
+    sliders.spelling.setText(text)
+    sliders.spelling.editingFinished.emit()
+    assert words in sliders.verdict.text()
+    assert (workspace.mask, sliders.spelling.text()) == (mask, text)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        ("sigma", "x", "you typed 'x'"),
+        ("sigma", "0", "0.1 to 100"),
+        ("rows", "2,5", "whole number"),
+        ("rows", "900", "1 to 63"),
+    ],
+)
+def test_that_a_number_beside_a_slider_that_cannot_be_used_is_named(
+    qtbot, workspace, button, field, text, words
+):
+    button.generate()
+    sliders = button.library.sliders
+    mask, box = workspace.mask, sliders.sliders[field].field
+    box.setText(text)
+    box.editingFinished.emit()
+    assert words in sliders.verdict.text()
+    assert workspace.mask == mask
+
+
+def test_that_a_spelling_moves_the_sliders(workspace, button):
+    button.generate()
+    sliders = button.library.sliders
+    sliders.spelling.setText("edge:7:30:1")
+    sliders.spelling.editingFinished.emit()
+    assert workspace.mask == generate("edge:7:30:1")
+    assert sliders.sliders["angle"].field.text() == "30"

@@ -1,0 +1,361 @@
+"""Sessions: everything comes back, and of a file that is damaged, cut or newer as much as can be read."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.geometry.block import Block
+from engine.geometry.block_list import every_block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.mask.text import parse_mask
+from gui.engine_link.engine_start import FirstPicture
+from gui.explore.picture_digest import digest_of
+from gui.explore.picture_job import comparable_of, step_of
+from gui.explore.session import KeptRun, Session
+from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
+from gui.explore.state import PictureSource, Settings, State, Step
+from gui.page.intents import Begin
+from tests.made_runs import make_failure, make_result
+
+MASK = Mask([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]], anchor=(2, 0), offset=-3.25, name="Größe ±")
+SETTINGS = Settings(
+    border=Border.CONSTANT,
+    cval=12.5,
+    flip=True,
+    normalise=True,
+    variant="tiled",
+    device="cuda:0",
+    block=Block(32, 4),
+    range_mode="absolute",
+    baseline="naive",
+    layout=Layout.PACKED,
+    result_type="same",
+    blocks=(Block(8, 8), Block(32, 4)),
+    kernels=("naive", "tiled"),
+)
+
+
+def full_session(folder):
+    """Return a session with something of everything."""
+    step = Step(MASK, "Größe ±", "", SETTINGS)
+    other = step.with_operation("median").with_settings(parameters={"size": 5}, block=Block(8, 8))
+    state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
+    runs = (
+        KeptRun(make_result("tiled", 2.0), step, state.source),
+        KeptRun(make_result("naive", 4.0), step.with_settings(variant="naive", block=None), state.source),
+        KeptRun(make_failure("tiled")),
+    )
+    view = {"mode": "split", "zoom": 2.0, "row": 3, "column": 4, "panels": ["mask"], "run": 1}
+    return Session(state, runs, "ab" * 16, view, {"network": {"batch": 3}})
+
+
+def kept_of(session):
+    """Return a session to compare: equal masks may have different names."""
+    return session, [step.mask.name for step in session.state.steps]
+
+
+@pytest.mark.parametrize("name", [b"photo.png", b"\xff.png"], ids=["UTF-8", "not UTF-8"])
+def test_that_a_session_comes_back_as_it_was_saved(tmp_path, name):
+    session = full_session(tmp_path)
+    path = os.fsdecode(bytes(tmp_path) + b"/" + name)
+    session = replace(session, state=replace(session.state, source=PictureSource(path)))
+    save_session(tmp_path / "work.haloscope", session)
+    assert kept_of(load_session(tmp_path / "work.haloscope")) == kept_of(session)
+
+
+def test_that_all_blocks_are_a_word_in_the_file(tmp_path):
+    session = Session(State((Step.of(MASK).with_settings(blocks=every_block()),)))
+    assert b'"blocks": "all"' in encoded(session)
+    save_session(tmp_path / "work.haloscope", session)
+    assert load_session(tmp_path / "work.haloscope") == session
+
+
+def test_that_a_session_that_is_cut_anywhere_opens_up_to_there(tmp_path):
+    session = full_session(tmp_path)
+    data, path = encoded(session), tmp_path / "cut.haloscope"
+    header = data.index(b"\n")
+    for at in range(0, len(data) - 1, 37):
+        path.write_bytes(data[:at])
+        if at < header:
+            with pytest.raises(SessionError):
+                load_session(path)
+            continue
+        found = load_session(path)
+        assert found.left_out, at
+        whole = data[:at].count(b"\n")
+        assert found.state.steps[: whole - 2] == session.state.steps[: max(whole - 2, 0)][:2]
+        results = data[: data[:at].rindex(b"\n")].count(b'"section": "result"')
+        assert found.runs == session.runs[:results]
+
+
+def lines_of(session):
+    return [json.loads(line) for line in encoded(session).splitlines()]
+
+
+def read_lines(tmp_path, lines):
+    path = tmp_path / "work.haloscope"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return load_session(path)
+
+
+def test_that_of_a_newer_session_what_is_known_opens_and_the_rest_is_said(tmp_path):
+    session = full_session(tmp_path)
+    lines = lines_of(session)
+    lines[0]["version"] = 9
+    step = next(line for line in lines if line["section"] == "step")
+    step["settings"] |= {"border": "torus", "dithering": True}
+    step["colour"] = "red"
+    lines.insert(3, {"section": "dreams", "deep": 1})
+    found = read_lines(tmp_path, lines)
+    first = session.state.steps[0]
+    assert found.state.steps[0] == first.with_settings(border=Border.ZERO)
+    assert found.runs == session.runs
+    said = "\n".join(found.left_out)
+    for word in ("another version", "torus", '"dithering"', '"colour"', "'dreams'"):
+        assert word in said
+    assert all(sentence.endswith(".") for sentence in found.left_out)
+
+
+WRONG_SETTINGS = [
+    ("border", "torus"), ("layout", "dense"), ("result_type", "uint8"), ("flip", 1), ("cval", "1"),
+    ("block", [0, 16]), ("block", [16]), ("block", [16, 2048]), ("block", "16x16"),
+    ("blocks", [[8, 8], None]), ("blocks", "most"), ("blocks", [[8, 8]] * 3000), ("kernels", [3]),
+    ("range_mode", "wrap"), ("variant", None), ("variant", "x" * 5000), ("variant", "a\0b"),
+    ("patch_path", 3), ("parameters", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
+def test_that_a_wrong_setting_keeps_its_default_and_is_named(tmp_path, name, value):
+    lines = lines_of(Session(State((Step.of(MASK),))))
+    lines[2]["settings"][name] = value
+    found = read_lines(tmp_path, lines)
+    assert found.state == State((Step.of(MASK),))
+    assert f'"{name}"' in found.left_out[0]
+
+
+WRONG_LINES = {
+    "step": {"mask": {"weights": [["1"]]}},
+    "picture": {"path": 3},
+    "page": {"key": "network", "part": 7},
+    "result": {"result": {"task": "filtering"}},
+    "problem": {"number": "first"},
+    "view": {"section": "view", "zoom": [], "mode": 7, "panels": 3, "run": "x"},
+}
+
+
+@pytest.mark.parametrize("section", WRONG_LINES)
+def test_that_a_damaged_part_is_left_out_and_the_others_open(tmp_path, section):
+    lines = lines_of(full_session(tmp_path))
+    damaged = {"section": section} | WRONG_LINES[section]
+    found = read_lines(tmp_path, [*lines[:-1], damaged, lines[-1]])
+    assert found.runs == full_session(tmp_path).runs
+    assert section == "view" or f"'{section}' in line {len(lines)}" in found.left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"operation": "sharpest"}, "no such operation"),
+        ({"operation": "median", "settings": {"parameters": {"size": 4}}}, "size"),
+        ({"operation": "median", "settings": {"parameters": {"radius": 4}}}, "no such parameter"),
+    ],
+)
+def test_that_a_wrong_operation_in_a_session_is_named(tmp_path, table, says):
+    lines = lines_of(Session(State((Step.of(MASK),))))
+    lines[2] |= table
+    assert says in read_lines(tmp_path, lines).left_out[0]
+
+
+def old_document():
+    return {
+        "format": "haloscope-session",
+        "version": 1,
+        "picture": {"path": "photo.png", "sample": ""},
+        "mask": {"name": "Box", "weights": [[1, 1], [1, 1]], "anchor": [1, 1], "offset": 0},
+        "settings": {"border": "wrap", "block": [16, 16], "blocks": "all"},
+        "operation": {"key": "median", "parameters": {"size": 5}, "variant": "median-tiled"},
+        "pages": {"network": {"batch": 3}},
+    }
+
+
+def test_that_a_session_of_an_earlier_version_opens(tmp_path):
+    (tmp_path / "old.json").write_text(json.dumps(old_document(), indent=2))
+    found = load_session(tmp_path / "old.json")
+    step = found.state.step
+    assert found.state.source == PictureSource(str(tmp_path / "photo.png"))
+    assert (step.operation, step.mask, step.title) == ("median", Mask([[1, 1], [1, 1]]), "Box")
+    assert step.settings.parameters == {"size": 5}
+    assert step.settings_of("") == Settings(border=Border.WRAP, block=Block(16, 16), blocks=every_block())
+    assert (found.pages, found.left_out) == ({"network": {"batch": 3}}, ())
+
+
+DAMAGED = {
+    "empty": "", "cut": "{", "list": "[1]", "deep": "[" * 100_000, "digits": "1" * 5000,
+    "bytes": "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
+    "other": '{"format": "other"}', "version": '{"format": "haloscope-session", "version": 2}',
+    "NaN": '{"format": "haloscope-session", "version": NaN}',
+    "infinite": '{"format": "haloscope-session", "version": 1e999}',
+    "whole": '{"format": "haloscope-session", "version": 1%s}' % ("0" * 400),
+    "twice": '{"format": "haloscope-session", "format": "haloscope-session", "version": 1}',
+    "mask": '{"format": "haloscope-session", "version": 1, "picture": {}, "settings": {}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_that_what_is_no_session_is_refused_in_words(tmp_path, text):
+    (tmp_path / "bad.haloscope").write_text(text)
+    with pytest.raises(SessionError) as refused:
+        load_session(tmp_path / "bad.haloscope")
+    assert "bad.haloscope" in refused.value.what
+    assert refused.value.why
+    assert refused.value.remedy
+
+
+def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path):
+    with (tmp_path / "huge.haloscope").open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    os.mkfifo(tmp_path / "pipe.json")
+    for name, why in (
+        ("huge.haloscope", "bytes"),
+        ("pipe.json", "it is a device or a pipe, not a file"),
+        ("none.json", "no such file"),
+        (".", "it is a folder"),
+    ):
+        with pytest.raises(SessionError, match=why):
+            load_session(tmp_path / name)
+
+
+def test_that_opening_a_session_is_one_step_that_brings_everything_and_is_undone(bench, tmp_path):
+    workspace = bench.workspace
+    workspace.set_mask(MASK)
+    workspace.change(border=Border.CONSTANT, cval=7.5, flip=True, block=Block(32, 8), variant="tiled")
+    workspace.choose("median")
+    workspace.set_parameter("size", 5)
+    saved = workspace.state
+    bench.files.save_session(tmp_path / "work.haloscope")
+    assert workspace.undo_stack.isClean()
+    bench.open("other.png")
+    workspace.set_mask(Mask([[1]]))
+    before = workspace.state
+    bench.fake.automatic = True
+    bench.files.open_session(tmp_path / "work.haloscope")
+    bench.settle()
+    assert workspace.state == saved
+    assert workspace.mask.name == "Größe ±"
+    assert workspace.picture.title == "photo.png"
+    workspace.undo_stack.undo()
+    bench.settle()
+    assert workspace.state == before
+    assert workspace.picture.title == "other.png"
+
+
+def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path):
+    job = bench.workspace.job()
+    for variant, ms in (("cpu-serial", 20.0), ("tiled", 2.0)):
+        bench.results.add(make_result(variant, ms), comparable_of(job), replace(job, variant=variant))
+    bench.files.save_session(tmp_path / "work.haloscope")
+    speed_ups = [run.speed_up for run in bench.results.rows()]
+    results = bench.results.results()
+    bench.results.clear()
+    bench.files.open_session(tmp_path / "work.haloscope")
+    bench.settle()
+    assert bench.results.results() == results
+    assert [run.speed_up for run in bench.results.rows()] == speed_ups
+    assert [bench.results.job_of(run).variant for run in bench.results.results()] == ["cpu-serial", "tiled"]
+    assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
+    assert bench.sessions.unsaved_results == ""
+
+
+def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
+    bench.files.save_session(tmp_path / "work.haloscope")
+    text = (tmp_path / "work.haloscope").read_text()
+    (tmp_path / "work.haloscope").write_text(text.replace('"sample": "photo.png"', '"sample": "missing"'))
+    mask = bench.workspace.mask
+    bench.workspace.set_mask(Mask([[1]]))
+    bench.fake.automatic = True
+    bench.files.open_session(tmp_path / "work.haloscope")
+    bench.settle()
+    assert bench.workspace.mask == mask
+    assert bench.messages.newest.what == "missing cannot be opened"
+
+
+def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
+    bench.workspace.change(border=Border.WRAP)
+    bench.files.save_session(tmp_path / "work.haloscope")
+    bench.workspace.change(border=Border.ZERO)
+    bench.open("other.png")
+    bench.sessions.begin(Begin(FirstPicture(None, None), str(tmp_path / "work.haloscope")))
+    bench.settle()
+    assert bench.workspace.picture.title == "other.png"
+    assert bench.workspace.settings.border is Border.WRAP
+
+
+@pytest.mark.parametrize("size", [3, 70 << 20])
+def test_that_a_change_of_a_file_changes_its_digest(tmp_path, size):
+    path = tmp_path / "photo.png"
+    with path.open("wb") as file:
+        file.truncate(size)
+    before = digest_of(path)
+    assert digest_of(path) == before
+    with path.open("r+b") as file:
+        file.write(b"x")
+    assert digest_of(path) != before
+
+
+def test_that_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
+    haloscope = open_window()
+    page, picture = haloscope.window.first_page, tmp_path / "photo.png"
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(picture)
+    page.pictures.open_path(picture)
+    source = PictureSource(str(picture))
+    qtbot.waitUntil(lambda: page.sessions._digest.of(source) != "")
+    page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    picture.write_bytes(picture.read_bytes() + b"more")
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "photo.png")
+    page.files.open_session(tmp_path / "work.haloscope")
+    said = "photo.png has changed since the session was saved"
+    qtbot.waitUntil(lambda: any(message.what == said for message in haloscope.messages._here()))
+
+
+def test_that_the_view_comes_back(open_window, tmp_path, qtbot):
+    haloscope = open_window()
+    page = haloscope.window.first_page
+    view = page.picture_view.canvas.view
+    view.look_at(4.0, 20.0, 31.0)
+    page.bring_to_front("tile")
+    page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    view.fit()
+    page.bring_to_front("mask")
+    page.files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: (view.transform.zoom, view.middle) == (4.0, (20, 31)))
+    qtbot.waitUntil(lambda: not page.tile_dock.visibleRegion().isEmpty())
+
+
+def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path, qtbot):
+    page = haloscope.window.first_page
+    assert haloscope.window.unsaved == ""
+    haloscope.workspace.change(flip=True)
+    haloscope.results.add(make_result("tiled", 2.0))
+    assert haloscope.window.unsaved == "1 edit and 1 result"
+    page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: haloscope.window.unsaved == "")
+    haloscope.actions["undo"].trigger()
+    assert haloscope.window.unsaved == "1 edit"
+
+
+def test_that_a_session_keeps_the_mask_as_it_was_typed(tmp_path):
+    mask = parse_mask("1/9 2 1; 2 4 2; 1 2 1 /16")
+    save_session(tmp_path / "typed.haloscope", Session(State((Step.of(mask),))))
+    loaded = load_session(tmp_path / "typed.haloscope").state.step
+    assert (loaded.mask, loaded.mask.typed) == (mask, mask.typed)
+    assert loaded == Step.of(mask) != Step.of(Mask(mask.weights))

@@ -1,0 +1,206 @@
+"""Every setting is on one stack, and undo brings the very state back."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QApplication, QUndoView
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from gui.explore.results.removed_runs import RemoveRuns
+from gui.explore.state import PictureSource
+from tests.made_runs import make_result
+
+SETTINGS = {
+    "border": Border.CONSTANT,
+    "cval": 7.5,
+    "flip": True,
+    "normalise": True,
+    "variant": "tiled",
+    "block": Block(8, 8),
+    "device": "cpu",
+    "layout": Layout.PACKED,
+    "result_type": "same",
+    "range_mode": "absolute",
+    "baseline": "naive",
+    "blocks": (Block(8, 8), Block(16, 16)),
+    "kernels": ("naive",),
+    "patch_path": "/p/eye.png",
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace, name):
+    workspace.set_mask(preset("box-3"), "Choose Box")
+    before = workspace.state
+    workspace.change(**{name: SETTINGS[name]})
+    assert ": " in workspace.undo_stack.undoText()
+    workspace.undo_stack.undo()
+    assert workspace.state == before
+
+
+def test_that_border_and_flip_are_taken_back_before_the_mask(workspace):
+    workspace.set_mask(preset("box-3"), "Choose Box")
+    workspace.change(border=Border.CONSTANT)
+    workspace.change(flip=True)
+    workspace.undo_stack.undo()
+    workspace.undo_stack.undo()
+    assert (workspace.settings.border, workspace.settings.flip) == (Border.ZERO, False)
+    assert workspace.mask == preset("box-3")
+
+
+def test_that_a_number_that_is_stepped_is_one_step_and_none_once_it_is_back(workspace):
+    for value in (1.0, 2.0, 3.0):
+        workspace.change(cval=value)
+    assert [workspace.undo_stack.text(at) for at in range(workspace.undo_stack.count())] == [
+        "Border value: 3"
+    ]
+    workspace.change(cval=0.0)
+    assert workspace.undo_stack.count() == 0
+
+
+def test_that_choices_of_one_control_in_a_row_are_a_step_each(workspace):
+    for border in (Border.WRAP, Border.MIRROR):
+        workspace.change(border=border)
+    workspace.undo_stack.undo()
+    assert workspace.settings.border is Border.WRAP
+
+
+def test_that_what_nobody_chose_is_no_step(workspace):
+    workspace.adopt(baseline="naive")
+    assert (workspace.settings.baseline, workspace.undo_stack.count()) == ("naive", 0)
+
+
+def test_that_undo_opens_the_earlier_picture_and_redo_the_later_one(bench):
+    bench.open("other.png")
+    assert bench.workspace.undo_stack.undoText() == "Open other.png"
+    bench.fake.automatic = True
+    for step, name in (("undo", "photo.png"), ("redo", "other.png")):
+        getattr(bench.workspace.undo_stack, step)()
+        bench.settle()
+        assert bench.workspace.picture.title == name
+        assert bench.workspace.undo_stack.count() == 1
+
+
+def test_that_an_undo_that_is_redone_before_the_picture_is_there_opens_none(bench):
+    bench.open("other.png")
+    bench.workspace.undo_stack.undo()
+    bench.settle()
+    bench.workspace.undo_stack.redo()
+    bench.settle()
+    bench.fake.automatic = True
+    bench.settle()
+    assert bench.workspace.picture.title == "other.png"
+    assert bench.workspace.undo_stack.undoText() == "Open other.png"
+
+
+def test_that_a_picture_that_is_gone_leaves_the_one_that_is_shown(bench):
+    bench.open("other.png")
+    missing = replace(bench.workspace.state, source=PictureSource(sample="missing"))
+    bench.workspace.edit(missing, "Open session")
+    bench.fake.automatic = True
+    bench.settle()
+    assert bench.messages.newest.what == "missing cannot be opened"
+    assert bench.workspace.picture.title == "other.png"
+    assert bench.workspace.state.source == PictureSource(sample="other.png")
+
+
+def test_that_200_random_edits_are_undone_and_redone_to_equal_states(workspace):
+    dice = random.Random(5)
+    presets = [preset(name) for name in ("box-3", "sobel-x", "sharpen", "gaussian-3")]
+    states = [workspace.state]
+    for _ in range(200):
+        match dice.randrange(6):
+            case 0:
+                workspace.set_mask(dice.choice(presets), "Preset")
+            case 1:
+                cell = dice.randrange(3), dice.randrange(3)
+                mask = workspace.mask if workspace.mask.shape == (3, 3) else presets[0]
+                workspace.set_mask(mask.with_weight(*cell, dice.randrange(9)), "Cell", merge_key=cell[0])
+            case 2:
+                workspace.choose(dice.choice(("", "median", "compress")))
+            case 3:
+                workspace.set_parameter("size", dice.choice((3, 5, 7)))
+            case 4:
+                workspace.set_mask(Mask([[dice.random()]]).with_offset(dice.randrange(3)), flip=True)
+            case _:
+                name = dice.choice(list(SETTINGS))
+                workspace.change(
+                    **{name: dice.choice((SETTINGS[name], getattr(type(workspace.settings)(), name)))}
+                )
+        if workspace.undo_stack.count() < len(states):
+            states = states[: workspace.undo_stack.count()]
+        states.append(workspace.state)
+    stack = workspace.undo_stack
+    assert stack.count() > 100
+    for at in range(stack.count() - 1, -1, -1):
+        stack.undo()
+        assert workspace.state == states[at]
+    for at in range(1, stack.count() + 1):
+        stack.redo()
+        assert workspace.state == states[at]
+
+
+def test_that_times_and_name_come_back_with_the_settings(haloscope, qtbot):
+    workspace = haloscope.workspace
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    workspace.set_mask(preset("box-3"), "Choose Box")
+    assert haloscope.results.is_earlier(haloscope.results.results()[0])
+    haloscope.actions["undo"].trigger()
+    QApplication.processEvents()
+    assert workspace.mask_title == "Sharpen"
+    assert not haloscope.results.is_earlier(haloscope.results.results()[0])
+
+
+def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_asked_for(workspace, results):
+    for number, variant in enumerate(("naive", "tiled", "cached")):
+        results.add(make_result(variant, 2.0), ("problem", number))
+    rows = results.rows_made_here()
+    workspace.undo_stack.push(RemoveRuns(results, results.results()[:2], "Delete 2 results"))
+    assert [row.result.variant for row in results.rows_made_here()] == ["cached"]
+    results.add(make_result("cpu-serial", 9.0))
+    workspace.undo_stack.undo()
+    assert results.rows_made_here()[:3] == rows
+    assert results.results()[3].variant == "cpu-serial"
+
+
+def test_that_clear_is_undone_by_the_menu(haloscope, qtbot):
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    result = haloscope.results.results()
+    haloscope.actions["clear_results"].trigger()
+    assert haloscope.results.rowCount() == 0
+    assert haloscope.actions["undo"].text() == "&Undo Clear 1 result"
+    haloscope.actions["undo"].trigger()
+    assert haloscope.results.results() == result
+
+
+def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope):
+    workspace = haloscope.workspace
+    workspace.change(flip=True)
+    workspace.change(border=Border.WRAP)
+    page = haloscope.window.page
+    page.bring_to_front("history")
+    history = page.findChild(QUndoView)
+    assert [history.model().index(at, 0).data() for at in range(3)] == [
+        "At the start",
+        "Flip: on",
+        "Border: wrap",
+    ]
+    history.setCurrentIndex(history.model().index(1, 0))
+    assert (workspace.settings.flip, workspace.settings.border) == (True, Border.ZERO)
+    history.setCurrentIndex(history.model().index(2, 0))
+    assert workspace.settings.border is Border.WRAP
+
+
+def test_that_a_picture_from_nowhere_is_not_asked_for(workspace, qapp):
+    asked = []
+    workspace.picture_wanted.connect(asked.append)
+    workspace.edit(replace(workspace.state, source=PictureSource()), "Paste")
+    qapp.processEvents()
+    assert asked == []

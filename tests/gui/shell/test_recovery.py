@@ -1,0 +1,191 @@
+"""Work is kept against a crash, offered at the next start, and asked about when the window closes."""
+
+import os
+import time
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from engine.geometry.border import Border
+from gui.page.recent import MOST_OF_A_KIND, RecentFiles
+from gui.shell import recovery
+from gui.shell.recovery import MOST_FILES, OLDEST_S
+from tests.made_runs import make_result
+
+
+@pytest.fixture
+def start(open_window, tmp_path, monkeypatch):
+    """Return a function that opens a window which keeps its work, soon after each edit."""
+    monkeypatch.setattr(recovery, "KEEP_AFTER_MS", 1)
+    return lambda: open_window(recovery_folder=tmp_path / "kept")
+
+
+def kept(folder):
+    return sorted((folder / "kept").glob("*.haloscope"))
+
+
+def crash(haloscope):
+    """Do what a crash does to the file of a window: nobody holds its lock."""
+    haloscope.recovery._writer.shutdown()
+    haloscope.recovery._lock.unlock()
+    haloscope.recovery._lock = None
+
+
+def press(dialog, text):
+    (button,) = (one for one in dialog.findChildren(QPushButton) if one.text().replace("&", "") == text)
+    button.click()
+
+
+def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
+    first = start()
+    first.workspace.change(border=Border.WRAP)
+    first.results.add(make_result("tiled", 2.0))
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)) and b'"result"' in kept(tmp_path)[0].read_bytes())
+    (left,) = kept(tmp_path)
+    assert left.stat().st_mode & 0o077 == 0
+    crash(first)
+    second = start()
+    assert second.messages.newest.what == "Haloscope was not closed properly"
+    second.recovery.restore()
+    qtbot.waitUntil(lambda: second.workspace.undo_stack.count() == 1)
+    assert second.workspace.settings.border is Border.WRAP
+    assert second.results.rowCount() == 1
+    assert second.window.unsaved
+    qtbot.waitUntil(lambda: kept(tmp_path) and left not in kept(tmp_path))
+    assert second.workspace.undo_stack.undoText() == "Restore"
+
+
+def test_that_discarded_work_is_gone(start, tmp_path, qtbot):
+    first = start()
+    first.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)))
+    crash(first)
+    second = start()
+    second.recovery.discard()
+    assert kept(tmp_path) == []
+
+
+def test_that_two_windows_leave_each_other_s_work(start, tmp_path, qtbot):
+    first, second = start(), start()
+    for window in (first, second):
+        window.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: len(kept(tmp_path)) == 2)
+    third = start()
+    assert third.messages.of("recovery") is None
+
+
+def test_that_nothing_is_kept_of_a_fresh_window_nor_of_saved_work(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)))
+    haloscope.window.first_page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: not haloscope.window.unsaved)
+    haloscope.window.edited.emit()
+    qtbot.waitUntil(lambda: not kept(tmp_path))
+
+
+def test_that_old_work_and_too_much_of_it_is_removed(start, tmp_path):
+    (tmp_path / "kept").mkdir()
+    for number in range(MOST_FILES + 2):
+        path = tmp_path / "kept" / f"{number}.haloscope"
+        path.write_text("")
+        os.utime(path, (time.time() - number,) * 2)
+    os.utime(tmp_path / "kept" / "1.haloscope", (time.time() - OLDEST_S - 9,) * 2)
+    start()
+    assert len(kept(tmp_path)) <= MOST_FILES
+
+
+def test_that_a_folder_that_cannot_be_written_is_said_once(start, tmp_path, qtbot):
+    (tmp_path / "kept").write_text("a file, no folder")
+    haloscope = start()
+    for flip in (True, False):
+        haloscope.workspace.change(border=Border.WRAP, flip=flip)
+        qtbot.waitUntil(lambda: haloscope.recovery._has_failed)
+    assert haloscope.messages.newest.what == "Your work is not kept against a crash"
+
+
+def test_that_a_window_where_pictures_were_only_opened_closes_without_a_question(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
+    haloscope.window.close()
+    assert not haloscope.window.isVisible()
+    assert kept(tmp_path) == []
+
+
+def test_that_closing_asks_and_cancel_keeps_the_window(start):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.results.add(make_result("tiled", 2.0))
+    haloscope.actions["quit"].trigger()
+    assert haloscope.closing.question.question.text() == "Save 1 edit and 1 result as a session?"
+    press(haloscope.closing.question, "Cancel")
+    assert haloscope.window.isVisible()
+    assert haloscope.closing.question is None
+    haloscope.window.close()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_saving_at_the_question_closes_the_window(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.window.close()
+    press(haloscope.closing.question, "Save session…")
+    qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
+    assert haloscope.window.isVisible()
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "work.haloscope"))
+    haloscope.files.dialog.close()
+    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert (tmp_path / "work.haloscope").exists()
+    assert kept(tmp_path) == []
+
+
+def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
+    haloscope = start()
+    haloscope.link._client.automatic = False
+    haloscope.actions["run"].trigger()
+    haloscope.window.close()
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_an_interrupted_window_leaves_its_work_for_the_next_start(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.closing.interrupted.emit()
+    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert len(kept(tmp_path)) == 1
+
+
+def test_that_files_that_were_opened_are_listed_and_one_that_is_gone_is_said(open_window, tmp_path, qtbot):
+    path = tmp_path / "preferences.json"
+    haloscope = open_window(preferences_path=path)
+    mask = tmp_path / "mine.csv"
+    mask.write_text("1,2\n3,4\n")
+    haloscope.window.first_page.files.load_mask(mask)
+    haloscope.window.first_page.files.save_session(tmp_path / "a&b.haloscope")
+    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
+    haloscope.window.close()
+    second = open_window(theme="", preferences_path=path)
+    menu = second.window.recent.menu
+    menu.aboutToShow.emit()
+    names = [action.text().split("  ")[0] for action in menu.actions() if action.toolTip().startswith("/")]
+    assert names == ["a&&b.haloscope", "mine.csv"]
+    second.actions["reopen_last"].trigger()
+    qtbot.waitUntil(lambda: second.workspace.mask.shape == (2, 2))
+    mask.unlink()
+    second.window.recent.open(str(mask))
+    assert second.messages.newest.what == "mine.csv is gone"
+    assert second.recent.of("mask") == ()
+
+
+def test_that_the_oldest_file_of_a_kind_leaves_the_list():
+    recent = RecentFiles()
+    recent.note("mask", "/m")
+    for number in range(MOST_OF_A_KIND + 1):
+        recent.note("picture", f"/{number}")
+    recent.note("picture", "/4")
+    assert recent.of("picture") == ("/4", "/8", "/7", "/6", "/5", "/3", "/2", "/1")
+    assert recent.of("mask") == ("/m",)
