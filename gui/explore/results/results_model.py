@@ -53,6 +53,7 @@ class ResultsModel(RunsModel):
 
     described_changed = Signal()  # `described` is another run, is compared with another one, or there is none
     selected_changed = Signal()  # `selected`
+    said_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(self) -> None:
         super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
@@ -201,6 +202,7 @@ class ResultsModel(RunsModel):
             for name, value in said.items():
                 setattr(asked, name, value)
             self._compare()
+            self.said_changed.emit()
 
     def rows_made_here(self) -> tuple[Row, ...]:
         """All runs of this machine, oldest first."""
