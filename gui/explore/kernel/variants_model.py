@@ -173,8 +173,10 @@ class VariantsModel(QAbstractListModel):
             # One line for all of them: nothing but another device or picture helps.
             titles |= {row.key: "CUDA" for row in cuda}
         items: list[VariantRow | GroupRow] = list(rows[:1])
-        for title, group in groupby(rows[1:], key=lambda row: titles[row.key]):
-            kernels = list(group)
+        groups: dict[str, list[VariantRow]] = {}
+        for row in rows[1:]:
+            groups.setdefault(titles[row.key], []).append(row)
+        for title, kernels in groups.items():
             reason = _shared_reason(kernels)
             is_chosen = any(row.key == self._workspace.settings.variant for row in kernels)
             is_open = self._opened.get((title, reason is None), reason is None or is_chosen)
