@@ -80,7 +80,7 @@ _AREA = Qt.DockWidgetArea
 # time and a scroll bar; five rows of the plot.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
-_LOWER_SHARE, _LEAST_LOWER = 0.3, 27 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.3, 29 * GRID
 _ANSWER_HEIGHT = 4 * GRID + 4
 _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
