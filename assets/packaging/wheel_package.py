@@ -2,6 +2,7 @@
 
     engine/  -> haloscope/         gui/    -> haloscope/gui/
     main.py  -> haloscope/__main__.py    assets/ -> haloscope/assets/   (what the program reads)
+                                         docs/   -> haloscope/docs/     (what the window shows)
 
 A clone has `engine` and `gui` at its top level, and imports them by these names. Among the packages of a
 person's environment only `haloscope` may stand there. So the names are changed where they are names: in
@@ -27,6 +28,9 @@ ASSETS = (
 )
 """What of `assets` the program reads, or has to come with it."""
 
+DOCUMENTS = "*.md", "variants/*.md"
+"""What of `docs` the window shows."""
+
 _ROOMS = {"engine": "haloscope", "gui": "haloscope.gui"}
 # In a text: `engine.open_image`, "gui.explore.page", engine/files/assets.py; but neither the end of a
 # sentence ("... the engine.") nor a part of a longer name or path.
@@ -46,9 +50,10 @@ def write_package(root: Path, target: Path) -> None:
             inner = source.relative_to(root / room)
             _write(source, target.joinpath(*name.split("."), inner))
     _write(root / "main.py", package / "__main__.py")
-    for pattern in ASSETS:
-        for source in sorted((root / "assets").glob(pattern)):
-            _write(source, package / source.relative_to(root))
+    for folder, patterns in (("assets", ASSETS), ("docs", DOCUMENTS)):
+        for pattern in patterns:
+            for source in sorted((root / folder).glob(pattern)):
+                _write(source, package / source.relative_to(root))
 
 
 def renamed_source(source: str) -> str:
@@ -107,7 +112,7 @@ def _write(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.suffix == ".py":
         text = renamed_source(source.read_text(encoding="utf-8"))
-    elif source.suffix in (".toml", ".json"):
+    elif source.suffix in (".toml", ".json", ".md"):
         text = renamed_text(source.read_text(encoding="utf-8"))
     else:
         shutil.copyfile(source, target)

@@ -6,19 +6,21 @@ from dataclasses import asdict
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
-from engine.commands.output import log, log_notes, print_answer, print_json, printable
+from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, printable
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
-
-FORMAT, VERSION = "haloscope-batch", 1
+from engine.tasks.filtering.clipping import HINT_FROM
 
 
 def run(settings: BatchSettings) -> int:
     """Filter the files; return the exit status."""
     plan = planned(settings)
     log_notes(plan.notes)
+    if settings.dry_run:
+        return report_plan(settings, plan)
     outcomes: list[Finished] = []
 
     def on_finished(finished: Finished) -> None:
@@ -35,7 +37,8 @@ def run(settings: BatchSettings) -> int:
 
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
-            loop.run(source_for(plan).run)
+            if plan.files:
+                loop.run(source_for(plan).run)
     except DeviceFault as error:
         fault = error
         known = {finished.file for finished in outcomes}
@@ -43,6 +46,7 @@ def run(settings: BatchSettings) -> int:
     elapsed_s = time.perf_counter() - begin
     order = {file: number for number, file in enumerate(plan.files)}
     outcomes.sort(key=lambda finished: order[finished.file])
+    log_notes(_clip_hints(outcomes))
     if settings.json:
         print_json(_document(settings, plan, loop, outcomes, elapsed_s))
     else:
@@ -78,6 +82,10 @@ def _summary(
     total = len(plan.files)
     pictures = "picture" if total == 1 else "pictures"
     line = f"{len(done)} of {total} {pictures} {plan.how.done} into {printable(settings.out)}"
+    if not plan.files:
+        return f"{line}: all {len(plan.skipped)} were there"
+    if plan.skipped:
+        line += f", {len(plan.skipped)} more were there"
     if done:
         line += f", by {', '.join(loop.variants)} on {', '.join(loop.devices)}{_proof(done)}"
     line += f"; {elapsed_s:.3g} s"
@@ -85,6 +93,16 @@ def _summary(
         line += f", {len(done) / elapsed_s:.3g} per second"
     failures = [f"  {printable(_failure(finished))}" for finished in failed]
     return "\n".join([line, *([f"{len(failed)} failed:"] if failed else []), *failures])
+
+
+def _clip_hints(outcomes: Sequence[Finished]) -> list[str]:
+    """Return one line for the whole run where much of some results is clipped."""
+    clipped = {one.file.source: one.clipped for one in outcomes if one.clipped and one.clipped.better_range}
+    if not clipped:
+        return []
+    most = max(clipped, key=lambda source: clipped[source].share)
+    count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {100 * HINT_FROM:.0f} %; "
+    return [clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")]
 
 
 def _proof(done: Sequence[Finished]) -> str:
@@ -98,22 +116,18 @@ def _proof(done: Sequence[Finished]) -> str:
 def _document(
     settings: BatchSettings, plan: BatchPlan, loop: Loop, outcomes: Sequence[Finished], elapsed_s: float
 ) -> dict[str, object]:
-    mask = plan.how.mask
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "out": settings.out,
-        "operation": plan.how.name,
-        "mask": mask and {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
-        "border": mask and str(settings.picture.border),
+        **about_plan(settings, plan),
         "variants": list(loop.variants),
         "devices": list(loop.devices),
         "elapsed_s": elapsed_s,
         **_of_cluster(plan, loop),
-        "pictures": len(plan.files),
+        "pictures": len(plan.files) + len(plan.skipped),
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
+        **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
         "files": [_file(finished) for finished in outcomes],
+        **({"skipped_files": skipped_files(plan)} if settings.skip_existing else {}),
     }
 
 
@@ -130,5 +144,6 @@ def _file(finished: Finished) -> dict[str, object]:
         "verification": None if finished.verification is None else asdict(finished.verification),
         **({"machine": finished.ran.machine} if finished.ran else {}),
         **finished.found,
+        "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),
     }

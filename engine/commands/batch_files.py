@@ -3,11 +3,16 @@
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.files import urls
+from engine.image.form import Form
 from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
 from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
@@ -18,7 +23,7 @@ class PictureFile:
     """One picture of a batch: its file, the file for its result and its format, or why it is not filtered.
 
     There is a format where there is no refusal and it is not filtered `in_parts`. `replaces` says whether the
-    result may replace a file.
+    result may replace a file, `is_done` that it is there already and left as it is.
     """
 
     source: str
@@ -27,6 +32,7 @@ class PictureFile:
     refusal: EngineError | None = None
     replaces: bool = False
     in_parts: bool = False
+    is_done: bool = False
 
 
 def files_for(
@@ -36,6 +42,7 @@ def files_for(
     extension: str = "",
     recursive: bool = False,
     overwrite: bool = False,
+    skip_existing: bool = False,
     in_parts: Callable[[str, str], bool] = lambda source, target: False,
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
@@ -45,6 +52,7 @@ def files_for(
     a picture's extension, in order of their names, without hidden ones; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
     as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
+    With `skip_existing` a picture whose result is there is done; what is no whole picture is refused.
     `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
     memory.
     """
@@ -62,13 +70,19 @@ def files_for(
         is_in_parts = not (urls.is_url(source) or urls.is_url(target)) and in_parts(source, target)
         saved_as = None if is_in_parts else format_to_save(target)
         is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
-        refusal = _refusal(source, target, is_written, seen_targets.get(real_target), overwrite)
+        is_done = skip_existing and is_written and urls.exists(target) and not _is_same(source, target)
+        refusal = _refusal(
+            source, target, is_written, seen_targets.get(real_target), overwrite or is_done, skip_existing
+        )
+        if refusal is None and is_done:
+            refusal = _why_not_whole(target)
         if refusal is None and real_target != real_source and real_target in sources:
             remedy = "Choose another folder for the results, or another --format."
             refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
         if refusal is None:
             seen_targets[real_target] = source
-        found.append(PictureFile(source, target, saved_as, refusal, overwrite, is_in_parts))
+        is_done = is_done and refusal is None
+        found.append(PictureFile(source, target, saved_as, refusal, overwrite, is_in_parts, is_done))
     return found
 
 
@@ -136,7 +150,7 @@ def is_unmatched_pattern(source: str) -> bool:
 
 
 def _refusal(
-    source: str, target: str, is_written: bool, other: str | None, overwrite: bool
+    source: str, target: str, is_written: bool, other: str | None, may_exist: bool, skip_existing: bool
 ) -> EngineError | None:
     """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
@@ -156,10 +170,43 @@ def _refusal(
     if other is not None:
         remedy = "Filter them into different folders, or give one of them another name."
         return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
-    if not overwrite and _is_same(source, target):
-        remedy = "Give --out another folder, or --overwrite to lose the picture."
+    if not may_exist and _is_same(source, target):
+        or_lose = "" if skip_existing else ", or --overwrite to lose the picture"
+        remedy = f"Give --out another folder{or_lose}."
         return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
-    return None if overwrite else why_not_new(target)
+    return None if may_exist else why_not_new(target)
+
+
+def _why_not_whole(target: str) -> EngineError | None:
+    """Return why what has the name of a result is none: `batch` writes whole files, others may not have."""
+    if urls.is_url(target) or os.path.isdir(target):
+        return None  # fetched whole; a store, which gets its name when it is whole
+    try:
+        header_form(target)
+    except EngineError as error:
+        remedy = "Remove it, or replace it with --overwrite."
+        return BadValue(target, f"it exists and is no whole picture: {error.why}", remedy)
+    return None
+
+
+class _HeaderRead(Exception):
+    """The header of a picture is read and says what was asked."""
+
+
+def header_form(path: str, **limits: Any) -> Form:
+    """Return the form of a picture, upright, from its header; raises ImageReadError.
+
+    Nothing is decoded. `limits` are those of `open_image`.
+    """
+    found: list[Form] = []
+
+    def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
+        found.append(form)
+        raise _HeaderRead
+
+    with suppress(_HeaderRead):
+        open_image(path, allocate=note, **limits)
+    return found[0]
 
 
 def _is_same(source: str, target: str) -> bool:

@@ -1,6 +1,6 @@
 """The plan of a batch: which files, what is done with them, and on which device."""
 
-import sys
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.cluster.address import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
-from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
+from engine.commands.batch_files import PictureFile, files_for, header_form, is_unmatched_pattern
 from engine.commands.large_kinds import form_in_parts, is_in_parts
 from engine.commands.option_readers import OneOf
 from engine.commands.picture_filter import AnyFilter
@@ -25,7 +25,6 @@ from engine.files import urls
 from engine.files.output_checks import check_place, make_folder
 from engine.image.form import Form
 from engine.image.formats import FORMATS, offered_suffixes, titles
-from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format
 from engine.run.device_choice import device_for
@@ -77,7 +76,19 @@ class BatchSettings(Settings):
         SchedulerAddress.parse,
     )
     overwrite: bool = option("--overwrite  replace files of the same names", False)
+    skip_existing: bool = option(
+        "--skip-existing  leave out pictures whose results are there: go on where a batch was stopped", False
+    )
+    dry_run: bool = option(
+        "--dry-run  write nothing; list what would be filtered, left out and refused, with its reason", False
+    )
     picture: PictureSettings = group(PictureSettings)
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not belong together."""
+        if self.skip_existing and self.overwrite:
+            why = "one leaves the results that are there, the other replaces them"
+            raise BadValue("--skip-existing with --overwrite", why, "Give one of the two.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +101,14 @@ class BatchPlan:
     notes: Sequence[str]
     out: str = ""
     scheduler: SchedulerAddress | None = None  # of the cluster that filters; None: this machine does
+    skipped: Sequence[PictureFile] = ()  # done before, beside `files`
 
 
 def planned(settings: BatchSettings) -> BatchPlan:
-    """Return the plan; refuse what is wrong with every picture, and make the folder for the results."""
+    """Return the plan; refuse what is wrong with every picture, and make the folder for the results.
+
+    With `--dry-run` the folder is not made.
+    """
     how = filter_for(settings.picture, mask_for(settings.picture))
     if settings.scheduler is not None:
         how = _on_workers(how)
@@ -104,6 +119,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
         extension="" if settings.format == _KEEP else f".{settings.format}",
         recursive=settings.recursive,
         overwrite=settings.overwrite,
+        skip_existing=settings.skip_existing,
         in_parts=lambda source, target: is_in_parts(source, target, settings.picture),
     )
     if not files:
@@ -112,12 +128,16 @@ def planned(settings: BatchSettings) -> BatchPlan:
         raise BadValue(what, "there is no picture in it", remedy)
     if files[0].refusal is not None and all(is_unmatched_pattern(file.source) for file in files):
         raise files[0].refusal
-    _prepare_folder(settings.out or ".")
+    if settings.dry_run:
+        _check_folder(settings.out)
+    else:
+        _prepare_folder(settings.out or ".")
+    skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
-    how, device, why = settled(how, [file for file in files if not file.in_parts] or files)
+    how, device, why = settled(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.settings.unused_quality(written)]
-    return BatchPlan(how, files, device, notes, urls.local_path(settings.out), settings.scheduler)
+    return BatchPlan(how, files, device, notes, urls.local_path(settings.out), settings.scheduler, skipped)
 
 
 def _on_workers(how: AnyFilter) -> AnyFilter:
@@ -152,6 +172,20 @@ def _check(how: AnyFilter, settings: BatchSettings) -> list[str]:
 def _prepare_folder(folder: str) -> None:
     """Make the folder for the results, and check that files can be written there."""
     make_folder(folder, with_parents=True)
+    _check_written(folder)
+
+
+def _check_folder(folder: str) -> None:
+    """Check that a folder could be made, and written into: the nearest that is there is asked."""
+    if urls.is_url(folder):
+        return  # asking it would write
+    folder = os.path.abspath(urls.local_path(folder))
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    _check_written(folder)
+
+
+def _check_written(folder: str) -> None:
     try:
         check_place(urls.joined(folder, "result"))
     except FileWriteError as error:
@@ -186,12 +220,6 @@ def _form_of(file: PictureFile) -> Form | None:
         with suppress(EngineError):
             return form_in_parts(file.source)
         return None
-    found: list[Form] = []
-
-    def note(form: Form) -> int:
-        found.append(form)
-        return sys.maxsize  # which is refused: nothing is decoded
-
     with suppress(EngineError):
-        open_image(file.source, work_bytes=note)
-    return found[0] if found else None
+        return header_form(file.source)
+    return None

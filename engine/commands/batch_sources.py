@@ -86,11 +86,19 @@ class Job:
         return self._encoded(self.how.finished(self.call, self.opened, values), verification)
 
     def _encoded(self, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
-        quality, file = self.how.settings.quality, self.file
-        data, left_out = encoded_image(result.picture, file.target, quality=quality, saved_as=file.saved_as)
+        asked, file = self.how.settings, self.file
+        data, left_out = encoded_image(
+            result.picture,
+            file.target,
+            quality=asked.quality,
+            metadata=asked.metadata,
+            saved_as=file.saved_as,
+        )
         notes = (*self.opened.picture.notes, *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
-        return data, Finished(file, None, notes, verification, found)
+        return data, Finished(
+            file, None, notes, verification, found, clipped=self.how.clipped(self.call, self.opened)
+        )
 
 
 def source_for(plan: BatchPlan) -> "Source":

@@ -144,6 +144,8 @@ class _Run:
         self.bands = bands_for(how, shape, picture.dtype, self.dtype)
         self.problem, self.device, self.choice = self.bands.problem, self.bands.device, self.bands.choice
         storage, lost = result_storage(picture, kind)
+        if not asked.metadata:
+            storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
         self.part.hold()
         self.task = self._task(storage)
         found = self.part.done_by(self.task)
@@ -189,6 +191,7 @@ class _Run:
             None if mask is None else [mask.weights32.tolist(), mask.anchor, mask.offset],
             str(self.problem.border), self.problem.cval, self.choice.variant.key, self.device.kind,
             self.problem.result_dtype, str(self.dtype), asked.range, asked.alpha, list(asked.set),
+            *([] if asked.metadata else ["no metadata"]),
             asked.flip, asked.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
         digest = hashlib.sha256(json.dumps(settings, allow_nan=False).encode()).hexdigest()

@@ -16,12 +16,14 @@ _TIFF = next(known for known in FORMATS if known.title == "TIFF")
 
 
 def is_in_parts(source: str, target: str, asked: PictureSettings) -> bool:
-    """Return whether a picture is filtered in bands: OME-Zarr and .npy are, and a TIFF too large for memory.
+    """Return whether a picture is filtered in bands: OME-Zarr is, and a TIFF too large for memory.
 
-    So is a TIFF where `--memory` is given, or where its result is to be an OME-Zarr or .npy. Of a TIFF only
-    the tags are read.
+    So is a TIFF where `--memory` is given, or where its result is to be an OME-Zarr or .npy, and an .npy to
+    a file of these kinds. Of a TIFF only the tags are read.
     """
     kind = kind_of(source)
+    if kind == "npy" and not kind_of_result(target):
+        return False  # as a whole: other formats are not written in bands
     if kind != "tiff":
         return bool(kind)
     if asked.memory is not None or kind_of_result(target) in ("zarr", "npy"):

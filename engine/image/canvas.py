@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.image.form import Form
+from engine.image.metadata import NO_METADATA, Metadata
 from engine.image.scratch import Scratch, bands
 
 Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
@@ -66,6 +67,17 @@ class Canvas:
             scratch.give_back(scratch.array[rows])
 
 
+def canvas_of(samples: np.ndarray, orientation: int, allocate: Allocate | None) -> Canvas:
+    """Return the canvas of a picture that a decoder has put into an array of its own."""
+    height, width, *channels = samples.shape
+    count = channels[0] if channels else 1
+    form = Form(height, width, 1 if count < 3 else 3, count in (2, 4), samples.dtype)
+    canvas = Canvas(form, orientation, allocate)
+    for rows in bands(height, form.decoded_bytes // height):
+        canvas.put_samples(rows, samples[rows])
+    return canvas
+
+
 def _arrays(form: Form, empty: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
     alpha = empty(form.plane_shape, form.dtype) if form.has_alpha else None
     return empty(form.colour_shape, form.dtype), alpha
@@ -86,9 +98,9 @@ def _as_stored(image: np.ndarray, orientation: int) -> np.ndarray:
 
 
 class Decoded(NamedTuple):
-    """What a decoder returns: the upright picture, sentences for the person, names of other metadata."""
+    """What a decoder returns: the upright picture, sentences for the person, other metadata."""
 
     canvas: Canvas
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
+    metadata: Metadata = NO_METADATA

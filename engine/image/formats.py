@@ -12,14 +12,28 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from engine.image.avif import read_avif
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
-from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.encode import (
+    MOST_JPEG_EXIF_BYTES,
+    encode_avif,
+    encode_jpeg,
+    encode_jpegxl,
+    encode_png,
+    encode_tiff,
+    encode_webp,
+)
 from engine.image.gif import read_gif
 from engine.image.jpeg_pixels import read_jpeg
+from engine.image.jpegxl import read_jpegxl
+from engine.image.npy import MAGIC as NPY_MAGIC
+from engine.image.npy import encode_npy, read_npy
 from engine.image.picture import Picture
 from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
 from engine.image.png import read_png
+from engine.image.pnm import SIGNATURES as PNM_SIGNATURES
+from engine.image.pnm import encode_pnm, read_pnm
 from engine.image.tiff import TIFF_UNSUPPORTED, read_tiff
 from engine.image.webp import read_webp
 
@@ -51,7 +65,10 @@ class Format:
     """Whether the quality changes its files; others are exact."""
     keeps_alpha: bool = True
     keeps_grey: bool = True
+    keeps_profile: bool = True
     """What it cannot keep is left out with a sentence."""
+    most_exif_bytes: int = 0
+    """The most EXIF data that it holds; 0: neither that nor a resolution. What it does not is named."""
     max_side: int | None = None
     """The most pixels on a side that its header can hold."""
     encoder_bytes: int = 0
@@ -74,6 +91,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_png,
         saved_suffixes=(".png",),
         dtypes=(np.uint8, np.uint16),
+        most_exif_bytes=2**31 - 1,
         encoder_copies=1,  # the differences of its rows
     ),
     Format(
@@ -86,6 +104,7 @@ FORMATS: tuple[Format, ...] = (
         dtypes=(np.uint8,),
         has_quality=True,
         keeps_alpha=False,
+        most_exif_bytes=MOST_JPEG_EXIF_BYTES,
         max_side=65_500,
         encoder_bytes=4,  # libjpeg's buffer, of up to twice the file
     ),
@@ -98,6 +117,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_tiff,
         saved_suffixes=(".tif", ".tiff"),
         dtypes=(np.uint8, np.uint16, np.float32),
+        most_exif_bytes=2**31 - 1,
     ),
     Format(
         "BMP",
@@ -116,6 +136,7 @@ FORMATS: tuple[Format, ...] = (
         dtypes=(np.uint8,),
         has_quality=True,
         keeps_grey=False,
+        most_exif_bytes=2**31 - 1,
         max_side=16_383,
         encoder_bytes=16,  # Pillow's image, and what libwebp compares (measured: 15)
     ),
@@ -124,6 +145,55 @@ FORMATS: tuple[Format, ...] = (
         suffixes=(".gif",),
         signatures=(b"GIF87a", b"GIF89a"),
         decode=read_gif,
+    ),
+    Format(
+        "JPEG XL",
+        suffixes=(".jxl",),
+        signatures=(b"\xff\x0a", b"\x00\x00\x00\x0cJXL \r\n\x87\n"),
+        decode=read_jpegxl,
+        encode=encode_jpegxl,
+        saved_suffixes=(".jxl",),
+        dtypes=(np.uint8, np.uint16, np.float32),
+        has_quality=True,
+        keeps_profile=False,
+        most_exif_bytes=2**31 - 1,
+        encoder_bytes=64,  # measured: 42 to 62
+    ),
+    Format(
+        "AVIF",
+        suffixes=(".avif", ".avifs"),
+        signatures=(b"????ftypavif", b"????ftypavis"),
+        decode=read_avif,
+        encode=encode_avif,
+        saved_suffixes=(".avif",),
+        dtypes=(np.uint8,),
+        has_quality=True,
+        keeps_grey=False,
+        most_exif_bytes=2**31 - 1,
+        max_side=32_768,
+        encoder_bytes=50,  # measured: 48
+    ),
+    Format(
+        "PNM",
+        suffixes=(".pnm", ".pgm", ".ppm", ".pbm", ".pam"),
+        signatures=PNM_SIGNATURES,
+        decode=read_pnm,
+        encode=encode_pnm,
+        saved_suffixes=(".pnm", ".pgm", ".ppm", ".pam"),
+        dtypes=(np.uint8, np.uint16),
+        keeps_profile=False,
+        encoder_copies=1,
+    ),
+    Format(
+        "NumPy",
+        suffixes=(".npy",),
+        signatures=(NPY_MAGIC,),
+        decode=read_npy,
+        encode=encode_npy,
+        saved_suffixes=(".npy",),
+        dtypes=(np.uint8, np.uint16, np.float32),
+        keeps_profile=False,
+        encoder_copies=1,
     ),
 )
 

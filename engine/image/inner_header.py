@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.image.faults import Refused
 from engine.image.jpeg import frame_of
+from engine.image.jpegxl_header import read_jpegxl_header
 from engine.image.png_chunks import critical_size
 from engine.image.webp import still_size
 
@@ -116,69 +117,11 @@ def _check_xr_tags(data: bytes) -> None:
             raise Refused(f"a JPEG XR in it has the tag {tag}, which says nothing of its pixels")
 
 
-class _Bits:
-    """Bits of a JPEG XL header, the lowest of each byte first."""
-
-    def __init__(self, data: bytes) -> None:
-        self._bits = int.from_bytes(data[:64], "little")
-
-    def take(self, count: int) -> int:
-        value = self._bits & ((1 << count) - 1)
-        self._bits >>= count
-        return value
-
-    def choose(self, *choices: tuple[int, int]) -> int:
-        """Read which of four (offset, bits) a number has, and the number."""
-        offset, count = choices[self.take(2)]
-        return offset + self.take(count)
-
-
-_XL_SIDES = (1, 9), (1, 13), (1, 18), (1, 30)
-_XL_RATIOS = {1: (1, 1), 2: (12, 10), 3: (4, 3), 4: (3, 2), 5: (16, 9), 6: (5, 4), 7: (2, 1)}
-
-
 def _jpegxl(data: bytes) -> InnerSize:
-    bits = _Bits(_xl_codestream(data)[2:])
-    width, height = _xl_size(bits)
-    extra = 0
-    if not bits.take(1):  # not all as usual
-        # Further fields: turned, another size on paper, a preview, an animation.
-        if bits.take(1) and bits.take(6):
-            raise Refused("a JPEG XL in it is turned, has a preview or is an animation")
-        is_float = bits.take(1)
-        bits.choose(*(((32, 0), (16, 0), (24, 0)) if is_float else ((8, 0), (10, 0), (12, 0))), (1, 6))
-        bits.take(4 if is_float else 0)
-        bits.take(1)
-        extra = bits.choose((0, 0), (1, 0), (2, 4), (1, 12))
-    return InnerSize(width, height, extra)
-
-
-def _xl_size(bits: _Bits) -> tuple[int, int]:
-    is_small = bits.take(1)
-
-    def side() -> int:
-        return 8 * (1 + bits.take(5)) if is_small else bits.choose(*_XL_SIDES)
-
-    height = side()
-    ratio = bits.take(3)
-    if ratio:
-        across, down = _XL_RATIOS[ratio]
-        return height * across // down, height
-    return side(), height
-
-
-def _xl_codestream(data: bytes) -> bytes:
-    """Return the beginning of the pixels in a JPEG XL file, bare or in boxes."""
-    offset = 0
-    while not data.startswith(b"\xff\x0a", offset):
-        size, kind = struct.unpack_from(">I4s", data, offset)
-        if kind in (b"jxlc", b"jxlp"):
-            offset += 8 if kind == b"jxlc" else 12
-        elif size < 8:
-            raise Refused("a strip or tile of it is no JPEG XL picture")
-        else:
-            offset += size
-    return data[offset : offset + 100]
+    header = read_jpegxl_header(data)
+    if header.has_more:
+        raise Refused("a JPEG XL in it is turned, has a preview or is an animation")
+    return InnerSize(header.width, header.height, header.extra_channels)
 
 
 _READERS: dict[int, Callable[[bytes], InnerSize]] = {

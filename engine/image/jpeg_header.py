@@ -16,22 +16,27 @@ _EXIF, _XMP, _ICC, _FURTHER = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0", b"
 # Bytes of each type of TIFF 6.0, section 2, and of a pointer.
 _TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 _SHORT, _RATIONAL = 3, 5
-_ORIENTATION, _X_RESOLUTION, _RESOLUTION_UNIT = 274, 282, 296
-_WANTED_TYPES = {_ORIENTATION: _SHORT, _X_RESOLUTION: _RATIONAL, _RESOLUTION_UNIT: _SHORT}
+_ORIENTATION, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 274, 282, 283, 296
+_WANTED_TYPES = {
+    _ORIENTATION: _SHORT,
+    _X_RESOLUTION: _RATIONAL,
+    _Y_RESOLUTION: _RATIONAL,
+    _RESOLUTION_UNIT: _SHORT,
+}
 _CM_PER_INCH = 2.54
 
 
 class Header(NamedTuple):
-    """What the segments before the pixels say; `orientation` and `dpi` are 0 where they say nothing."""
+    """What the segments before the pixels say; `orientation` is 0, and `dpi` None, where they say nothing."""
 
     width: int
     height: int
     channels: int
     icc_profile: bytes | None = None
-    has_exif: bool = False
+    exif: bytes | None = None
     xmp: bytes | None = None
     orientation: int = 0
-    dpi: float = 0.0
+    dpi: tuple[float, float] | None = None
 
 
 def plain_header(data: mmap.mmap | bytes) -> Header | None:
@@ -58,8 +63,9 @@ def plain_header(data: mmap.mmap | bytes) -> Header | None:
         elif marker == _APP0 and content.startswith(b"JFIF"):
             if len(content) < 12 or found is not None:
                 return None
-            density = int.from_bytes(content[8:10], "big")
-            dpi = {1: float(density), 2: density * _CM_PER_INCH}.get(content[7], dpi)
+            across, down = struct.unpack(">HH", content[8:12])
+            in_inches = {1: 1.0, 2: _CM_PER_INCH}.get(content[7])
+            dpi = dpi if in_inches is None else (across * in_inches, down * in_inches)
         elif marker == _APP1 and content.startswith(_EXIF):
             if exif is not None:
                 return None
@@ -87,12 +93,10 @@ def plain_header(data: mmap.mmap | bytes) -> Header | None:
         orientation, exif_dpi = numbers
         dpi = exif_dpi if dpi is None else dpi
     profile = b"".join(part[14:] for part in icc) or None
-    return found._replace(
-        icc_profile=profile, has_exif=exif is not None, xmp=xmp, orientation=orientation, dpi=dpi or 0.0
-    )
+    return found._replace(icc_profile=profile, exif=exif, xmp=xmp, orientation=orientation, dpi=dpi)
 
 
-def _numbers_of_exif(block: bytes) -> tuple[int, float] | None:
+def _numbers_of_exif(block: bytes) -> tuple[int, tuple[float, float] | None] | None:
     """Return the orientation and pixels per inch in EXIF data; None where anything in it is unusual."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if order is None:
@@ -115,9 +119,10 @@ def _numbers_of_exif(block: bytes) -> tuple[int, float] | None:
                 found[tag] = block[offset : offset + taken]
         orientation = struct.unpack(f"{order}H", found.get(_ORIENTATION, b"\0\0"))[0]
         if _X_RESOLUTION not in found or _RESOLUTION_UNIT not in found:
-            return orientation, 0.0
+            return orientation, None
         across, divisor = struct.unpack(f"{order}II", found[_X_RESOLUTION])
-        is_metric = struct.unpack(f"{order}H", found[_RESOLUTION_UNIT])[0] == 3
-        return orientation, across / divisor * (_CM_PER_INCH if is_metric else 1.0)
+        down, down_divisor = struct.unpack(f"{order}II", found.get(_Y_RESOLUTION, found[_X_RESOLUTION]))
+        in_inches = _CM_PER_INCH if struct.unpack(f"{order}H", found[_RESOLUTION_UNIT])[0] == 3 else 1.0
+        return orientation, (across / divisor * in_inches, down / down_divisor * in_inches)
     except (struct.error, KeyError, ZeroDivisionError):
         return None

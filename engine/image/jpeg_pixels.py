@@ -20,7 +20,7 @@ from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import CUT_SHORT, Frame, frame_of, notes_on_warning, with_surplus
 from engine.image.jpeg_header import Header, plain_header
-from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
+from engine.image.metadata import metadata_of, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     colours = "GRAY" if form.channels == 1 else "RGB"
     damage: list[str] = []
     canvas.decode_into(lambda out: damage.extend(_decode(file, frame, colours, form, budget, out)))
-    metadata = named_metadata(exif=header.has_exif, dpi=header.dpi)
+    metadata = metadata_of(header.exif, header.dpi)
     return Decoded(canvas, header.icc_profile, (*notes, *damage), metadata)
 
 
@@ -78,10 +78,10 @@ def _header_of(image: "ImageFile.ImageFile") -> Header:
         height,
         {"L": 1, "RGB": 3}.get(image.mode, 4),
         info.get("icc_profile"),
-        bool(exif),
+        exif,
         info.get("xmp"),
         orientation_of_exif(exif),
-        float(info.get("dpi", (0,))[0]),
+        info.get("dpi"),
     )
 
 

@@ -1,8 +1,11 @@
-"""Metadata as the formats hold it: the orientation is used, other fields are only named."""
+"""Metadata of a picture: the orientation is used when it is opened, EXIF data and resolution are kept."""
 
 import re
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 EXIF_ORIENTATION_TAG = 274
 
@@ -16,18 +19,54 @@ _RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
 _XMP_TEXTS = (b"Raw profile type xmp", b"XML:com.adobe.xmp")
 
 # 72 and 96 are what programs write that know of none.
-_NO_RESOLUTION = (0, 72, 96)
+_NO_RESOLUTION = (72, 96)
 
+EXIF_MARK = b"Exif\0\0"
+# A JPEG holds 64 KB. Of more than this the rest is dropped, and named as damaged when it is saved.
+MOST_EXIF_BYTES = 2**20
 # Texts and profiles are some kB; what is longer is none.
 _MAX_TEXT_BYTES = 16 * 2**20
 # While a text is read, it is held in up to four forms: as it is, without its keyword, as digits, as bytes.
 _TEXT_SHARE = 8
 
+# Tags of a list within a list.
+EXIF_TAG, GPS_TAG = 34665, 34853
+# What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
+# program, maker, model, date, artist, computer, copyright.
+TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
 
-def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
-    """Return the names of what a saved picture will not hold: EXIF data, a resolution (0: none)."""
-    has_resolution = round(dpi) not in _NO_RESOLUTION
-    return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a file says beside pixels and colour profile, which a saved picture keeps where its format can.
+
+    `exif` is EXIF data as the file has it, without a marker; empty: none. `dpi` is pixels per inch, across
+    and down; None where the file does not say.
+    """
+
+    exif: bytes = b""
+    dpi: tuple[float, float] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What there is, in words; a resolution that says nothing is not counted."""
+        has_resolution = self.dpi is not None and round(self.dpi[0]) not in _NO_RESOLUTION
+        return (*(("EXIF data",) if self.exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
+
+
+NO_METADATA = Metadata()
+
+
+def metadata_of(exif: bytes | None = None, dpi: "tuple[float, float] | None" = None) -> Metadata:
+    """Return EXIF data, with or without its marker, and a resolution; one that is none is left out."""
+    block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]
+    is_resolution = dpi is not None and all(0.5 <= float(one) < 2**16 for one in dpi)
+    return Metadata(block, (float(dpi[0]), float(dpi[1])) if dpi is not None and is_resolution else None)
+
+
+def exif_module() -> Any:
+    """Return `engine.image.exif`, which imports Pillow: 20 ms, only where there is EXIF data."""
+    return import_module("engine.image.exif")
 
 
 def note_of_first(count: int, kind: str) -> tuple[str, ...]:
@@ -39,18 +78,8 @@ def note_of_first(count: int, kind: str) -> tuple[str, ...]:
 
 def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
-    if not block:
-        return 0
-    # 20 ms: only where there is EXIF data.
-    from PIL import Image
-
-    exif = Image.Exif()
-    try:
-        exif.load(block)
-        return int(exif.get(EXIF_ORIENTATION_TAG, 0))
-    except (SyntaxError, ValueError, TypeError, OSError, LookupError, ArithmeticError):
-        # Damaged metadata is no reason to refuse whole pixels.
-        return 0
+    found: int = exif_module().orientation_of(block) if block else 0
+    return found
 
 
 def orientation_of_xmp(packet: bytes | None) -> int:
@@ -64,11 +93,6 @@ def names_orientation(text: bytes) -> bool:
     return text.partition(b"\0")[0] in (*_RAW_EXIF, *_XMP_TEXTS)
 
 
-def is_raw_exif(chunk: bytes) -> bool:
-    """Return whether a text chunk of a PNG (its type and content) holds EXIF data."""
-    return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
-
-
 def most_text_bytes(max_bytes: int) -> int:
     """Return to how many bytes the texts of a file may inflate, all together, and its profile by itself.
 
@@ -77,13 +101,15 @@ def most_text_bytes(max_bytes: int) -> int:
     return min(_MAX_TEXT_BYTES, max_bytes // _TEXT_SHARE)
 
 
-def orientation_of_text(chunks: Iterable[bytes], most_bytes: int) -> int:
+def exif_of_text(chunks: Iterable[bytes], most_bytes: int) -> tuple[int, bytes]:
     """Return the orientation in the text chunks of a PNG (type and content of each), 0 where there is none.
+
+    With it comes the first EXIF data.
 
     ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP. All
     texts together are read up to `most_bytes`; what follows is not read.
     """
-    left = most_bytes
+    left, exif = most_bytes, b""
     for chunk in chunks:
         keyword, text, is_deflated = _keyword_and_text(chunk)
         if is_deflated:
@@ -93,14 +119,15 @@ def orientation_of_text(chunks: Iterable[bytes], most_bytes: int) -> int:
         else:
             left -= len(text)
         if left < 0:
-            return 0
+            return 0, exif
         block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text
         orientation = orientation_of_exif(block) if keyword in _RAW_EXIF else 0
+        exif = exif or (block if keyword in _RAW_EXIF else b"")
         if keyword in (*_RAW_EXIF, *_XMP_TEXTS):
             orientation = orientation or orientation_of_xmp(block)
         if orientation or not left:
-            return orientation
-    return 0
+            return orientation, exif
+    return 0, exif
 
 
 def _keyword_and_text(chunk: bytes) -> tuple[bytes, bytes, bool]:

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
 from engine.image.array_input import as_array, refuse_masked
+from engine.image.metadata import NO_METADATA, Metadata
 
 DEPTH_TEXTS = {
     np.dtype(np.uint8): "8 bit",
@@ -44,8 +45,8 @@ class Picture:
         The title of its format: "PNG".
     notes : tuple of str
         Sentences for the person: what was special about the file or was changed while it was read.
-    metadata : tuple of str
-        What the file holds beside this and a saved picture will not: "EXIF data", "resolution (DPI)".
+    metadata : Metadata
+        EXIF data and resolution of the file; kept for saving.
 
     Raises
     ------
@@ -59,7 +60,7 @@ class Picture:
     source: Path | None = None
     format: str | None = None
     notes: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pixels", _checked_pixels(self.pixels))

@@ -10,7 +10,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import Frame
-from engine.image.metadata import named_metadata, note_of_first, orientation_of_exif, orientation_of_xmp
+from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def read_with_pillow(
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
-        metadata = named_metadata(exif=exif, dpi=float(image.info.get("dpi", (0,))[0]))
+        metadata = metadata_of(exif, image.info.get("dpi"))
         notes += frame_notes(image)
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
 

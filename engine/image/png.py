@@ -11,15 +11,14 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.metadata import (
     MOST_INFLATED,
+    exif_of_text,
     inflated,
-    is_raw_exif,
+    metadata_of,
     most_text_bytes,
-    named_metadata,
     note_of_first,
     orientation_of_exif,
-    orientation_of_text,
 )
-from engine.image.png_chunks import HEADER_END, checked_chunks, read_header
+from engine.image.png_chunks import HEADER_END, METRES_PER_INCH, checked_chunks, read_header
 from engine.image.png_pixels import decode_pixels
 
 # libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
@@ -41,7 +40,11 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     chunks = checked_chunks(file, file_bytes, budget.max_bytes)
     check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
     extras = chunks.extras
-    orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts, most_text)
+    exif = extras.get(b"eXIf", b"")
+    orientation = orientation_of_exif(exif)
+    if not orientation:
+        orientation, exif_text = exif_of_text(chunks.texts, most_text)
+        exif = exif or exif_text
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
     notes = decode_pixels(file, head, header, chunks, canvas, budget)
@@ -51,12 +54,13 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         # Name, NUL, method, deflated profile.
         icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None,
         notes=(*notes, *note_of_first(frames, "frame")),
-        metadata=named_metadata(
-            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))
-        ),
+        metadata=metadata_of(exif, _dpi(extras.get(b"pHYs", b""))),
     )
 
 
-def _dpi(chunk: bytes) -> float:
-    """Return pixels per inch in a pHYs chunk; 0 where it has only the shape of a pixel."""
-    return int.from_bytes(chunk[:4], "big") * 0.0254 if len(chunk) == 9 and chunk[8] == 1 else 0.0
+def _dpi(chunk: bytes) -> tuple[float, float] | None:
+    """Return pixels per inch in a pHYs chunk; None where it has only the shape of a pixel."""
+    if len(chunk) != 9 or chunk[8] != 1:
+        return None
+    across, down = struct.unpack(">II", chunk[:8])
+    return across * METRES_PER_INCH, down * METRES_PER_INCH

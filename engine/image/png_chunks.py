@@ -13,6 +13,7 @@ from engine.image.metadata import names_orientation
 
 SIGNATURE_BYTES = 8
 PALETTE = 3
+METRES_PER_INCH = 0.0254
 HEADER_END = 33  # signature, length, type, 13 bytes of header, checksum
 
 # Colour type -> (channels, legal depths), table 11.1 of the PNG specification.

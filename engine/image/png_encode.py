@@ -8,18 +8,20 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.png_chunks import png_chunk
+from engine.image.metadata import NO_METADATA, Metadata
+from engine.image.png_chunks import METRES_PER_INCH, png_chunk
 from engine.image.scratch import bands
 
 # Channels with alpha -> colour type, table 11.1 of the PNG specification.
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 # Each byte of a row less the one above it.
 _FILTER_UP = 2
+_METRE = 1
 # An IDAT chunk has at most 2^31 - 1 bytes.
 _MOST_CHUNK_BYTES = 1 << 30
 
 
-def png_bytes(image: np.ndarray, icc_profile: bytes | None = None) -> bytes:
+def png_bytes(image: np.ndarray, icc_profile: bytes | None = None, metadata: Metadata = NO_METADATA) -> bytes:
     """Encode grey or RGB, with or without alpha, at 8 or 16 bit.
 
     The rows are their differences to the row above, deflated by libdeflate at its first level.
@@ -35,6 +37,11 @@ def png_bytes(image: np.ndarray, icc_profile: bytes | None = None) -> bytes:
     parts: list[bytes | memoryview] = [b"\x89PNG\r\n\x1a\n", png_chunk(b"IHDR", header)]
     if icc_profile is not None:
         parts.append(png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(icc_profile)))
+    if metadata.dpi is not None:
+        per_metre = (round(one / METRES_PER_INCH) for one in metadata.dpi)
+        parts.append(png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, _METRE)))
+    if metadata.exif:
+        parts.append(png_chunk(b"eXIf", metadata.exif))
     filtered: Any = _differences(image)  # its stub knows no arrays
     deflated = memoryview(imagecodecs.deflate_encode(filtered, level=1))
     for begin in range(0, len(deflated), _MOST_CHUNK_BYTES):

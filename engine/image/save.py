@@ -1,6 +1,7 @@
 """Saving a picture: encoded in memory, then written whole or not at all."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,9 +9,11 @@ import numpy as np
 
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
+from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
+from engine.image.metadata import NO_METADATA, Metadata, exif_module
 from engine.image.picture import DEPTH_TEXTS, Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
@@ -27,6 +30,7 @@ def save_image(
     *,
     quality: int = DEFAULT_QUALITY,
     depth: Depth = "keep",
+    metadata: bool = True,
 ) -> tuple[str, ...]:
     """Save a picture; the suffix of `path` chooses the format (`engine.image.formats.FORMATS`).
 
@@ -44,12 +48,15 @@ def save_image(
         Depth of the file. From float to "8" and "16" the values are taken in the scale of the target (255 or
         65535), rounded half to even and clipped; `engine.image.convert.to_depth` offers other ways. Between 8
         and 16 bit the full scales correspond.
+    metadata : bool, default True
+        Whether EXIF data (camera, place, time) and resolution of the file that was opened are saved too, with
+        the orientation and the size that the picture has now, and without a thumbnail of the old one.
 
     Returns
     -------
     tuple of str
         A sentence for each thing that the format cannot keep: alpha, grey (saved as RGB), a colour profile of
-        another colour model, EXIF and resolution of the file that was opened. Empty where all is kept.
+        another colour model, EXIF and resolution; and what is damaged of these. Empty where all is kept.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def save_image(
     BadValue
         An array that is not a picture.
     """
-    data, left_out = encoded_image(picture, path_text(path), quality=quality, depth=depth)
+    data, left_out = encoded_image(picture, path_text(path), quality=quality, depth=depth, metadata=metadata)
     atomic_write(path, data)
     return left_out
 
@@ -71,6 +78,7 @@ def encoded_image(
     *,
     quality: int = DEFAULT_QUALITY,
     depth: Depth = "keep",
+    metadata: bool = True,
     saved_as: Format | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out.
@@ -86,6 +94,8 @@ def encoded_image(
         picture = Picture.from_array(picture)
     picture = _with_depth(picture, depth, what)
     check_holds(known, picture.dtype, picture.height, picture.width, name)
+    if not metadata:
+        picture = replace(picture, metadata=NO_METADATA)
     picture, left_out = _without_what_is_lost(picture, known)
     assert known.encode is not None
     try:
@@ -153,8 +163,33 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")
-    if picture.metadata:
-        verb = "are" if len(picture.metadata) > 1 or "data" in picture.metadata[0] else "is"
-        words = " and ".join(picture.metadata)
-        left_out.append(f"{words[0].upper()}{words[1:]} of the opened file {verb} not saved.")
-    return Picture(pixels, alpha, profile), tuple(left_out)
+    if profile is not None and not known.keeps_profile:
+        profile = None
+        left_out.append(f"The colour profile is not saved: a {known.title} file holds none here.")
+    metadata, words = _metadata_kept(picture, known)
+    return Picture(pixels, alpha, profile, metadata=metadata), (*left_out, *words)
+
+
+def _metadata_kept(picture: Picture, known: Format) -> tuple[Metadata, tuple[str, ...]]:
+    """Return what a format keeps of EXIF data and resolution, and a sentence on what it does not."""
+    metadata, names = picture.metadata, picture.metadata.names
+    if not known.most_exif_bytes:
+        verb = "are" if len(names) > 1 or "EXIF data" in names else "is"
+        words = " and ".join(names)
+        sentence = (
+            f"{words[:1].upper()}{words[1:]} of the opened file {verb} not saved: {known.title} has none."
+        )
+        return NO_METADATA, (sentence,) if names else ()
+    if not metadata.exif:
+        return metadata, ()
+    kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
+    if len(kept.exif) > known.most_exif_bytes:
+        size = bytes_text(len(kept.exif))
+        return replace(kept, exif=b""), (
+            f"The EXIF data of the opened file is not saved: it takes {size}, a {known.title} holds "
+            f"{bytes_text(known.most_exif_bytes)}.",
+        )
+    if is_whole:
+        return kept, ()
+    what = "what could be read of it was saved" if kept.exif else "it was left out"
+    return kept, (f"The EXIF data of the opened file is damaged: {what}.",)

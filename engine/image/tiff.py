@@ -17,7 +17,15 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.inner_header import check_inner_pictures, is_inner_picture
-from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata, note_of_first
+from engine.image.metadata import (
+    EXIF_ORIENTATION_TAG,
+    EXIF_TAG,
+    GPS_TAG,
+    TEXT_TAGS,
+    exif_module,
+    metadata_of,
+    note_of_first,
+)
 from engine.image.png_pixels import noted_by_libpng
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
@@ -26,8 +34,7 @@ if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
 ICC_PROFILE_TAG = 34675
-_EXIF_TAG = 34665
-RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 296
+RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 283, 296
 # The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
 _LAST_OF_PIXELS = 532
@@ -91,7 +98,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         notes += dict.fromkeys([*warnings, *changes])
         notes += _page_notes(tiff)
         profile = page.tags.valueof(ICC_PROFILE_TAG)
-        metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=dpi(page))
+        metadata = metadata_of(_exif(page, file), dpi(page))
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
 
 
@@ -128,13 +135,27 @@ def lost_tags(page: "TiffPage") -> tuple[str, ...]:
     return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
 
 
-def dpi(page: "TiffPage") -> float:
-    """Pixels per inch; 0 where the file does not say."""
+def dpi(page: "TiffPage") -> tuple[float, float] | None:
+    """Pixels per inch, across and down; None where the file does not say."""
     inches = _INCHES.get(page.tags.valueof(RESOLUTION_UNIT_TAG, 1))
-    resolution = page.tags.valueof(RESOLUTION_TAG)
-    if inches is None or not isinstance(resolution, tuple) or len(resolution) != 2 or not resolution[1]:
-        return 0.0
-    return inches * float(resolution[0]) / float(resolution[1])
+    across = page.tags.valueof(RESOLUTION_TAG)
+    found = []
+    for value in (across, page.tags.valueof(Y_RESOLUTION_TAG, across)):
+        if inches is None or not isinstance(value, tuple) or len(value) != 2 or not value[1]:
+            return None
+        found.append(inches * float(value[0]) / float(value[1]))
+    return found[0], found[1]
+
+
+def _exif(page: "TiffPage", file: BinaryIO) -> bytes:
+    """Return as EXIF data what the tags say of a photograph or of who made it."""
+    is_photo = EXIF_TAG in page.tags or GPS_TAG in page.tags
+    if not is_photo and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
+        return b""
+    parent = page.parent
+    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo}
+    block: bytes = exif_module().exif_of_tiff(file, page.offset, parent.byteorder, **how)
+    return block
 
 
 def check_header(page: "TiffPage") -> None:

@@ -4,9 +4,7 @@ It is run as a program of its own in a folder of its own, with the files that it
 prints goes over the line as it comes; what it has written there, when it has ended.
 """
 
-import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -16,12 +14,12 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.host import shared
-from engine.host.blas_threads import as_chosen
 from engine.host.shared_array import SharedArray
 from engine.remote.arrays import sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.line import ANSWERS, WHOLE, Line, Message
 from engine.remote.messages import Command, Ended, Output, Written
+from engine.remote.run_command import command_process
 from engine.remote.schema import NotOfTheSchema, encoded
 
 _MOST_PRINTED = 1 << 20
@@ -95,11 +93,7 @@ class CommandRun:
             sent.wait()
 
     def _status(self, folder: Path) -> int:
-        root = Path(__file__).resolve().parents[2]
-        environment = as_chosen(os.environ) | {
-            "PYTHONPATH": os.pathsep.join(dict.fromkeys([str(root), *filter(None, sys.path)]))
-        }
-        command = [sys.executable, "-P", "-m", f"{__package__}.run_command", *self._asked.arguments]
+        command, environment = command_process(self._asked.arguments)
         pipe = subprocess.PIPE
         with self._lock:
             if self._is_stopped:

@@ -1,4 +1,4 @@
-"""The program of a command that runs on a server, `python -m engine.remote.run_command COMMAND ...`.
+"""The program of a command that another process runs, `python -m engine.remote.run_command COMMAND ...`.
 
 It ends when what started it has ended: its standard input closes then.
 """
@@ -7,12 +7,23 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from engine.files.standard_streams import flushed
+from engine.host.blas_threads import as_chosen
 from engine.interrupts import listen
 
 _LEAVING_S = 2.0
+
+
+def command_process(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the words and the environment of a process that runs a command."""
+    root = Path(__file__).resolve().parents[2]
+    places = os.pathsep.join(dict.fromkeys([str(root), *filter(None, sys.path)]))
+    command = [sys.executable, "-P", "-m", f"{__package__}.run_command", *arguments]
+    return command, as_chosen(os.environ) | {"PYTHONPATH": places}
 
 
 def _end_with_parent() -> None:

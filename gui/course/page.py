@@ -1,5 +1,7 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
+from typing import ClassVar
+
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
@@ -23,6 +25,10 @@ _STATUS = "Load copies a kernel to the page that runs it; Measure on this machin
 
 class CoursePage(Page):
     """The papers of the course. Built when it is first shown, so nothing of it delays the window."""
+
+    sections: ClassVar = {
+        "": "course.md",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()

@@ -85,6 +85,7 @@ class EngineLink(QObject):
         self._client = engine.client
         self._state = state
         self._open: dict[Ask, Future[Any]] = {}
+        self._written_beside: list[str] = []
         self._lost: LineLost | None = None
         if isinstance(engine.client.remote, RemoteServer):
             state.set_machine(engine.client.remote, CONNECTING)
@@ -113,8 +114,18 @@ class EngineLink(QObject):
 
     @property
     def files_being_saved(self) -> tuple[str, ...]:
-        """Names of the files, and of the folders of files, that the engine has yet to write."""
-        return tuple(Path(path).name for path in (ask.request.written_path for ask in self._open) if path)
+        """Names of the files, and of the folders of files, that have yet to be written."""
+        asked = (ask.request.written_path for ask in self._open)
+        return tuple(Path(path).name for path in (*asked, *self._written_beside) if path)
+
+    def begin_writing(self, path: str) -> None:
+        """Have the window ask before it closes while another process writes there."""
+        self._written_beside.append(path)
+
+    def end_writing(self, path: str, *, is_done: bool) -> None:
+        """Say that the other process has ended."""
+        self._written_beside.remove(path)
+        self.save_ended.emit(is_done)
 
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""

@@ -17,7 +17,7 @@ from gui.page.actions import Actions, Entry
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "copy as"
-_KEYS = {"command": "Ctrl+Alt+C", "python": "Ctrl+Alt+P"}
+_KEYS = {"command": "Ctrl+Alt+K", "python": "Ctrl+Alt+P"}
 ENTRIES = [
     Entry(f"copy_as:{target.key}", target.title, f"Copy as {target.title}. {target.sentence}",
           _KEYS.get(target.key, ""), "", "&Edit", 30, "Copy &as", target.key)

@@ -33,6 +33,11 @@ class Display(QObject):
         workspace.operation_changed.connect(lambda: self._set_found(None))
 
     @property
+    def job(self) -> PictureJob | None:
+        """The job whose result is shown; None where there is none."""
+        return self._job
+
+    @property
     def is_earlier(self) -> bool:
         """Whether there is a result, and the job has changed since it was shown."""
         return self._state.last_result is not None and self._job != self._workspace.job()

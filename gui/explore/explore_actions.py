@@ -31,9 +31,20 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("mask_as_text", "Mask as &text…",
           "Type or paste the mask in any form, or copy it as NumPy, C, MATLAB, ImageMagick or JSON.",
           "Ctrl+Alt+X", "code-brackets", _EDIT, 30),
+    Entry("paste", "&Paste",
+          "Open the picture or file on the clipboard, or put its numbers into the mask.", "Ctrl+V",
+          "content-paste", _EDIT, 30),
+    Entry("copy_picture", "C&opy result as picture", "Copy the filtered picture, for another program.",
+          "Ctrl+Alt+C", "copy", _EDIT, 30),
+    Entry("copy_original", "Copy or&iginal as picture", "Copy the picture as it was opened.",
+          "Ctrl+Alt+Shift+C", "copy", _EDIT, 30),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
           "Ctrl+1", "zoom-actual", _VIEW, 10),
+    Entry("lens", "&Lens", "How a pixel of the result comes about: its cells, products, sum and rounding.",
+          "Ctrl+L", "magnify-scan", _VIEW, 30),
+    Entry("blink", "&Blink", "Show the original, and the result again (key B over the picture).", "Ctrl+B",
+          "original", _VIEW, 30),
     Entry("zoom_in", "Zoom &in", "Make the picture larger; the wheel over the picture does the same.",
           "Ctrl++ Ctrl+=", "zoom-in", _VIEW, 10),
     Entry("zoom_out", "Zoom &out", "Make the picture smaller; the wheel over the picture does the same.",
@@ -48,6 +59,9 @@ def _picture_entries() -> tuple[Entry, ...]:
         Entry("open_folder", "Open &folder as OME-Zarr…",
               "Open a picture that is stored as a folder: OME-Zarr or a Zarr array.",
               "Ctrl+Alt+O", "open", _FILE, 10),
+        Entry("batch", "&Batch…",
+              "Filter a folder of pictures as this page does now: its mask or operation, its settings.",
+              "Ctrl+Shift+B", "batch", _FILE, 10),
         Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
               "Ctrl+S", "save", _FILE, 10),
     )  # fmt: skip
@@ -64,6 +78,9 @@ _RANGES = [
     for mode, sentence in RANGE_MODES.items()
 ]
 # fmt: on
+
+
+_CLIPPED = "The result is clipped already: choose float32 as output type for the other ways."
 
 
 class ExploreActions(QObject):
@@ -84,9 +101,15 @@ class ExploreActions(QObject):
         self._refresh()
 
     def _refresh(self) -> None:
-        self._actions["save"].setEnabled(self._state.last_result is not None)
-        for name in ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
-            self._actions[name].setEnabled(self._workspace.picture is not None)
+        has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
+        for name in ("save", "copy_picture"):
+            self._enable(name, has_result, "There is no result yet.")
+        for name in ("copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
+            self._enable(name, has_picture, "There is no picture yet.")
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)
-            action.setEnabled(self._workspace.can_leave_range)
+            self._enable(action.objectName(), self._workspace.can_leave_range, _CLIPPED)
+
+    def _enable(self, name: str, can: bool, why_not: str) -> None:
+        self._actions[name].setEnabled(can)
+        self._actions.explain(name, "" if can else why_not)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
+from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import PictureController
@@ -32,6 +33,8 @@ Found = TypeVar("Found")
 
 class ExploreFiles(QObject):
     """Opens and saves what belongs to the page."""
+
+    batch_wanted = Signal(list)  # folders that were dropped
 
     def __init__(
         self,
@@ -81,8 +84,14 @@ class ExploreFiles(QObject):
         )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
-        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
+        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first.
+
+        A folder that is no picture is for a batch.
+        """
         path = Path(paths[0])
+        if path.is_dir() and not is_zarr(path):
+            self.batch_wanted.emit(list(paths))
+            return
         suffix = path.suffix.lower()
         if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
             self.open_session(path)
@@ -178,8 +187,7 @@ class ExploreFiles(QObject):
 
 def picture_filters() -> list[str]:
     """Return the name filters of the dialog that opens a picture."""
-    suffixes = (*opened_suffixes(), ".npy")
-    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in suffixes)})", "All files (*)"]
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
 
 
 def result_filters(*, with_float: bool) -> dict[str, str]:

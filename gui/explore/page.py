@@ -1,14 +1,14 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QUndoStack
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUndoStack
 from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
@@ -24,6 +24,7 @@ from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
 from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.explore_actions import ExploreActions
@@ -31,13 +32,18 @@ from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
+from gui.explore.lens.lens_marks import LensMarks
+from gui.explore.lens.lens_state import LensState
+from gui.explore.look.look_state import HISTOGRAM, LookState
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_exchange import PictureExchange
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
+from gui.explore.region_actions import RegionActions
 from gui.explore.results.answer_line import AnswerLine
 from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.recorded_rows import RecordedRows
@@ -67,6 +73,7 @@ from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
+    from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.blocks.blocks_panel import BlocksPanel
     from gui.explore.code.code_state import CodeState
 
@@ -94,6 +101,27 @@ _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
+
+    sections: ClassVar = {
+        "": "window.md#explore",
+        "mask": "window.md#mask",
+        "kernel": "window.md#kernel",
+        "doctor": "window.md#doctor",
+        "history": "window.md#history",
+        "lens": "looking.md#the-lens",
+        "look": "looking.md#look",
+        "time": "measuring.md#the-durations",
+        "speed-up": "measuring.md#speed-up",
+        "results": "window.md#results",
+        "blocks": "measuring.md#block-sizes",
+        "tile": "course.md#the-tile-of-a-block-cell-by-cell",
+        "launch": "measuring.md#the-launch",
+        "code": "cli.md#code",
+        "why": "bounds.md#the-sentence",
+        "roofline": "bounds.md#the-bounds-beside-the-time",
+        "ablation": "ablation.md#how-to-read-it",
+        "picture": "window.md#picture",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -131,12 +159,16 @@ class ExplorePage(RunsPage):
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
+        self.regions = RegionActions(
+            services.actions, workspace, self.pictures, self.picture_view, self._measure_region
+        )
         self._add_late_docks(services, plot, beside)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
+        self._exchange_pictures(services)
 
     @property
     def surface(self) -> QWidget:
@@ -178,6 +210,10 @@ class ExplorePage(RunsPage):
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
         )
+
+    @property
+    def palette_actions(self) -> Sequence[QAction]:
+        return self.mask_panel.presets.choices
 
     @property
     def is_settled(self) -> bool:
@@ -294,6 +330,7 @@ class ExplorePage(RunsPage):
     def arrange(self) -> None:
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
+            *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -332,6 +369,7 @@ class ExplorePage(RunsPage):
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
+        self.clip_hint = ClipHint(workspace, state, behind)
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
@@ -347,7 +385,7 @@ class ExplorePage(RunsPage):
 
     def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
         """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the plot."""
-        state, link, messages = services.state, services.link, services.messages
+        state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.looked_at, state, link)
@@ -360,7 +398,11 @@ class ExplorePage(RunsPage):
         self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
         self.history = self.workspace.undo_stack
         self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
-        mask.raise_()
+        self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
+        self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
+        self.look = LookState(workspace, state, link, self.picture_view)
+        self.look_dock, self.look_slot = add("look", "Look", self.lens_dock, self.lens_slot)
+        self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
         self.why_dock, self.why_slot = add("why", "Why", plot, self.plot_panel)
@@ -372,7 +414,7 @@ class ExplorePage(RunsPage):
         self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (beside, plot):
+        for front in (mask, beside, plot):
             front.raise_()
 
     @cached_property
@@ -389,6 +431,15 @@ class ExplorePage(RunsPage):
             lambda: save_slides(services, [run.result for run in results.tried()], answers)
         )
         return code
+
+    @cached_property
+    def batch(self) -> "BatchDialog":
+        """The dialog Batch, made when it is first asked for."""
+        services = self._services
+        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+            self.window(), self.workspace, services, services.messages.on(self)
+        )
+        return made
 
     def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
         """Put a panel behind another one; it is made when it is first looked at.
@@ -418,6 +469,8 @@ class ExplorePage(RunsPage):
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
         self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        actions["batch"].triggered.connect(lambda: self.batch.begin())
+        self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
         actions["masks"].triggered.connect(self.mask_panel.presets.click)
         actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
         actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
@@ -442,6 +495,9 @@ class ExplorePage(RunsPage):
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        self.kernel_panel.small_picture.clicked.connect(self.take_small_picture)
+        actions["lens"].triggered.connect(self._show_lens)
+        actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
@@ -483,9 +539,44 @@ class ExplorePage(RunsPage):
         else:
             messages.show(Message("plot", Severity.INFO, f"Plot saved as {path}"))
 
+    def _exchange_pictures(self, services: Services) -> None:
+        """Paste pictures, copy them, drag them out."""
+        actions = services.actions
+        self.exchange = exchange = PictureExchange(
+            self.workspace,
+            services.state,
+            services.link,
+            services.messages,
+            self.pictures,
+            self.mask_panel.grid,
+            lambda: actions[f"page:{self.objectName()}"].trigger(),
+            self.files.result_stem,
+        )
+        actions["paste"].triggered.connect(exchange.paste)
+        actions["copy_picture"].triggered.connect(lambda: exchange.copy())
+        actions["copy_original"].triggered.connect(lambda: exchange.copy(original=True))
+        exchange.connect_handle(self.picture_view.drag_handle)
+        by_key = QShortcut(QKeySequence.StandardKey.Copy, self.surface)
+        by_key.setContext(Qt.ShortcutContext.WidgetShortcut)
+        by_key.activated.connect(actions["copy_picture"].trigger)
+
     def take_small_picture(self) -> None:
-        """Open a picture that the simulator takes, and choose the simulator."""
+        """Crop the picture to what the simulator takes, or open one that it takes; choose the simulator."""
+        if self.workspace.picture is not None:
+            self.regions.simulate()
+            return
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _measure_region(self) -> None:
+        """Show the numbers of the region, or of the whole picture."""
+        self.look.choose(HISTOGRAM)
+        self.look_dock.show()
+        self.look_dock.raise_()
+
+    def _show_lens(self) -> None:
+        self.lens_dock.show()
+        self.lens_dock.raise_()
+        self.picture_view.canvas.setFocus()
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""

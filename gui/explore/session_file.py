@@ -26,7 +26,9 @@ from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.tasks.operation.operations import operation_named
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.read_results import result_from_json
+from engine.verify.regions import Region
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.strict_json import read_bytes, text_of
@@ -211,7 +213,8 @@ class _Reader:
     def _source_in(self, table: Table) -> PictureSource | None:
         path, sample = _text(table, "path"), _text(table, "sample")
         place = str((self._folder / path).resolve()) if path else ""
-        return PictureSource(place, "" if path else sample) if path or sample else None
+        crop = _crop(table["crop"]) if "crop" in table else None
+        return PictureSource(place, "" if path else sample, crop) if path or sample else None
 
     def _take_step(self, table: Table) -> None:
         if table.pop("selected", False) is True:
@@ -315,7 +318,18 @@ def _header(line: bytes) -> Table | None:
 
 
 def _source_table(source: PictureSource | None) -> Table:
-    return {"path": source.path, "sample": source.sample} if source else {}
+    if source is None:
+        return {}
+    crop = {} if source.crop is None else {"crop": list(source.crop[:4])}
+    return {"path": source.path, "sample": source.sample} | crop
+
+
+def _crop(value: object) -> Region:
+    ends = msgspec.convert(value, tuple[int, int, int, int])
+    region = Region(*ends)
+    if min(ends) < 0 or max(ends) > MAX_SIDE or not region.pixels:
+        raise ValueError('its "crop" is not top, bottom, left and right of a part')
+    return region
 
 
 def _step_table(step: Step) -> Table:

@@ -1,6 +1,7 @@
 """Matrices: P = M N; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 from PySide6.QtCore import Qt
 
@@ -28,6 +29,13 @@ _LOWER_HEIGHT = 41 * GRID
 
 class MatricesPage(RunsPage):
     """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
+
+    sections: ClassVar = {
+        "": "cli.md#matmul",
+        "product": "cli.md#matmul",
+        "lecture": "cli.md#matmul",
+        "products": "measuring.md#the-durations",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QUndoStack
@@ -52,6 +52,17 @@ _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 class NetworkPage(RunsPage):
     """Its state, controller and panels. Built when it is first shown."""
+
+    sections: ClassVar = {
+        "": "network.md#the-page-network",
+        "drawing": "network.md#the-page-network",
+        "cell": "network.md#the-page-network",
+        "confusion": "network.md#weights-and-digits",
+        "stages": "network.md#stages",
+        "layers": "network.md#time-by-layer",
+        "timeline": "measuring.md#chunks-and-the-timeline",
+        "product": "network.md#what-the-fast-ones-do",
+    }
 
     def __init__(self, services: Services) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """The actions of the window, by name. Shell and pages bring their own; menus and bars are made of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -33,6 +33,9 @@ class Actions(QObject):
         super().__init__(parent)
         self._actions: dict[str, QAction] = {}
         self._entries: dict[str, Entry] = {}
+        self._words: dict[str, str] = {}
+        self.own_keys: Mapping[str, str] = {}
+        """The shortcuts that the person chose, by the action's name, as `Entry.keys` has them."""
 
     def __getitem__(self, name: str) -> QAction:
         return self._actions[name]
@@ -40,6 +43,38 @@ class Actions(QObject):
     def all(self) -> list[QAction]:
         """Return every action."""
         return list(self._actions.values())
+
+    def entry(self, name: str) -> Entry:
+        """Return the description of an action."""
+        return self._entries[name]
+
+    def names(self) -> list[str]:
+        """Return the names of all actions."""
+        return list(self._actions)
+
+    def why_not(self, name: str) -> str:
+        """Return why an action cannot be chosen now; empty where it can."""
+        if self._actions[name].isEnabled():
+            return ""
+        return self._words.get(name) or "Not available now."
+
+    def keys_of(self, name: str) -> str:
+        """Return the shortcuts of an action: those that the person chose, else its own.
+
+        A key that the person gave to another action is that one's.
+        """
+        taken: dict[str, str] = {}
+        for other, keys in self.own_keys.items():
+            for key in keys.split():
+                taken.setdefault(key, other)
+        keys = self.own_keys.get(name, self._entries[name].keys)
+        return " ".join(key for key in keys.split() if taken.get(key, name) == name)
+
+    def use_keys(self, own: Mapping[str, str]) -> None:
+        """Take the shortcuts that the person chose, also for actions that come later."""
+        self.own_keys = dict(own)
+        for name in self._actions:
+            self._show_keys(name)
 
     def entries(self, menu: str) -> list[Entry]:
         """Return the entries of a menu, in its order."""
@@ -72,17 +107,21 @@ class Actions(QObject):
 
     def explain(self, name: str, words: str) -> None:
         """Append a text to the tooltip, such as why the action is disabled."""
+        self._words[name] = words
         _set_tip(self._actions[name], f"{self._entries[name].tip} {words}".strip())
+
+    def _show_keys(self, name: str) -> None:
+        self._actions[name].setShortcuts([QKeySequence(keys) for keys in self.keys_of(name).split()])
+        self.explain(name, self._words.get(name, ""))
 
     def _add(self, entry: Entry, action: QAction) -> QAction:
         action.setObjectName(entry.name)
         action.setIconText(entry.text.replace("&", "").rstrip("…"))
-        action.setShortcuts([QKeySequence(keys) for keys in entry.keys.split()])
         action.setData(entry.data)
         if entry.icon:
             action.setIcon(icon(entry.icon))
-        _set_tip(action, entry.tip)
         self._actions[entry.name], self._entries[entry.name] = action, entry
+        self._show_keys(entry.name)
         return action
 
 

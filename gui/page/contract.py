@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
@@ -84,6 +84,8 @@ class Page(QMainWindow):
 
     shown = Signal()  # for the first time, or once more
     status_changed = Signal()
+    sections: ClassVar[Mapping[str, str]] = {}
+    """The section of the documents about each panel, by the panel's name; about the page by the empty one."""
     settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
     edited = Signal()  # something that a session keeps has changed
@@ -104,6 +106,8 @@ class Page(QMainWindow):
         # While another page is shown: the panels that are windows of their own, and the layout with them.
         self._put_away: dict[Dock, QRect] = {}
         self._layout_with_them = QByteArray()
+        # While the panels are hidden: the layout with them.
+        self._layout_with_panels = QByteArray()
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
@@ -214,6 +218,27 @@ class Page(QMainWindow):
         dock.show()
         dock.raise_()
 
+    @property
+    def palette_actions(self) -> Sequence[QAction]:
+        """What the command palette offers of the page, beside its actions and panels."""
+        return ()
+
+    @property
+    def panels_are_hidden(self) -> bool:
+        """Whether `hide_panels` hid them, and none has come back since."""
+        is_shown = any(dock.toggleViewAction().isChecked() for dock in self.docks)
+        return bool(self._layout_with_panels) and not is_shown
+
+    def hide_panels(self, hidden: bool) -> None:
+        """Leave the whole page to its middle, or bring the panels back as they were."""
+        if hidden and not self.panels_are_hidden and self.docks:
+            self._layout_with_panels = self.saveState(LAYOUT_VERSION)
+            for dock in self.docks:
+                dock.hide()
+        elif not hidden and self.panels_are_hidden:
+            self.restoreState(self._layout_with_panels, LAYOUT_VERSION)
+            self._layout_with_panels = QByteArray()
+
     def keep_first_layout(self) -> None:
         """Remember where the docks are at first."""
         self._first_layout = self.saveState()
@@ -231,6 +256,8 @@ class Page(QMainWindow):
 
     def give_layout(self) -> QByteArray:
         """Return how the docks are arranged, to be kept."""
+        if self.panels_are_hidden:
+            return self._layout_with_panels
         return self._layout_with_them if self._put_away else self.saveState(LAYOUT_VERSION)
 
     @property

@@ -8,10 +8,13 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStyleOptionDockWidget, QWidget
 
+from gui.style.letters import at_usual_letters
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
 from gui.widgets.scroll_area import ScrollArea
 
+# A panel with larger letters than usual is not made narrower than this for them.
+_NARROW = 30 * GRID
 LEAST_HEIGHT = 12 * GRID
 """A panel can be made as low as this, pixels; less only if it needs less."""
 
@@ -72,7 +75,10 @@ class _Room(ScrollArea):
 
     def minimumSizeHint(self) -> QSize:
         least = self.least_size
-        return QSize(least.width(), min(least.height(), LEAST_HEIGHT))
+        return QSize(
+            min(least.width(), max(at_usual_letters(least.width()), _NARROW)),
+            min(least.height(), LEAST_HEIGHT),
+        )
 
     def least_height(self, width: int) -> int:
         # Panels have parts that give way, such as plots; the height at a width is what they would like.

@@ -4,7 +4,9 @@ import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QIcon
@@ -35,8 +37,14 @@ from gui.shell.unexpected import UnexpectedErrors
 from gui.shell.wheel import WheelScrolls
 from gui.style.icons import load_icons
 
+if TYPE_CHECKING:
+    from gui.shell.dialogs import Dialogs
+
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
+# Plots and icons are there by then.
+TOUR_AFTER_MS = 1500
+_DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "tour", "report", "about", "preferences"]
 
 
 class Haloscope:
@@ -103,9 +111,9 @@ class Haloscope:
             ("reopen_last", self.window.recent.open_last),
             ("reset_layout", self.window.restore_default_layout),
             ("quit", self.window.close),
-            ("about", lambda: self._show_help("about")),
-            ("shortcuts", lambda: self._show_help("shortcuts")),
-            ("documentation", lambda: self._show_help("documentation")),
+            ("full_screen", self.window.switch_full_screen),
+            ("hide_panels", self.window.switch_panels),
+            *((name, lambda name=name: self.dialogs.show(name)) for name in _DIALOGS),
         ):
             self.actions[name].triggered.connect(lambda _checked=False, act=slot: act())
         recorded = self.actions["show_recorded"]
@@ -117,15 +125,17 @@ class Haloscope:
         self.window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         self.window.closing.connect(self._keep_preferences)
 
-    def _show_help(self, name: str) -> None:
-        from gui.shell.help import HOW_TO, about_html, shortcuts_html, show_text
+    @cached_property
+    def dialogs(self) -> "Dialogs":
+        """What opens beside the window; made when the first one is asked for."""
+        from gui.shell.dialogs import Dialogs
 
-        words = {
-            "documentation": HOW_TO,
-            "shortcuts": shortcuts_html(self.actions.all()),
-            "about": about_html(),
-        }
-        show_text(self.window, self.actions[name].iconText(), words[name], 320 if name == "about" else 560)
+        return Dialogs(self.window, self.actions, self.preferences)
+
+    def begin_tour(self) -> None:
+        """Show the tour, and note that the program was started before."""
+        self._keep_preferences()
+        self.dialogs.show("tour")
 
     def _keep_preferences(self) -> None:
         kept = self.window.give_layout(self.preferences.preferences)
@@ -182,6 +192,9 @@ def run_window(
 
         return measure_startup(app, haloscope.window, process_age_ms)
     haloscope.window.painted.connect(freeze_start)
+    if haloscope.preferences.is_first_start and not (options.image or options.session):
+        # Who names a picture or a session came to work on it.
+        QTimer.singleShot(TOUR_AFTER_MS, haloscope.begin_tour)
     with interrupts.calling(haloscope.closing.interrupted.emit):
         haloscope.window.show()
         return app.exec()

@@ -1,60 +1,29 @@
-"""The Help menu: how to use the program, keyboard shortcuts, about."""
+"""The Help menu: keyboard shortcuts, about, what a report of a problem needs."""
 
+import platform
+from collections.abc import Callable
 from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import Qt, QUrl, qVersion
+from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
 
 from engine import __version__
 from gui.shell.crash_log import log_path
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column
-
-HOW_TO = """
-<h3>The main job</h3>
-<ol>
-<li><b>Open</b> a picture (Ctrl+O), drop one on the window, or take a sample from the arrow beside Open.</li>
-<li>Edit the <b>mask</b> on the left: click its name for the library and for generators with sliders,
-type in the cells, paint over them, or paste numbers from a text. The picture follows each edit.</li>
-<li>Choose the <b>border</b> (what the mask sees outside the picture), and whether the mask is <b>flipped</b>:
-unflipped is correlation, flipped is convolution proper.</li>
-<li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is
-grey, with the reason under its name; its tooltip says what would do.</li>
-<li><b>Run</b> (Ctrl+R or F5) does what the page shows. Here it compares the result with a float64 oracle
-first, then warms up, then measures. Unverified results get no time. <b>Run all</b> (Ctrl+Shift+R) tests
-every compatible kernel.</li>
-<li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
-</ol>
-<p><b>Operation</b>, above the mask, has more than convolution: median, histogram, find a patch, compression
-and others. <b>Block sizes</b> runs a kernel with several blocks and shows the times as a map. <b>Tile</b>,
-behind the mask, shows which thread loads which cell of a block's input. <b>Launch</b>, behind the results,
-shows what a kernel takes of a GPU before it runs, and what limits its occupancy. <b>Code</b>, beside it, has
-its source, its PTX and SASS, and what another kernel does instead; Ctrl+F finds a text in it. <b>Why</b>,
-behind the times, says why the selected run takes its time; <b>Roofline</b> shows all runs under the limits
-of their device; <b>Ablation</b> says what each part of a teaching kernel costs. <b>Doctor</b>, beside Code,
-says what the mask does to frequencies and at borders, and what it costs.</p>
-<p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
-and their tables with the figures of this machine beside the printed ones.</p>
-<p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,
-then <b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
-<p><b>Network</b> recognises a digit that you draw, with the network of the CNN report: every feature map,
-where each value comes from, and the time of each stage layer by layer.</p>
-<p>The <b>mouse wheel</b> zooms the picture and scrolls everything else. A number or a slider takes steps
-only where it has the focus, and a list never changes by the wheel.</p>
-<h3>Words</h3>
-<p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the
-mask that lies on the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart.
-<b>Block</b>: the threads that share memory. <b>Halo</b>: the cells around an output tile that its outputs
-also need. <b>Ghost cells</b>: cells outside the picture. <b>Kernel time</b>: the filtering alone. <b>End to
-end</b>: from the picture in the computer's memory to the result there, with both copies.</p>
-"""
+from gui.widgets.panel_parts import close_box, column
 
 
-def show_text(parent: QWidget | None, title: str, html: str, height: int) -> QDialog:
-    """Show words that can be scrolled, selected and copied."""
+def show_text(
+    parent: QWidget | None,
+    title: str,
+    html: str,
+    height: int,
+    buttons: dict[str, tuple[str, Callable[[], object]]] | None = None,
+) -> QDialog:
+    """Show words that can be scrolled, selected and copied; buttons by their text, each with its tooltip."""
     dialog = QDialog(parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setWindowTitle(title)
@@ -64,9 +33,12 @@ def show_text(parent: QWidget | None, title: str, html: str, height: int) -> QDi
     words.setAccessibleName(title)
     words.document().setDocumentMargin(2 * GRID)
     words.setHtml(html)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-    buttons.rejected.connect(dialog.reject)
-    dialog.setLayout(column(words, buttons, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
+    box = close_box(dialog)
+    for text, (tip, act) in (buttons or {}).items():
+        button = box.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
+        button.setToolTip(tip)
+        button.clicked.connect(lambda _=False, do=act: do())
+    dialog.setLayout(column(words, box, spacing=2 * GRID, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
     dialog.open()
     return dialog
 
@@ -90,6 +62,45 @@ def about_html() -> str:
         " and the reason for the time.</p>"
         f"<p>Python packages: {escape(', '.join(_packages()))}.</p>"
         f"<p>If something goes wrong, details are in {escape(str(log_path()))}.</p>"
+    )
+
+
+def report_text() -> str:
+    """Return what a report of a problem needs, as plain text: versions, system, log."""
+    return "\n".join(
+        (
+            f"Haloscope {__version__}",
+            f"Python {platform.python_version()}, Qt {qVersion()}, {QGuiApplication.platformName()}",
+            platform.platform(),
+            *_packages(),
+            f"Crash log: {log_path()}",
+        )
+    )
+
+
+def show_report(parent: QWidget | None) -> QDialog:
+    """Show what a report of a problem needs, to be copied, with the way to the crash log."""
+    text = report_text()
+    html = (
+        "<p>Say what you did, what you expected, and what happened instead. Add this, and the end of the"
+        f" crash log if there is one:</p><pre>{escape(text)}</pre>"
+    )
+    folder = QUrl.fromLocalFile(str(log_path().parent))
+    return show_text(
+        parent,
+        "Report a problem",
+        html,
+        440,
+        {
+            "&Copy": (
+                "Copy the versions and the place of the log.",
+                lambda: QGuiApplication.clipboard().setText(text),
+            ),
+            "&Open log folder": (
+                "Show the folder of the crash log.",
+                lambda: QDesktopServices.openUrl(folder),
+            ),
+        },
     )
 
 

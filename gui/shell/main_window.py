@@ -190,7 +190,7 @@ class MainWindow(QMainWindow):
         layouts = self._kept_layouts | {key: _text(page.give_layout()) for key, page in self._entered.items()}
         columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
-        geometry = self.normalGeometry() if self.isMaximized() else self.geometry()
+        geometry = self.normalGeometry() if self.isMaximized() or self.isFullScreen() else self.geometry()
         return replace(
             preferences,
             window=(geometry.x(), geometry.y(), geometry.width(), geometry.height()),
@@ -212,6 +212,14 @@ class MainWindow(QMainWindow):
         self.setGeometry(QRect(geometry.topLeft(), geometry.size().boundedTo(room.size())))
         if geometry.top() < room.top():
             self.move(geometry.left(), room.top())
+
+    def switch_full_screen(self) -> None:
+        """Fill the screen, or be as before."""
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def switch_panels(self) -> None:
+        """Hide the visible page's panels, or bring them back."""
+        self.page.hide_panels(not self.page.panels_are_hidden)
 
     def restore_default_layout(self) -> None:
         """Restore the default positions of the visible page's docks."""
@@ -238,7 +246,7 @@ class MainWindow(QMainWindow):
         self._page_actions.show_status(status)
         self.top_bar.caption.setText(status.caption)
         self.top_bar.caption.setToolTip(status.caption_tip or status.caption)
-        self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
+        self.setWindowTitle(f"{status.document} — Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:
         """Return a page, built when it is first needed: the first paint waits for one page only."""
@@ -347,7 +355,8 @@ def _number(key: str) -> int:
 
 
 def _local_files(event: QDropEvent) -> list[str]:
-    urls = event.mimeData().urls()
+    # What is dragged out of this window is not to be opened in it by a slip.
+    urls = event.mimeData().urls() if event.source() is None else []
     return [url.toLocalFile() for url in urls] if urls and all(url.isLocalFile() for url in urls) else []
 
 

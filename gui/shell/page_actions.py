@@ -51,5 +51,9 @@ class PageActions(QObject):
         ):
             self._actions[name].setEnabled(can)
             self._actions.explain(name, "" if can else why_not)
-        self._actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)
-        self._actions["retry_gpu"].setEnabled(not self._link.uses_cuda)
+        for name, can, why_not in (
+            ("cancel", (state.running or state.slow) and not state.cancelling, "Nothing is running."),
+            ("retry_gpu", not self._link.uses_cuda, "The GPU was not disabled."),
+        ):
+            self._actions[name].setEnabled(can)
+            self._actions.explain(name, "" if can else why_not)

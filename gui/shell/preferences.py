@@ -6,6 +6,7 @@ program.
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,11 +25,15 @@ from gui.shell.command_line import THEMES
 from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
 from gui.strict_json import read_strict_json
+from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 
 SOURCE = "preferences"
 VERSION = 1
 LARGEST_BYTES = 1 << 20
+MOST_RECENT = 8
+LETTERS = 80, 200
+"""The smallest and the largest size of the letters, per cent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,9 @@ class Preferences:
     recorded: bool = False  # whether recorded figures of a GPU are shown
     recent: tuple[Recent, ...] = ()  # the files that were opened last, newest first
     servers: tuple[tuple[str, str], ...] = ()  # those that are known: as ssh calls them, and their Python
+    letters: int = 100  # size of the letters, per cent of the desktop's
+    shortcuts: dict[str, str] = field(default_factory=dict)  # those that the person chose, by the action
+    recent_commands: tuple[str, ...] = ()  # keys of the commands that the palette shows first
 
 
 def default_path() -> Path:
@@ -111,12 +119,31 @@ def _checked(document: dict[str, Any]) -> Preferences:
     servers = document.get("servers", [])
     if not isinstance(servers, list) or not all(map(_is_server, servers)):
         raise _bad("its servers are not pairs of texts")
-    known = tuple((name, python) for name, python in servers)
     recent = document.get("recent", [])
     if not isinstance(recent, list) or not all(map(_is_recent, recent)):
         raise _bad("its recent files are not pairs of a kind and a path")
-    files = tuple(Recent(*pair) for pair in recent)
-    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns, recorded, files, known)
+    letters = document.get("letters", 100)
+    if type(letters) is not int or not LETTERS[0] <= letters <= LETTERS[1]:
+        raise _bad(f"the size of its letters is not a whole number from {LETTERS[0]} to {LETTERS[1]}")
+    shortcuts, commands = document.get("shortcuts", {}), document.get("recent_commands", [])
+    if not isinstance(shortcuts, dict) or not all(isinstance(keys, str) for keys in shortcuts.values()):
+        raise _bad("its shortcuts are not a table of texts")
+    if not isinstance(commands, list) or not all(isinstance(key, str) for key in commands):
+        raise _bad("its recent commands are not texts")
+    return Preferences(
+        theme,
+        tuple(window),
+        is_maximized,
+        layouts,
+        folder,
+        columns,
+        recorded,
+        recent=tuple(Recent(*pair) for pair in recent),
+        servers=tuple((name, python) for name, python in servers),
+        letters=letters,
+        shortcuts=shortcuts,
+        recent_commands=tuple(commands),
+    )
 
 
 def _is_recent(pair: object) -> bool:
@@ -159,11 +186,15 @@ class PreferencesController(QObject):
         self._app = app
         self.themes = actions.add_choice(theme_entries())
         self._path = path
+        self.is_first_start = path is not None and not path.exists()
+        self._actions = actions
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
         if notice:
             messages.everywhere.show(
                 Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
             )
+        actions.use_keys(self.preferences.shortcuts)
+        set_letter_size(app, self.preferences.letters)
         self.show_theme(theme or self.preferences.theme)
         self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
 
@@ -183,6 +214,21 @@ class PreferencesController(QObject):
         except EngineError as error:
             # The window is closing: a message would not be seen.
             note_error(error)
+
+    def choose_letters(self, percent: int) -> None:
+        """Show all letters at so many per cent, from now on."""
+        self.preferences = replace(self.preferences, letters=percent)
+        set_letter_size(self._app, percent)
+
+    def choose_keys(self, shortcuts: Mapping[str, str]) -> None:
+        """Take these shortcuts in place of the actions' own, from now on."""
+        self.preferences = replace(self.preferences, shortcuts=dict(shortcuts))
+        self._actions.use_keys(shortcuts)
+
+    def note_command(self, key: str) -> None:
+        """Keep a command as the most recent one."""
+        others = (known for known in self.preferences.recent_commands if known != key)
+        self.preferences = replace(self.preferences, recent_commands=(key, *others)[:MOST_RECENT])
 
     def _choose_theme(self, name: ThemeName) -> None:
         self.preferences = replace(self.preferences, theme=name)

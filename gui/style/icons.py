@@ -15,7 +15,7 @@ from gui.style.theme import current_theme
 
 # What it is for -> glyph of Material Design Icons.
 _GLYPHS: dict[str, str] = {
-    "open": "folder-open-outline", "save": "content-save-outline",
+    "open": "folder-open-outline", "save": "content-save-outline", "batch": "image-multiple-outline",
     "session-open": "folder-open-outline", "session-save": "content-save-cog-outline", "mask-open": "grid",
     "mask-save": "content-save-outline", "export": "table-arrow-right", "copy": "content-copy",
     "run": "play", "run-all": "playlist-play", "cancel": "stop", "clear": "delete-outline",
@@ -25,7 +25,7 @@ _GLYPHS: dict[str, str] = {
     "about": "information-outline", "quit": "logout", "settings": "cog-outline",
     "load": "arrow-right-bold-box-outline", "split": "compare", "original": "image-outline",
     "result": "image-filter-center-focus", "flip": "rotate-3d-variant", "normalise": "division",
-    "mask": "grid", "info": "information-outline", "good": "check-circle-outline",
+    "drag": "export-variant", "mask": "grid", "info": "information-outline", "good": "check-circle-outline",
     "warning": "alert-outline", "error": "alert-circle-outline", "device": "chip", "retry": "restart",
 }  # fmt: skip
 

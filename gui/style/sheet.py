@@ -25,6 +25,9 @@ QToolButton#primary:hover, QToolButton#primary:focus, QToolButton#primaryPart:ho
 QToolButton#primaryPart:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
 QToolButton#primary:disabled, QToolButton#primaryPart:disabled {{ background: {raised}; color: {muted}; }}
 QFrame#answer {{ background: {base}; border: 0; border-bottom: 1px solid {line}; }}
+QToolButton#dragHandle {{ background: {raised}; border: 0; border-radius: 4px; }}
+QToolButton#dragHandle:hover {{ border: 1px solid {outline}; }}
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
                         padding: 4px 8px; }}
 """

@@ -109,5 +109,8 @@ def belongs_to_window(field: QWidget, event: QEvent, *, is_typing: bool) -> bool
         return False
     if event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo):
         return not is_typing
+    if event.matches(QKeySequence.StandardKey.Paste):
+        # The window pastes pictures.
+        return False
     keys = QKeySequence(event.keyCombination())
     return any(keys in action.shortcuts() for action in field.window().actions())

@@ -9,6 +9,8 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
@@ -23,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.style.icons import icon
+from gui.style.letters import at_usual_letters, follow_letters
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.scroll_area import ScrollArea
 
@@ -162,11 +165,29 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     return button
 
 
+def close_box(dialog: QDialog) -> QDialogButtonBox:
+    """Return the row of buttons of a dialog that is only closed."""
+    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    box.button(QDialogButtonBox.StandardButton.Close).setToolTip("Close this window (Esc).")
+    box.rejected.connect(dialog.reject)
+    return box
+
+
 def scrolled(content: QWidget) -> ScrollArea:
     """Return the content in an area as wide as it needs, which scrolls up and down."""
     area = ScrollArea(content)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setMinimumWidth(content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
+
+    def fit() -> None:
+        needed = content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width()
+        least = at_usual_letters(needed)
+        policies = Qt.ScrollBarPolicy
+        is_whole = least == needed
+        area.setHorizontalScrollBarPolicy(
+            policies.ScrollBarAlwaysOff if is_whole else policies.ScrollBarAsNeeded
+        )
+        area.setMinimumWidth(least)
+
+    follow_letters(area, fit)
     return area
 
 
@@ -188,7 +209,10 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
     table.setAlternatingRowColors(True)
     table.setTabKeyNavigation(False)
     table.verticalHeader().hide()
-    table.verticalHeader().setDefaultSectionSize(3 * GRID)
+    rows = table.verticalHeader()
+    follow_letters(
+        table, lambda: rows.setDefaultSectionSize(max(3 * GRID, table.fontMetrics().height() + GRID))
+    )
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)

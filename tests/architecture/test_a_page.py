@@ -97,7 +97,7 @@ def test_that_the_frame_shows_what_the_page_tells_it(toy):
     assert window.status_line.last_run == "Toy: 0 done."
     assert window.status_line._figure.text() == "7 toys"
     assert "CUDA simulator" in window.status_line._engine.text()
-    assert window.windowTitle() == "toy.txt – Haloscope"
+    assert window.windowTitle() == "toy.txt — Haloscope"
     assert window.top_bar.caption.text() == "A toy"
     assert "Does the toy's work." in toy.actions["run"].toolTip()
     assert not toy.actions["run_all"].isEnabled()

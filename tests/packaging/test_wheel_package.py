@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 
 import engine
 from assets.packaging.wheel_package import ASSETS, renamed_source, renamed_text, write_package
+from gui.shell.documents import documents
 from tests.fresh_python import ROOT, fresh_python
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -70,8 +71,8 @@ def test_that_no_text_names_a_module_of_a_clone(texts):
 def test_that_no_text_names_a_file_of_a_clone(texts):
     found = re.compile(r"(?<![\w./])(?:engine|gui)/\w|\bmain\.py\b")
     named = {path for path, text in texts.items() if found.search(text)}
-    # Whether it runs from a clone.
-    assert {path.name for path in named} <= {"install_desktop.py"}
+    # Whether it runs from a clone, and where things are in the source.
+    assert {path.name for path in named} <= {"install_desktop.py", "architecture.md", "course.md"}
 
 
 def test_that_each_module_that_a_text_names_is_there(written, trees):
@@ -161,6 +162,11 @@ def test_that_every_asset_is_in_the_package_but_what_makes_them(written):
         "assets/packaging/wheel_package.py",
     }  # fmt: skip
     assert all(list((written / "haloscope" / "assets").glob(pattern)) for pattern in ASSETS)
+
+
+def test_that_every_document_of_the_window_is_in_the_package(written):
+    packed = written / "haloscope" / "docs"
+    assert {name for name in documents() if not (packed / name).is_file()} == set()
 
 
 @pytest.mark.slow

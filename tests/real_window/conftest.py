@@ -51,7 +51,7 @@ class Journey(Program):
 
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""
-        self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
+        self.wait_until(lambda: self.title == f"{document} — Haloscope", f"the title {document}")
 
     def session(self, path: Path) -> dict[str, Any]:
         """Save the session under this name, which is new, and return its sections but the view."""
@@ -116,8 +116,8 @@ def start(screen, tmp_path):
     """Return a function that starts the program, for what happens at a start or at an end."""
     started = []
 
-    def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
-        started.append(Journey(screen, home, *map(str, arguments)))
+    def start(*arguments: object, home: Path = tmp_path / "home", **options: Any) -> Journey:
+        started.append(Journey(screen, home, *map(str, arguments), **options))
         return started[-1]
 
     yield start

@@ -52,7 +52,7 @@ def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program, tmp_pat
 
 
 def test_that_a_picture_opens_when_it_is_dropped_on_the_window(program, picture, screen):
-    assert program.title != "leaf.png – Haloscope"
+    assert program.title != "leaf.png — Haloscope"
     before = screen.pixels()
     script = Path(__file__).with_name("drag_source.py")
     with subprocess.Popen(

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from engine.image.formats import FORMATS
+from engine.image.npy import MAGIC
 from engine.image.sniff import HEAD_BYTES
 
-MAGIC = b"\x93NUMPY"
 _TIFF_SIGNATURES = next(known for known in FORMATS if known.title == "TIFF").signatures
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
 SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.array_types import converted
 from engine.image.large.bytes_at import BytesAt
-from engine.image.large.sample_types import converted
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.array_types import converted, sample_type
 from engine.image.faults import Refused
-from engine.image.large.sample_types import converted, sample_type
 from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS
 from engine.image.large.storage import Storage

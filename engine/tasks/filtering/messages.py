@@ -11,6 +11,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.results import RunResult
+from engine.verify.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class FilterJob(FilterRequest):
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
     # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
     centre: tuple[int, int] | None = None
+    # The part that is filtered: the rest of the result keeps the picture's values. None: all of it.
+    region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,14 @@ class TileRequest:
     answers: ClassVar[str] = "engine.tasks.filtering.tiles"
     job: FilterJob
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrderRequest:
+    """Describe: in which order the variant of a job adds up a result. Reply: SumOrder."""
+
+    answers: ClassVar[str] = "engine.tasks.filtering.sum_orders"
+    job: FilterJob
 
 
 @dataclass(frozen=True, slots=True, eq=False)

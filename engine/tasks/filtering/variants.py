@@ -19,6 +19,7 @@ from engine.run.registered import Registered, named
 from engine.run.variant import AnyVariant
 from engine.tasks.filtering.block_shares import shares_of
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Variant(AnyVariant[Problem, Mask]):
     # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
     # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
     tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
+    # In which order it adds up a result on the device that it is written for.
+    sum_order: Callable[[Problem, Mask], SumOrder] = lambda problem, mask: SumOrder(
+        "The kernel does not say in which order it adds."
+    )
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None

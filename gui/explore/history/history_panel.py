@@ -15,6 +15,7 @@ class HistoryPanel(QWidget):
         super().__init__()
         self.list = QUndoView(stack)
         self.list.setEmptyLabel("At the start")
+        self.list.setSpacing(2)
         self.list.setAccessibleName("History of edits")
         self.list.setToolTip("Click a line for the state after that edit.")
         hint = quiet_label(_HINT, small=True, wraps=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
@@ -13,6 +13,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.small_picture import USE_PART, small_picture_helps
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -23,6 +24,10 @@ _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
     "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
     "run."
+)
+_SMALL_PICTURE_TIP = (
+    "Crop to 64 × 64 in the middle of the view, or of the selected region, and run the GPU's kernels on it "
+    "in the simulator."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
 NOTE_LINES = 3
@@ -55,6 +60,8 @@ class KernelPanel(QWidget):
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
+        self.small_picture = QPushButton(USE_PART)
+        self.small_picture.setToolTip(_SMALL_PICTURE_TIP)
         self.baseline = QComboBox()
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
@@ -77,6 +84,7 @@ class KernelPanel(QWidget):
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._refresh)
+        workspace.picture_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
         self._refresh()
 
@@ -103,6 +111,7 @@ class KernelPanel(QWidget):
         fields.addRow(label_for("Outpu&t type", self.result_type), memory)
         fields.addRow(label_for("&Device", self.device), self.device)
         fields.addRow(self.device_note)
+        fields.addRow(self.small_picture)
         fields.addRow(label_for("Base&line", self.baseline), self.baseline)
         return fields
 
@@ -110,7 +119,9 @@ class KernelPanel(QWidget):
         self._refresh_note()
         self._refresh_baselines()
         self.device_note.setText(self.device.note)
-        self.device_note.setVisible(bool(self.device.note))
+        helps = small_picture_helps(self._workspace, self._engine_state)
+        self.device_note.setVisible(bool(self.device.note) and not helps)
+        self.small_picture.setVisible(helps and self._workspace.picture is not None)
 
     def _refresh_note(self) -> None:
         """Describe the chosen kernel, or say why it cannot run; a refused block says so beside the block."""

@@ -71,6 +71,10 @@ class MaskLibrary(QFrame):
         self._place(widget)
         self.search.setFocus()
 
+    def entries(self) -> list[LibraryEntry]:
+        """Return everything that can be chosen: own masks, generators, presets."""
+        return library_entries(self._own.read()[0])
+
     def open_generator(self, widget: QWidget, generator: Generator | None = None) -> None:
         """Show the sliders under a widget."""
         self._place(widget)

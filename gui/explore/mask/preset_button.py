@@ -1,11 +1,13 @@
 """The button that names the mask and opens the library."""
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyleOptionButton
 
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import Mask
 from gui.explore.mask.library import MaskLibrary
+from gui.explore.mask.library_entries import LibraryEntry
 from gui.explore.mask.own_masks import OwnMasks
 from gui.explore.mask.preset_names import preset_of, shown_title
 from gui.explore.workspace import Workspace
@@ -41,6 +43,24 @@ class PresetButton(QPushButton):
         if self._library is None:
             self._library = MaskLibrary(self._workspace, OwnMasks(), self)
         return self._library
+
+    @property
+    def choices(self) -> list[QAction]:
+        """An action for each mask and generator of the library; its data is the title of its group."""
+        return [self._action(entry) for entry in self.library.entries()]
+
+    def _action(self, entry: LibraryEntry) -> QAction:
+        action = QAction(entry.title, self)
+        action.setToolTip(entry.about)
+        action.setData(entry.group)
+        action.triggered.connect(lambda: self._choose(entry))
+        return action
+
+    def _choose(self, entry: LibraryEntry) -> None:
+        if entry.generator is not None:
+            self.library.open_generator(self, entry.generator)
+        else:
+            self.library.choose(entry)
 
     def generate(self) -> None:
         """Open the sliders of the generators."""

@@ -1,6 +1,7 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
 import errno
+import json
 import os
 import re
 import threading
@@ -137,6 +138,57 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
     assert names(out) == ["grey.png", "rgb.tif"]
     batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
+
+
+def test_that_a_batch_goes_on_where_it_was_stopped(batch, photos, out):
+    (photos / "broken.png").unlink()
+    batch(photos / "grey.png")
+    before = (out / "grey.png").stat()
+    answer = batch(photos, "--recursive --skip-existing")
+    assert "2 of 2 pictures filtered into" in answer.out
+    assert ", 1 more were there" in answer.out
+    assert (out / "grey.png").stat() == before
+    assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
+    found = json.loads(batch(photos, "--recursive --skip-existing --json").out)
+    assert (found["pictures"], found["done"], found["skipped"]) == (3, 0, 3)
+
+
+def test_that_a_result_that_was_cut_short_is_not_taken_for_done(batch, photos, out):
+    batch(photos / "grey.png")
+    whole = (out / "grey.png").read_bytes()
+    (out / "grey.png").write_bytes(whole[:-30])
+    answer = batch(photos / "grey.png", "--skip-existing", status=2)
+    assert "grey.png: it exists and is no whole picture: " in answer.out
+    assert (out / "grey.png").read_bytes() == whole[:-30]
+
+
+def test_that_a_dry_run_says_all_and_writes_nothing(batch, photos, out):
+    np.save(photos / "large.npy", np.zeros((5, 7), np.float32))
+    engine.save_image(np.zeros((4, 4), np.float32), photos / "floats.tif")
+    batch(photos / "grey.png")
+    before = sorted(out.rglob("*"))
+    arguments = photos, "--skip-existing --dry-run"
+    found = json.loads(batch(*arguments, "--json", status=2).out)
+    actions = {Path(file["input"]).name: file["action"] for file in found["files"]}
+    done = {"floats.tif": "filter", "large.npy": "filter", "rgb.tif": "filter"}
+    assert actions == {"broken.png": "refuse", **done}
+    assert (found["pictures"], found["to_do"], found["skipped"], found["refused"]) == (5, 3, 1, 1)
+    assert "refuse" in (answer := batch(*arguments, status=2)).out
+    assert "broken.png" in answer.out
+    assert sorted(out.rglob("*")) == before
+
+
+def test_that_a_dry_run_refuses_what_a_format_cannot_hold_and_makes_no_folder(batch, photos, out):
+    engine.save_image(np.zeros((4, 4), np.float32), photos / "floats.tif")
+    answer = batch(photos / "floats.tif", "--dry-run --format jpg", status=2)
+    assert "JPEG does not hold 32-bit float values" in answer.out
+    assert not out.exists()
+
+
+def test_that_a_dry_run_and_the_run_refuse_the_same_folder(command, photos):
+    for dry in ("", "--dry-run"):
+        answer = command("batch", photos, "--out", photos / "letter.txt" / "out", MASK, dry)
+        assert (answer.status, "letter.txt" in answer.err) == (2, True), answer
 
 
 def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
@@ -398,6 +450,10 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
         ("{photos} --out {out} --mask box-3 --device cuda:77", "no such device"),
         ("{photos} --out {out} --mask disk:7 --variant cpu-separable", "variant 'cpu-separable' ... rank"),
         ("{photos}/more --out {out} --mask '2 3' --divisor 0", "cannot be divided by 0"),
+        (
+            "{photos} --out {out} {mask} --skip-existing --overwrite",
+            "--skip-existing with --overwrite: ... Give one of the two.",
+        ),
         ("{photos}/empty --out {out} {mask}", "nothing to filter ... there is no picture in it"),
         ("'{photos}/*.jpg' --out {out} {mask}", "*.jpg: it is a pattern, and no file matches it."),
         (
@@ -456,3 +512,13 @@ def test_that_a_pattern_at_an_address_gives_its_files(command, at):
     )
     nothing = command(f"batch {at}/photos/*.bmp --out {at}/out", MASK)
     assert (nothing.status, "no file matches it" in nothing.err) == (2, True)
+
+
+def test_that_clipped_results_are_said_once_for_the_run(command, tmp_path, out):
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(sample_path("camera").read_bytes())
+    answer = command(
+        "batch", tmp_path / "a.png", tmp_path / "b.png", "--out", out, "--mask sobel-x --device cpu"
+    )
+    assert answer.err.count("--range absolute") == 1
+    assert "2 of 2 results are clipped by more than 20 %" in answer.err

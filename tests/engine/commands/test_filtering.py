@@ -58,11 +58,22 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
 
 
-def test_that_what_is_not_saved_of_a_photograph_is_noted(command, tmp_path):
-    answer = command("filter", sample_path("astronaut"), tmp_path / "out.tif", "--mask sobel-x --device cpu")
-    assert answer.status == 0
-    assert answer.err == "note: Resolution (DPI) of the opened file is not saved.\n"
-    assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
+@pytest.mark.parametrize("option", ["", "--no-metadata"])
+def test_that_the_resolution_of_a_photograph_is_saved_unless_it_is_left_out(command, tmp_path, option):
+    out = tmp_path / "out.tif"
+    answer = command("filter", sample_path("astronaut"), out, "--mask sobel-x --device cpu", option)
+    hint = "note: 46 % of the values are negative and shown black; --range absolute keeps them apart\n"
+    assert (answer.status, answer.err) == (0, hint)
+    given = open_sample("astronaut").metadata.dpi
+    assert engine.open_image(out).metadata.dpi == (None if option else pytest.approx(given, abs=1e-3))
+
+
+def test_that_the_clipped_share_is_a_number_of_the_document(command, tmp_path):
+    edges = "--mask sobel-x --device cpu --json"
+    clipped = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges).document["clipped"]
+    absolute = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges, "--range absolute")
+    assert 0.4 < clipped < 0.55
+    assert absolute.document["clipped"] == 0.0
 
 
 def _small_mask(known):
@@ -280,9 +291,9 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
     saved = (
         "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. "
-        "A float32 TIFF keeps them.\n"
+        "A float32 TIFF, JPEG XL or NumPy keeps them.\n"
         "note: Of 5 samples of the result 2 are infinite, which 8 bit cannot hold: "
-        "saved as an end of the range. A float32 TIFF keeps them.\n"
+        "saved as an end of the range. A float32 TIFF, JPEG XL or NumPy keeps them.\n"
     )
     bits, _ = filtered(source, "--mask 1 --depth 8", err=opened + saved)
     assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]

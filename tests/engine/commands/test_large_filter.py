@@ -381,9 +381,16 @@ def test_that_a_tiff_beyond_the_limit_is_filtered_in_bands(tmp_path, command):
 
 
 def test_that_another_suffix_is_refused_with_those_that_can_be_written(tmp_path, command):
-    source = written("npy", picture(), tmp_path)
-    answer = command("filter", source, str(tmp_path / "out.png"), "--mask", "box:3")
+    source = written("tif", picture(), tmp_path)
+    answer = command("filter", source, str(tmp_path / "out.png"), "--mask", "box:3", "--memory", "1G")
     assert (answer.status, "End the name in .tif, .zarr or .npy." in answer.err) == (2, True)
+
+
+def test_that_an_array_is_saved_as_any_picture_and_any_picture_as_an_array(tmp_path, command):
+    source, png, npy = written("npy", picture(), tmp_path), tmp_path / "out.png", tmp_path / "out.npy"
+    for given, out in ((source, png), (png, npy)):
+        assert command("filter", given, out, "--mask", "identity", "--device", "cpu").status == 0
+    assert np.array_equal(np.load(npy), np.load(source))
 
 
 def test_that_a_batch_takes_such_files_beside_others(tmp_path, command):
@@ -519,3 +526,14 @@ def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture())
     done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
     assert any("OME metadata" in note for note in done.notes)
+
+
+def test_that_tags_are_left_out_in_bands_too_where_that_is_asked(tmp_path, command):
+    source, tags = tmp_path / "in.tif", []
+    tifffile.imwrite(source, picture(), photometric="rgb", resolution=(300, 300), resolutionunit="inch")
+    for option in ("", "--no-metadata"):
+        arguments = ("--mask", "box:3", "--memory", "1G", "--device", "cpu", *option.split())
+        assert command("filter", source, str(tmp_path / "out.tif"), *arguments).status == 0
+        with tifffile.TiffFile(tmp_path / "out.tif") as saved:
+            tags.append(saved.pages.first.tags.valueof(282))
+    assert tags == [(300, 1), None]

@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
 from engine.image.form import Form
+from engine.image.metadata import Metadata
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
@@ -77,7 +78,9 @@ def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(ke
 @pytest.mark.parametrize("channels", [1, 3])
 def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
     pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
-    picture = Picture(pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=("EXIF data",))
+    picture = Picture(
+        pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=Metadata(b"exif")
+    )
     opened = Opened(picture, picture.dtype)
     found = []
     for result_type in ("auto", "float32"):
@@ -89,7 +92,7 @@ def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
     assert (no_notes, no_more_notes) == ((), ())
     assert np.array_equal(whole.pixels, rounded.pixels)
     assert whole.alpha is rounded.alpha is None or np.array_equal(whole.alpha, rounded.alpha)
-    assert whole.metadata == rounded.metadata == ("EXIF data",)
+    assert whole.metadata == rounded.metadata == Metadata(b"exif")
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_that_the_window_is_told_what_a_person_there_can_do_about_a_picture_too_
 
 
 @pytest.mark.parametrize("with_result", [False, True])
-def test_that_a_save_from_the_window_reports_what_it_drops(tmp_path, with_result):
+def test_that_a_save_from_the_window_keeps_the_metadata(tmp_path, with_result):
     path = tmp_path / "in.jpg"
     path.write_bytes(with_pillow(smooth_rgb(), "JPEG", exif=exif(1), dpi=(300, 300)))
     with opened(path) as handle:
@@ -123,7 +123,9 @@ def test_that_a_save_from_the_window_reports_what_it_drops(tmp_path, with_result
         with pytest.raises(ImageWriteError, match="no depth '12'"):
             save_result(unknown, lambda step: None)
         shared.unlink(values.name)
-    assert saved.notes == ("EXIF data and resolution (DPI) of the opened file are not saved.",)
+    assert saved.notes == ()
+    kept = open_image(tmp_path / "out.png").metadata
+    assert (bool(kept.exif), round(kept.dpi[0])) == (True, 300)
     assert not (tmp_path / "other.png").exists()
 
 

@@ -20,7 +20,6 @@ from engine.image.formats import saved_formats
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.png_chunks import png_chunk
-from engine.image.result_picture import finished_picture
 from engine.image.samples import open_sample
 from engine.image.save import encoded_image, save_image
 from tests.engine.image import png_witness
@@ -427,27 +426,3 @@ def test_that_damaged_metadata_leaves_the_picture_as_it_is(opened, text):
         assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
     damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
     assert opened(damaged).pixels.shape == SMALL.shape
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (with_pillow(SMALL, "JPEG", exif=exif(1), dpi=(300, 300)), "EXIF data and resolution (DPI) of the"),
-        (with_pillow(SMALL, "PNG", exif=exif(1)), "EXIF data of the opened file"),
-        (png_with_text("Raw profile type exif", raw_profile(exif(1))), "EXIF data of the opened file"),
-        (with_pillow(SMALL, "PNG", dpi=(300, 300)), "Resolution (DPI) of the opened file is"),
-        (with_pillow(SMALL, "WEBP", exif=exif(1)), "EXIF data of the opened file"),
-        (with_tifffile(SMALL, photometric="rgb", resolution=(300, 300), resolutionunit="inch"), "Resolution"),
-        (with_pillow(SMALL, "JPEG"), None),
-        (with_pillow(SMALL, "PNG", dpi=(72, 72)), None),
-        (with_pillow(SMALL, "PNG"), None),
-        (with_tifffile(SMALL, photometric="rgb"), None),
-    ],
-)
-def test_that_a_save_names_the_metadata_that_it_drops(tmp_path, opened, data, words):
-    picture = opened(data)
-    finished = finished_picture(picture, picture.pixels.astype(np.float32), np.dtype(np.uint8), "clip")
-    for saved in (picture, finished):
-        notes = save_image(saved, tmp_path / "out.png")
-        assert len(notes) == (words is not None)
-        assert "".join(notes).startswith(words or "")

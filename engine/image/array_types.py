@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
-from engine.image.large.source import MOST_CHANNELS
 from engine.image.picture import DEPTH_TEXTS
 
 # Types of an array that become another one, and the sentence for the person.
@@ -38,17 +37,3 @@ def converted(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         return values.astype(np.uint8) * np.uint8(255)
     with np.errstate(over="ignore"):
         return values.astype(dtype, copy=False)
-
-
-def picture_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the shape of an array as rows, columns and channels; refuse what is no picture."""
-    rows_columns_channels = (*shape, 1) if len(shape) == 2 else shape
-    if len(rows_columns_channels) != 3 or not 1 <= rows_columns_channels[2] <= MOST_CHANNELS:
-        raise Refused(
-            f"its shape is {shape}; a picture is rows × columns, or rows × columns × 1 to {MOST_CHANNELS}",
-            "Put the channels last, and save one picture at a time.",
-        )
-    if 0 in shape:
-        raise Refused(f"an array of shape {shape} has no pixel", "Save one that has.")
-    height, width, channels = rows_columns_channels
-    return height, width, channels

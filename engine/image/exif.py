@@ -1,0 +1,154 @@
+"""EXIF data as Pillow reads and writes it: of a picture that is saved, of a TIFF and for one."""
+
+from typing import Any, BinaryIO
+
+from PIL import Image
+from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+from engine.image.faults import LIBRARY_ERRORS
+from engine.image.library_warnings import ignored_warnings
+from engine.image.metadata import (
+    EXIF_MARK,
+    EXIF_ORIENTATION_TAG,
+    EXIF_TAG,
+    GPS_TAG,
+    MOST_EXIF_BYTES,
+    TEXT_TAGS,
+    Metadata,
+)
+
+_INTEROP_TAG = 40965
+_WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
+_EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
+_INCH = 2
+# Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
+_OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
+
+
+def orientation_of(block: bytes) -> int:
+    """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
+    exif = Image.Exif()
+    try:
+        exif.load(block)
+        return int(exif.get(EXIF_ORIENTATION_TAG, 0))
+    except LIBRARY_ERRORS:
+        # Damaged metadata is no reason to refuse whole pixels.
+        return 0
+
+
+def loaded_exif(metadata: Metadata) -> Image.Exif:
+    """Return EXIF data as Pillow has it, whose errors pass through."""
+    exif = Image.Exif()
+    exif.load(metadata.exif)
+    return exif
+
+
+def exif_with_resolution(metadata: Metadata) -> bytes:
+    """Return EXIF data that has the resolution, for a file that has no other place for it."""
+    if metadata.exif or metadata.dpi is None:
+        # It has been set already.
+        return metadata.exif
+    exif = loaded_exif(metadata)
+    _set_resolution(exif, metadata.dpi)
+    return exif.tobytes()
+
+
+def _set_resolution(exif: Image.Exif, dpi: tuple[float, float]) -> None:
+    exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
+
+
+def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[Image.Exif | None, bool]:
+    """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
+
+    The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
+    left out when it is written. None: nothing can be read.
+    """
+    try:
+        exif = loaded_exif(metadata)
+        if not len(exif):
+            return None, False
+        of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
+        is_whole = all(exif.get_ifd(tag) for tag in (EXIF_TAG, GPS_TAG) if tag in exif)
+        for tag in _OF_STORED_PIXELS:
+            if tag in exif:
+                del exif[tag]
+        for tags, tag, value in (
+            (exif, EXIF_ORIENTATION_TAG, 1),
+            (exif, _WIDTH, width),
+            (exif, _HEIGHT, height),
+            (of_camera, _EXIF_WIDTH, width),
+            (of_camera, _EXIF_HEIGHT, height),
+        ):
+            if tag in tags:
+                tags[tag] = value
+        if metadata.dpi is not None:
+            _set_resolution(exif, metadata.dpi)
+    except LIBRARY_ERRORS:
+        return None, False
+    return exif, is_whole
+
+
+def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata, bool]:
+    """Return metadata with EXIF data as a picture of a size has it, and whether all of it could be read."""
+    with ignored_warnings():
+        exif, is_whole = _upright_exif(metadata, width, height)
+        try:
+            block = b"" if exif is None else exif.tobytes()
+        except LIBRARY_ERRORS:
+            block, is_whole = b"", False
+    return Metadata(block.removeprefix(EXIF_MARK), metadata.dpi), is_whole
+
+
+def inner_lists(exif: Image.Exif) -> dict[int, dict[int, Any]]:
+    """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
+    found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
+    if _INTEROP_TAG in found.get(EXIF_TAG, ()):
+        found[EXIF_TAG][_INTEROP_TAG] = exif.get_ifd(_INTEROP_TAG)
+    return {tag: tags for tag, tags in found.items() if tags}
+
+
+def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
+    """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
+
+    Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
+    """
+    exif, kept = Image.Exif(), Image.Exif()
+    exif.endian, exif.bigtiff = byte_order, is_big
+    try:
+        exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
+        for tag in TEXT_TAGS if is_photo else TEXT_TAGS[1:]:
+            if tag in exif:
+                kept[tag] = exif[tag]
+        for tag, tags in inner_lists(exif).items():
+            kept[tag] = tags
+        return kept.tobytes() if len(kept) else b""
+    except LIBRARY_ERRORS:
+        # Something that cannot be read, as the note says when it is saved.
+        return b"damaged"
+
+
+class _Bounded:
+    """A file of which no more is read than EXIF data may have, whatever its tags say."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._left = file, 16 * MOST_EXIF_BYTES
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            raise OSError("its EXIF data is larger than any")
+        return self._file.read(size)
+
+
+def tiff_lists(exif: Image.Exif, offset: int) -> tuple[bytes, dict[int, int]]:
+    """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
+    data, begins = b"", {}
+    for group, tags in inner_lists(exif).items():
+        made = ImageFileDirectory_v2(group=group)
+        for tag, value in tags.items():
+            made[tag] = value
+        data += b"\0" * (len(data) % 2)
+        begins[group] = offset + len(data)
+        data += made.tobytes(begins[group])
+    return data, begins

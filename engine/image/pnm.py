@@ -1,0 +1,162 @@
+"""PNM: PBM, PGM and PPM, as numbers or as bytes, and PAM, with up to 16 bit (netpbm.sourceforge.net/doc)."""
+
+import os
+import re
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.colour import full_scale_of
+from engine.image.faults import Refused, Unsupported
+from engine.image.form import Form
+from engine.image.picture import Picture
+from engine.image.scratch import bands
+
+SIGNATURES = tuple(b"P%d%c" % (kind, blank) for kind in range(1, 8) for blank in b"\n \r\t#")
+# A header is a line or some; what is longer is none.
+_MOST_HEADER_BYTES = 64 * 2**10
+_NUMBERS = re.compile(rb"(?:\s*#[^\n]*\n|\s)*(\d+)")
+_COMMENT = re.compile(rb"#[^\n]*")
+# A number that is read takes an object, a text and a place in a list.
+_READING_BYTES = 60
+_DEPTHS = {b"GRAYSCALE": 1, b"BLACKANDWHITE": 1, b"RGB": 3, b"GRAYSCALE_ALPHA": 2, b"BLACKANDWHITE_ALPHA": 2,
+           b"RGB_ALPHA": 4}  # fmt: skip
+
+
+class _Header(NamedTuple):
+    width: int
+    height: int
+    samples: int
+    most: int  # the value of full scale
+    begin: int  # of the pixels
+    is_text: bool = False
+    is_bits: bool = False  # 1 is black
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        return np.dtype(np.uint8 if self.most < 256 else ">u2")
+
+    @property
+    def row_bytes(self) -> int:
+        return -(-self.width // 8) if self.is_bits else self.width * self.samples * self.stored.itemsize
+
+
+def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode the first picture of a file."""
+    header = _header(file.read(_MOST_HEADER_BYTES))
+    dtype = np.dtype(np.uint8 if header.most < 256 else np.uint16)
+    form = Form(header.height, header.width, 1 if header.samples < 3 else 3, header.samples in (2, 4), dtype)
+    file_bytes = os.fstat(file.fileno()).st_size
+    budget.check(form, (_READING_BYTES // 2 * file_bytes) if header.is_text else 0)
+    values = header.width * header.height * header.samples
+    needed = values if header.is_text else header.height * header.row_bytes
+    check_long_enough(form, file_bytes, header.begin + needed)
+    canvas = Canvas(form, allocate=allocate)
+    file.seek(header.begin)
+    if header.is_text:
+        numbers = _numbers(file.read(), header, values)
+        canvas.put_samples(slice(0, header.height), _scaled(numbers, header, dtype))
+    else:
+        for rows in bands(header.height, header.row_bytes):
+            canvas.put_samples(rows, _scaled(_stored(file, header, rows.stop - rows.start), header, dtype))
+    full = int(full_scale_of(dtype))
+    notes = (
+        () if header.most in (1, full) else (f"Its values of up to {header.most:,} were scaled to {full:,}.",)
+    )
+    return Decoded(canvas, notes=notes)
+
+
+def _header(head: bytes) -> _Header:
+    kind = head[1] - ord("0")
+    if kind == 7:
+        return _pam_header(head)
+    numbers, at = [], 2
+    for _ in range(2 if kind in (1, 4) else 3):
+        found = _NUMBERS.match(head, at)
+        if found is None or len(found[1]) > 9:
+            raise Refused("its header is damaged or cut short")
+        numbers.append(int(found[1]))
+        at = found.end()
+    width, height, most = (*numbers, 1)[:3]
+    return _checked(
+        _Header(width, height, 3 if kind in (3, 6) else 1, most, at + 1, kind < 4, kind in (1, 4))
+    )
+
+
+def _pam_header(head: bytes) -> _Header:
+    found: dict[bytes, bytes] = {}
+    begin = 0
+    for line in head.splitlines(keepends=True):
+        begin += len(line)
+        words = line.split()
+        if words[:1] == [b"ENDHDR"]:
+            break
+        if len(words) > 1 and not words[0].startswith(b"#"):
+            found[words[0]] = words[1]
+    else:
+        raise Refused("its header has no end")
+    try:
+        width, height, samples, most = (int(found[key]) for key in (b"WIDTH", b"HEIGHT", b"DEPTH", b"MAXVAL"))
+    except (KeyError, ValueError) as error:
+        raise Refused("its header is damaged: size, depth or full scale is missing") from error
+    kind = found.get(b"TUPLTYPE", b"")
+    if not 1 <= samples <= 4 or _DEPTHS.get(kind, samples) != samples:
+        raise Unsupported(
+            f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
+        )
+    return _checked(_Header(width, height, samples, most, begin))
+
+
+def _checked(header: _Header) -> _Header:
+    if not 1 <= header.most < 2**16:
+        raise Refused(f"its header says that full scale is {header.most:,}, which PNM does not have")
+    return header
+
+
+def _stored(file: BinaryIO, header: _Header, rows: int) -> NDArray[Any]:
+    """Return the values of some rows as they are stored."""
+    if header.is_bits:
+        packed = np.fromfile(file, np.uint8, rows * header.row_bytes).reshape(rows, -1)
+        return 1 - np.unpackbits(packed, axis=1, count=header.width)[..., np.newaxis]
+    count = rows * header.width * header.samples
+    return np.fromfile(file, header.stored, count).reshape(rows, header.width, header.samples)
+
+
+def _numbers(text: bytes, header: _Header, count: int) -> NDArray[Any]:
+    """Return the values of a picture that is written as numbers."""
+    text = _COMMENT.sub(b"", text)
+    if header.is_bits:
+        # They may stand without blanks.
+        found = 1 - (np.frombuffer(text, np.uint8)[np.isin(np.frombuffer(text, np.uint8), (48, 49))] - 48)
+    else:
+        found = np.array(text.split(None, count)[:count], np.int64)
+    if len(found) < count or (len(found) and int(found.min()) < 0):
+        raise Refused(f"it has {len(found):,} of {count:,} numbers, or one below 0: it was cut short")
+    return found[:count].reshape(header.height, header.width, header.samples)
+
+
+def _scaled(values: NDArray[Any], header: _Header, dtype: np.dtype[Any]) -> NDArray[Any]:
+    full = int(full_scale_of(dtype))
+    if header.most == full and not header.is_text:
+        return values.astype(dtype, copy=False)
+    # Half of full scale makes it round.
+    clipped = np.minimum(values, header.most).astype(np.uint64)
+    scaled: NDArray[Any] = ((clipped * full + header.most // 2) // header.most).astype(dtype)
+    return scaled
+
+
+def encode_pnm(picture: Picture, quality: int) -> bytes:
+    """Write bytes as PGM or PPM, and with alpha as PAM; 16 bit has the higher byte first."""
+    pixels, most = picture.pixels, np.iinfo(picture.dtype).max
+    size = picture.width, picture.height
+    if picture.alpha is None:
+        head = b"P%d\n%d %d\n%d\n" % (5 if picture.channels == 1 else 6, *size, most)
+    else:
+        pixels = np.dstack([pixels, picture.alpha])
+        kind = b"GRAYSCALE_ALPHA" if picture.channels == 1 else b"RGB_ALPHA"
+        facts = (*size, picture.channels + 1, most, kind)
+        head = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n" % facts
+    return head + pixels.astype(picture.dtype.newbyteorder(">"), copy=False).tobytes()

@@ -1,0 +1,284 @@
+"""The dialog Batch: which pictures, where the results go, how far it is, and what failed.
+
+It is not modal: the page can be used while a batch runs, whose job is that of the moment when it began.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from engine.image.formats import offered_suffixes, opened_suffixes
+from gui.explore.batch.batch_run import BatchEnd, BatchRun
+from gui.explore.batch.present_job import job_sentence, job_words
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID, scaled_font
+from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_label, row
+
+_WIDTH, _LIST_HEIGHT = 80 * GRID, 18 * GRID
+_EXISTING = {
+    "": "Report it, and keep the file",
+    "--skip-existing": "Leave the picture out",
+    "--overwrite": "Replace the file",
+}
+_SEPARATOR = "; "
+_NO_FAILURES = "Pictures without a result are listed here, each with its reason."
+
+
+class BatchDialog(QDialog):
+    """What a batch needs, its progress and its end. Closing it leaves a batch running."""
+
+    began = Signal(str)  # a batch, not a dry run; the folder that results go to
+    ended = Signal(object)  # its BatchEnd
+
+    def __init__(self, parent: QWidget | None, workspace: Workspace, folder: str) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._folder = folder
+        self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
+        self._is_dry = False
+        self.run = BatchRun(self)
+        self.setWindowTitle("Batch")
+        self.setAcceptDrops(True)
+        self._make_fields()
+        self._make_end()
+        self._lay_out()
+        self._connect()
+        self._show_state()
+
+    def begin(self, inputs: Sequence[str] = ()) -> None:
+        """Show the dialog, with these folders or files where any are given."""
+        if inputs and not self.run.is_running:
+            self._take_inputs(inputs)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.pictures.setFocus()
+
+    def words(self) -> list[str]:
+        """Return the words of `batch` that do what is chosen."""
+        words = [*_parts(self.pictures.text()), "--out", self.out.text().strip()]
+        if self.format.currentData() != "keep":
+            words.append(f"--format={self.format.currentData()}")
+        words += ["--recursive"] * self.recursive.isChecked()
+        words += ["--no-metadata"] * self.no_metadata.isChecked()
+        words += [self.existing.currentData()] * bool(self.existing.currentData())
+        return words + job_words(self._workspace, Path(self._job_folder.name))
+
+    def start(self, *, dry: bool = False) -> None:
+        """Run what is chosen, or only say what would be done."""
+        self._is_dry = dry
+        self._show_end(None)
+        self.run.start([*self.words(), *["--dry-run"] * dry])
+        if not dry:
+            self.began.emit(self.out.text().strip())
+        self._show_state()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if not self.run.is_running and _dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self._take_inputs(_dropped(event))
+
+    def _make_fields(self) -> None:
+        self.pictures, self.out = QLineEdit(), QLineEdit()
+        self.pictures.setPlaceholderText("a folder, or files with ; between them")
+        self.pictures.setToolTip(
+            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
+        )
+        self.out.setPlaceholderText("a folder")
+        self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
+        self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
+        self.files_button = _button("F&iles…", "Choose several pictures.")
+        self.out_button = _button("&Choose…", "Choose the folder for the results.")
+        self.recursive = QCheckBox("&Folders within it too")
+        self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
+        self.no_metadata = QCheckBox("&Leave out camera, place and time")
+        self.no_metadata.setToolTip("Save without EXIF data and resolution.")
+        self.format, self.existing = QComboBox(), QComboBox()
+        self.format.addItem("Each picture's own", "keep")
+        for suffix in offered_suffixes():
+            self.format.addItem(suffix.lstrip(".").upper(), suffix.lstrip("."))
+        self.format.setToolTip("The format of the results.")
+        for option, text in _EXISTING.items():
+            self.existing.addItem(text, option)
+        self.existing.setToolTip("What is done where a file of the result's name is there already.")
+        self.job = QLabel(wordWrap=True)
+        self.job.setTextFormat(Qt.TextFormat.PlainText)
+
+    def _make_end(self) -> None:
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(GRID)
+        self.bar.setAccessibleName("Pictures done")
+        self.sentence = QLabel(wordWrap=True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setFont(scaled_font(1.0, bold=True))
+        self.failures = QTreeWidget()
+        self.failures.setHeaderLabels(["Picture", "Reason"])
+        self.failures.setRootIsDecorated(False)
+        self.failures.setUniformRowHeights(True)
+        self.failures.setMinimumHeight(_LIST_HEIGHT)
+        self.failures.setAccessibleName("Pictures without a result")
+        self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        self.listed = Placeholder(self.failures, _NO_FAILURES)
+        self.open_folder = _button("Open f&older", "Show the results in the file manager.")
+        self.dry_run = _button(
+            "&Dry run", "Say what would be filtered, left out and refused. Nothing is written."
+        )
+        self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
+        self.start_button.setDefault(True)
+        self.stop_button = _button("S&top", "End the batch. Results that are written stay.")
+        self.close_button = _button("Close", "Close this dialog. A batch that runs goes on. (Esc)")
+
+    def _lay_out(self) -> None:
+        fields = form(GRID)
+        pictures = row((self.pictures, 1), self.folder_button, self.files_button)
+        fields.addRow(label_for("&Pictures", self.pictures), pictures)
+        fields.addRow("", self.recursive)
+        fields.addRow(label_for("Res&ults in", self.out), row((self.out, 1), self.out_button))
+        fields.addRow(label_for("For&mat", self.format), row(self.format, self.no_metadata, 1))
+        fields.addRow(label_for("If it &exists", self.existing), row(self.existing, 1))
+        fields.addRow(QLabel("Filter"), self.job)
+        about = quiet_label("Each picture is filtered as this page does now, and verified.", wraps=True)
+        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        end = column(self.bar, self.sentence, (self.listed, 1))
+        doing = self.dry_run, self.start_button, self.stop_button, self.close_button
+        buttons = row(self.open_folder, 1, *doing)
+        self.setLayout(column(about, fields, (end, 1), buttons, spacing=2 * GRID, margins=margins))
+        self.resize(_WIDTH, self.sizeHint().height())
+
+    def _connect(self) -> None:
+        self.folder_button.clicked.connect(lambda: self._ask(self._take_inputs, is_folder=True))
+        self.files_button.clicked.connect(lambda: self._ask(self._take_inputs, is_folder=False))
+        self.out_button.clicked.connect(lambda: self._ask(self._take_out, is_folder=True))
+        for field in (self.pictures, self.out):
+            field.textChanged.connect(self._show_state)
+        for changed in (self._workspace.job_changed, self._workspace.operation_changed):
+            changed.connect(self._show_state)
+        self.start_button.clicked.connect(lambda: self.start())
+        self.dry_run.clicked.connect(lambda: self.start(dry=True))
+        self.stop_button.clicked.connect(self._stop)
+        self.open_folder.clicked.connect(
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self.out.text().strip()))
+        )
+        self.close_button.clicked.connect(self.reject)
+        self.run.progressed.connect(self._show_progress)
+        self.run.ended.connect(self._end)
+
+    def _ask(self, take: Callable[[Sequence[str]], None], *, is_folder: bool) -> None:
+        dialog = QFileDialog(self, "Pictures" if take == self._take_inputs else "Results", self._folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if is_folder:
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
+            dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        else:
+            dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+            dialog.setNameFilters(
+                [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
+            )
+        dialog.filesSelected.connect(take)
+        dialog.open()
+
+    def _take_inputs(self, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        first = Path(paths[0])
+        self._folder = str(first if first.is_dir() else first.parent)
+        self.pictures.setText(_SEPARATOR.join(paths))
+        if not self.out.text().strip():
+            self.out.setText(str(Path(self._folder) / "filtered"))
+
+    def _take_out(self, paths: Sequence[str]) -> None:
+        self.out.setText(paths[0])
+
+    def _stop(self) -> None:
+        self.sentence.setText("Stopping…")
+        self.run.stop()
+
+    def _show_state(self) -> None:
+        is_running = self.run.is_running
+        is_ready = bool(_parts(self.pictures.text())) and bool(self.out.text().strip())
+        for widget in (
+            *(self.pictures, self.out, self.folder_button, self.files_button, self.out_button),
+            *(self.recursive, self.format, self.no_metadata, self.existing),
+        ):
+            widget.setEnabled(not is_running)
+        for button in (self.start_button, self.dry_run):
+            button.setVisible(not is_running)
+            button.setEnabled(is_ready)
+        self.stop_button.setVisible(is_running)
+        self.open_folder.setEnabled(Path(self.out.text().strip() or "-").is_dir())
+        if not is_running:
+            self.job.setText(job_sentence(self._workspace))
+
+    def _show_progress(self, done: int, total: int) -> None:
+        self.bar.setRange(0, total)
+        self.bar.setValue(done)
+        if self.run.is_stopping:
+            return
+        rate = self.run.per_second
+        pace = f" · {rate:.3g} per second · {_left((total - done) / rate)} left" if rate else ""
+        self.sentence.setText(f"{done:,} of {total:,}{pace}" if total else "Starting…")
+
+    def _show_end(self, end: BatchEnd | None) -> None:
+        """Show how it ended; None: it begins."""
+        self.failures.clear()
+        self.bar.setRange(0, 0 if end is None else 1)
+        self.bar.setValue(int(end is not None))
+        self.sentence.setText("Starting…" if end is None else end.sentence)
+        failures = end.failures if end else []
+        is_whole = end is not None and bool(end.document) and not end.is_stopped
+        self.listed.say("" if failures else "No picture failed." if is_whole else _NO_FAILURES)
+        for name, why in failures:
+            reason = why.removeprefix(f"{name}: ").removeprefix(f"{name} ")
+            item = QTreeWidgetItem([Path(name).name, reason])
+            item.setToolTip(0, name)
+            item.setToolTip(1, why)
+            self.failures.addTopLevelItem(item)
+
+    def _end(self, end: BatchEnd) -> None:
+        self._show_end(end)
+        self._show_state()
+        if not self._is_dry:
+            self.ended.emit(end)
+
+
+def _button(text: str, tip: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    # Enter starts, whatever has the focus.
+    button.setAutoDefault(False)
+    return button
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(_SEPARATOR.strip()) if part.strip()]
+
+
+def _dropped(event: QDropEvent) -> list[str]:
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+def _left(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.2g} h"

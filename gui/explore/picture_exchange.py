@@ -1,0 +1,315 @@
+"""Pictures from and to other programs: paste, copy, drag out. The engine's process encodes and decodes."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import platformdirs
+from PySide6.QtCore import QByteArray, QMetaType, QMimeData, QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDrag, QGuiApplication, QImage
+
+from engine.errors import BadValue, Cancelled, EngineError, MaskError
+from engine.host.protocol import Filtered, PictureHandle, Saved, SaveResult
+from engine.host.shared_array import SharedArray
+from engine.host.tiles import TiledScreen
+from engine.mask.text import parse_mask
+from gui.engine_link.engine_link import Ask, EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.explore.mask.grid import MaskGrid
+from gui.explore.picture.drag_handle import DragHandle
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.workspace import Workspace
+from gui.page.messages import Message, Messages, Severity
+
+SOURCE = "clipboard"
+MOST_KEPT = 20
+_NOTHING = "Nothing was pasted"
+_PNG, _IMAGE = "image/png", "application/x-qt-image"
+_LONGEST_PATH = 4096
+_SHOWN = 40
+# What another program offers, the exact ones first.
+_TYPES = {
+    "image/png": ".png", "image/tiff": ".tif", "image/bmp": ".bmp", "image/webp": ".webp",
+    "image/jpeg": ".jpg", "image/gif": ".gif",
+}  # fmt: skip
+
+
+class Pasted(NamedTuple):
+    """What was on the clipboard: the bytes of a file, or pixels; and the suffix of its file."""
+
+    content: QByteArray | QImage
+    suffix: str
+
+
+class _Written(NamedTuple):
+    """A file for another program, and of what it is made."""
+
+    picture: PictureHandle
+    result: Filtered | None
+    range_mode: str
+    path: Path
+
+
+class PictureExchange(QObject):
+    """Takes pictures from the clipboard, gives results to it and to what they are dragged onto.
+
+    `grid` takes numbers, `show_page` shows the page, `name` returns what a saved result is called at first.
+    """
+
+    _kept = Signal(object)  # the Path of a pasted picture, or an EngineError. Emitted on: any thread
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        link: EngineLink,
+        messages: Messages,
+        pictures: PictureController,
+        grid: MaskGrid,
+        show_page: Callable[[], object],
+        name: Callable[[], str],
+    ) -> None:
+        super().__init__()
+        self._kept.connect(self._open_kept, Qt.ConnectionType.QueuedConnection)
+        self._workspace, self._state, self._link = workspace, state, link
+        self._messages, self._pictures = messages, pictures
+        self._grid, self._show_page, self._name = grid, show_page, name
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._made: _Written | None = None
+
+    def paste(self) -> None:
+        """Open the picture or the file on the clipboard, or put its numbers into the mask."""
+        # Of an empty clipboard there is none.
+        mime = QGuiApplication.clipboard().mimeData() or QMimeData()
+        if self._grid.hasFocus() and not mime.hasImage() and not mime.hasUrls():
+            # Its panel says what is wrong with numbers.
+            self._grid.paste()
+            return
+        self._messages.clear(SOURCE)
+        try:
+            found = file_of(mime)
+            if found is None and mime.hasText() and mime.text().strip():
+                _check_numbers(mime.text())
+                self._show_page()
+                self._grid.paste()
+                return
+            if found is None:
+                self._keep(picture_on(mime))
+        except EngineError as error:
+            self._messages.show_error(SOURCE, error)
+            return
+        self._show_page()
+        if found is not None:
+            self._pictures.open_path(found)
+
+    def copy(self, *, original: bool = False) -> None:
+        """Put the result, or the picture before it, on the clipboard as PNG."""
+        word = "original" if original else "result"
+        self._with_file(original, lambda path: self._put(path, word))
+
+    def connect_handle(self, handle: DragHandle) -> None:
+        """Let the result be dragged by a handle; a click on it copies the result."""
+        handle.clicked.connect(lambda: self.copy())
+        handle.dragged.connect(lambda: self._with_file(False, lambda path: self._drag(handle, path)))
+
+    def _keep(self, found: Pasted) -> None:
+        """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
+
+        def keep() -> None:
+            try:
+                kept: Path | EngineError = keep_picture(found)
+            except EngineError as error:
+                kept = error
+            with suppress(RuntimeError):  # the window is gone
+                self._kept.emit(kept)
+
+        self._state.set_task(SOURCE, "pasting a picture")
+        Thread(target=keep, daemon=True).start()
+
+    def _open_kept(self, kept: Path | EngineError) -> None:
+        self._state.end_task(SOURCE)
+        if isinstance(kept, Path):
+            self._pictures.open_path(kept, self._say_kept)
+        else:
+            self._messages.show_error(SOURCE, kept)
+
+    def _drag(self, handle: DragHandle, path: Path) -> None:
+        # Encoding a large picture takes a second: the button may be up again.
+        if handle.isDown():
+            handle.setDown(False)
+            drag = QDrag(handle)
+            drag.setMimeData(PictureMime(path, with_file=True))
+            drag.setPixmap(handle.icon().pixmap(handle.iconSize()))
+            handle.run_drag(drag)
+
+    def _put(self, path: Path, word: str) -> None:
+        QGuiApplication.clipboard().setMimeData(PictureMime(path, with_file=False))
+        self._messages.show(Message(SOURCE, Severity.INFO, f"The {word} was copied as a picture"))
+
+    def _with_file(self, original: bool, then: Callable[[Path], None]) -> None:
+        """Have the engine write the result, or the original, as PNG, and go on with the file."""
+        picture, result = self._workspace.picture, None if original else self._state.last_result
+        if picture is None or (not original and not self._pictures.can_save_result()):
+            return
+        if not isinstance(picture.pixels, SharedArray):
+            self._messages.show_error(SOURCE, _too_large(picture))
+            return
+        range_mode, made = self._workspace.range_mode, self._made
+        if made and (made.picture, made.result, made.range_mode) == (picture, result, range_mode):
+            then(made.path)
+            return
+        path = self._place(original, picture)
+        depth = "16" if picture.dtype == "float32" else "keep"
+        screen, values = (result.screen, result.values) if result is not None else (None, None)
+        elsewhere = screen if isinstance(screen, TiledScreen) else None
+        request = SaveResult(picture, values, str(path), range_mode, depth, elsewhere)
+
+        def written(saved: Saved) -> None:
+            self._state.end_task(SOURCE)
+            self._made = _Written(picture, result, range_mode, path)
+            then(Path(saved.path))
+
+        self._state.set_task(SOURCE, "copying the picture")
+        self._link.ask(Ask(request, written, self._failed))
+
+    def _failed(self, error: EngineError) -> None:
+        self._state.end_task(SOURCE)
+        if not isinstance(error, Cancelled):
+            self._messages.show_error(SOURCE, error)
+
+    def _place(self, original: bool, picture: PictureHandle) -> Path:
+        """Return a new path that ends with the program; older ones stay, for they may still be read."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="haloscope-", ignore_cleanup_errors=True)
+        stem = f"{Path(picture.title).stem}-original" if original else self._name()
+        return Path(tempfile.mkdtemp(dir=self._folder.name)) / f"{stem}.png"
+
+    def _say_kept(self, is_open: bool) -> None:
+        if is_open:
+            why = f"sessions name it, and the {MOST_KEPT} newest pasted pictures are kept"
+            remedy = "Save it to keep it for longer."
+            self._messages.show(Message(SOURCE, Severity.INFO, "Picture pasted", why, remedy))
+
+
+def pasted_folder() -> Path:
+    """Return where pasted pictures are kept."""
+    return Path(platformdirs.user_state_dir("haloscope", appauthor=False)) / "pasted"
+
+
+def file_of(mime: QMimeData) -> Path | None:
+    """Return the file that is on the clipboard, as an address or a path; None where there is none.
+
+    Raises
+    ------
+    BadValue
+        It is not on this computer.
+    """
+    if mime.hasUrls():
+        url = mime.urls()[0]
+        if url.isLocalFile():
+            return Path(url.toLocalFile())
+        if not mime.hasImage():
+            what, why = _NOTHING, f"{url.toString()[:200]} is not a file of this computer"
+            raise BadValue(what, why, "Save it first, then open the file, or copy the picture itself.")
+    text = mime.text().strip().strip("\"'") if mime.hasText() and not mime.hasImage() else ""
+    if not text or len(text) > _LONGEST_PATH or "\n" in text or not any(mark in text for mark in "/\\."):
+        return None
+    path = Path(QUrl(text).toLocalFile() if text.startswith("file:") else text)
+    with suppress(OSError, ValueError, RuntimeError):
+        path = path.expanduser()
+        return path if path.is_absolute() and path.exists() else None
+    return None
+
+
+def picture_on(mime: QMimeData) -> Pasted:
+    """Return the picture that is on the clipboard: the bytes of a file, or pixels where there are none.
+
+    Raises
+    ------
+    BadValue
+        There is no picture.
+    """
+    for kind, suffix in _TYPES.items():
+        if mime.hasFormat(kind) and (data := mime.data(kind)):
+            return Pasted(data, suffix)
+    image = mime.imageData()
+    if isinstance(image, QImage) and not image.isNull():
+        return Pasted(image, ".png")
+    is_empty = not mime.formats()
+    why = "the clipboard is empty" if is_empty else "the clipboard has neither a picture nor numbers"
+    raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
+
+
+def keep_picture(found: Pasted) -> Path:
+    """Write a pasted picture into a file and return that. Called on: any thread.
+
+    Raises
+    ------
+    BadValue
+        It cannot be written.
+    """
+    try:
+        folder = pasted_folder() / f"{time.time_ns():020d}"
+        folder.mkdir(parents=True)
+        path = folder / f"Clipboard{found.suffix}"
+        if isinstance(found.content, QByteArray):
+            path.write_bytes(found.content.data())
+        elif not found.content.save(str(path), quality=100):
+            raise OSError("the picture cannot be written")
+    except OSError as error:
+        raise BadValue(_NOTHING, f"{pasted_folder()} cannot be written: {error}", "") from error
+    for old in sorted(pasted_folder().iterdir())[:-MOST_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return path
+
+
+class PictureMime(QMimeData):
+    """A PNG file for the clipboard or a drag, read when another program asks; `with_file` also as a file."""
+
+    def __init__(self, path: Path, *, with_file: bool) -> None:
+        super().__init__()
+        self._path = path
+        if with_file:
+            self.setUrls([QUrl.fromLocalFile(str(path))])
+
+    def formats(self) -> list[str]:
+        # Programs of other systems ask for their own form, which Qt makes of an image.
+        own = [_PNG] if sys.platform == "linux" else [_PNG, _IMAGE]
+        return [*own, *super().formats()]
+
+    def hasFormat(self, mimetype: str) -> bool:
+        return mimetype in self.formats()
+
+    def retrieveData(self, mimetype: str, preferred: QMetaType | QMetaType.Type) -> Any:
+        if mimetype == _PNG:
+            with suppress(OSError):  # the folder for such files was emptied by somebody
+                return QByteArray(self._path.read_bytes())
+            return QByteArray()
+        if mimetype == _IMAGE:
+            return QImage(str(self._path))
+        return super().retrieveData(mimetype, preferred)
+
+
+def _check_numbers(text: str) -> None:
+    """Raise where a text on the clipboard is not a mask."""
+    try:
+        parse_mask(text)
+    except MaskError as error:
+        shown = " ".join(text.split())
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        why = f"“{shown}” is neither a picture, nor a file's path, nor the numbers of a mask: {error.why}"
+        raise BadValue(_NOTHING, why, error.remedy) from error
+
+
+def _too_large(picture: PictureHandle) -> BadValue:
+    return BadValue(
+        "Nothing was copied",
+        f"{picture.title} stays in its file, and is too large for other programs' memory",
+        "Use Save result (Ctrl+S).",
+    )

@@ -1,0 +1,73 @@
+"""Every command of the window as one list: actions, what the page offers besides, its panels. No widgets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gui.page.actions import Actions
+from gui.page.contract import Page
+from gui.shell.fuzzy import fit
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be chosen in the command palette."""
+
+    key: str  # never changes: the recent ones are kept by it
+    title: str
+    where: str  # its menu
+    keys: str  # its shortcut, as the system writes it
+    tip: str
+    why_not: str  # why it cannot be chosen now; empty if it can
+    run: Callable[[], object]
+
+
+def commands_of(actions: Actions, page: Page) -> list[Command]:
+    """Return every command there is while a page is shown."""
+    found = [_of_action(actions, name) for name in actions.names() if name != "palette"]
+    for action in page.palette_actions:
+        title, where = _plain(action.text()), str(action.data() or "")
+        why_not = "" if action.isEnabled() else "Not available now."
+        found.append(Command(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger))
+    for dock in page.docks:
+        title = dock.windowTitle()
+        tip = f"Bring the panel {title} to the front."
+        name = dock.objectName()
+        show = partial(page.bring_to_front, name)
+        found.append(Command(f"panel:{name}", title, "Panel", "", tip, "", show))
+    return found
+
+
+def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> list[Command]:
+    """Return the commands that a typed text fits, best first; of those that fit alike the recent first.
+
+    Of all, where nothing is typed: the recent ones, then what can be chosen, then the rest.
+    """
+    ranks = {key: rank for rank, key in enumerate(recent)}
+    fits = [
+        (-fit(typed, f"{one.title} {one.where}" if typed.strip() else one.title), number, one)
+        for number, one in enumerate(commands)
+    ]
+    if not typed.strip():
+        fits = [(0.0, number, one) for _, number, one in fits]
+        fits.sort(key=lambda one: (ranks.get(one[2].key, len(ranks)), bool(one[2].why_not), one[1]))
+        return [one for _, _, one in fits]
+    # Whole points are kinds of fits, the rest prefers short titles.
+    chosen = [one for one in fits if one[0]]
+    chosen.sort(key=lambda one: (round(one[0]), ranks.get(one[2].key, len(ranks)), one[0], one[1]))
+    return [one for _, _, one in chosen]
+
+
+def _of_action(actions: Actions, name: str) -> Command:
+    action, entry = actions[name], actions.entry(name)
+    menu, inner = _plain(entry.menu), _plain(entry.submenu)
+    where = f"{menu} > {inner}" if inner else menu
+    keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+    title = _plain(action.text())
+    if action.isCheckable() and action.isChecked():
+        title = f"{title} (on)"
+    return Command(name, title, where, keys, action.toolTip(), actions.why_not(name), action.trigger)
+
+
+def _plain(text: str) -> str:
+    return text.replace("&", "").rstrip("…")

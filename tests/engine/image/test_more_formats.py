@@ -1,0 +1,211 @@
+"""JPEG XL, AVIF, PNM and NumPy's arrays: opened and saved as they are, and refused in words."""
+
+import io
+from contextlib import suppress
+
+import imagecodecs
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.errors import ImageReadError
+from engine.image.formats import FORMATS
+from engine.image.metadata import Metadata
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.save import save_image
+from tests.engine.image.test_save import RGB_PROFILE
+
+RANDOM = np.random.default_rng(5)
+EXACT = {"JPEG XL": 100, "PNM": 95, "NumPy": 95}
+
+
+def samples(channels, dtype):
+    """Return noise of an odd size."""
+    shape = (7, 9) if channels == 1 else (7, 9, channels)
+    if dtype is np.float32:
+        return RANDOM.normal(100, 90, shape).astype(np.float32)
+    return RANDOM.integers(0, np.iinfo(dtype).max + 1, shape, dtype)
+
+
+def npy(array):
+    """Return the file of an array."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Return a function that opens the bytes of a file."""
+
+    def open_bytes(data, **options):
+        (tmp_path / "file").write_bytes(data)
+        return open_image(tmp_path / "file", **options)
+
+    return open_bytes
+
+
+@pytest.mark.parametrize(
+    "known", [known for known in FORMATS if known.title in EXACT], ids=lambda it: it.title
+)
+def test_that_every_sample_comes_back(known, tmp_path):
+    for dtype in known.dtypes:
+        for channels in (1, 2, 3, 4):
+            picture = Picture.from_array(samples(channels, dtype))
+            path = tmp_path / f"a{known.saved_suffixes[0]}"
+            assert save_image(picture, path, quality=EXACT[known.title]) == ()
+            again = open_image(path)
+            assert (again.format, again.notes) == (known.title, ())
+            assert np.array_equal(again.pixels, picture.pixels)
+            assert np.array_equal(again.alpha, picture.alpha)
+
+
+@pytest.mark.parametrize("suffix", ["jxl", "avif"])
+def test_that_a_lossy_file_is_near_and_keeps_its_metadata(suffix, tmp_path):
+    smooth = np.add.outer(np.arange(40), np.arange(60))[..., np.newaxis].repeat(3, 2).astype(np.uint8)
+    block = Image.Exif()
+    block[271] = "A camera"
+    metadata = Metadata(block.tobytes()[6:], (300.0, 300.0))
+    assert save_image(Picture(smooth, metadata=metadata), tmp_path / f"a.{suffix}") == ()
+    again = open_image(tmp_path / f"a.{suffix}")
+    found = Image.Exif()
+    found.load(again.metadata.exif)
+    assert np.abs(again.pixels.astype(int) - smooth).max() <= 4
+    assert (found[271], found[282]) == ("A camera", 300)
+
+
+@pytest.mark.parametrize("bits", [10, 12])
+def test_that_a_deep_avif_keeps_its_depth(opened, bits):
+    stored = RANDOM.integers(0, 2**bits, (8, 9, 3), np.uint16)
+    stored[0, 0] = 2**bits - 1
+    picture = opened(imagecodecs.avif_encode(stored, bitspersample=bits))
+    assert np.array_equal(picture.pixels >> (16 - bits), stored)
+    assert picture.pixels.max() == 2**16 - 1
+    assert picture.notes == (f"Its {bits}-bit samples were scaled to 16 bit.",)
+
+
+@pytest.mark.parametrize("how", [0, 6, 3, 8])
+def test_that_a_turned_avif_is_upright(opened, how):
+    block, buffer = Image.Exif(), io.BytesIO()
+    block[274] = how
+    pixels = np.kron(np.array([[0, 90], [170, 255]], np.uint8), np.ones((16, 24), np.uint8))
+    rgb = np.dstack([pixels] * 3)
+    Image.fromarray(rgb).save(buffer, "AVIF", quality=100, subsampling="4:4:4", exif=block.tobytes())
+    upright = np.rot90(rgb, {0: 0, 6: 3, 3: 2, 8: 1}[how])
+    found = opened(buffer.getvalue()).pixels
+    assert found.shape == upright.shape
+    assert np.abs(found.astype(int) - upright).max() < 40
+
+
+@pytest.mark.parametrize(
+    ("data", "pixels"),
+    [
+        (b"P1\n# a comment\n3 2\n1 0 1\n010", [[0, 255, 0], [255, 0, 255]]),
+        (b"P2 2 1 # comment\n255\n7 # seven\n 200", [[7, 200]]),
+        (b"P3\n1 1\n65535\n1 2 65535\n", [[[1, 2, 65535]]]),
+        (b"P4\n10 1\n\x80\x40", [[0, 255, 255, 255, 255, 255, 255, 255, 255, 0]]),
+        (b"P5\n2 1\n255\n\x01\xff", [[1, 255]]),
+        (b"P5\n2 1\n65535\n\x01\x02\xff\xff", [[258, 65535]]),
+        (b"P6\n1 1\n255\nabc", [[[97, 98, 99]]]),
+        (b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabc", [[[97, 98, 99]]]),
+    ],
+)
+def test_that_each_kind_of_pnm_is_read(opened, data, pixels):
+    assert opened(data).pixels.tolist() == pixels
+
+
+def test_that_another_full_scale_becomes_ours(opened):
+    picture = opened(b"P5\n3 1\n1023\n\x00\x00\x02\x00\x03\xff")
+    assert picture.pixels.tolist() == [[0, round(512 * 65535 / 1023), 65535]]
+    assert picture.notes == ("Its values of up to 1,023 were scaled to 65,535.",)
+
+
+HUGE = 100_000
+GREY = npy(np.zeros((2, 2), np.uint8))
+JXL = imagecodecs.jpegxl_encode(samples(3, np.uint8), lossless=True)
+AVIF = imagecodecs.avif_encode(np.zeros((16, 16, 3), np.uint8))
+
+
+def huge_jxl():
+    """Return a JPEG XL whose header says that it has that many rows and columns."""
+    side = 0b11 | (HUGE - 1) << 2
+    return b"\xff\x0a" + (side << 1 | side << 36).to_bytes(12, "little") + JXL[12:]
+
+
+def huge_avif():
+    """Return an AVIF whose header says so."""
+    at = AVIF.index(b"ispe") + 8
+    return AVIF[:at] + 2 * HUGE.to_bytes(4, "big") + AVIF[at + 8 :]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"P5\n100000 100000\n255\n", "its 100,000 × 100,000 pixels take 9.3 GiB"),
+        (b"P3\n100000 100000\n255\n1 2 3", "its 100,000 × 100,000 pixels take 27.9 GiB"),
+        (huge_jxl(), "its 100,000 × 100,000 pixels take"),
+        (
+            npy(np.zeros((2, 2), np.uint8)).replace(b"(2, 2), }     ", b"(100000, 100000), }"),
+            "its 100,000 × 100,000",
+        ),
+        (
+            npy(np.zeros(4, np.uint8)),
+            "its shape is (4,); a picture is rows × columns, or rows × columns × 1 to 4",
+        ),
+        (npy(np.zeros((2, 2, 5), np.uint8)), "its shape is (2, 2, 5)"),
+        (npy(np.zeros((0, 2), np.uint8)), "its header says 2 × 0 pixels"),
+        (npy(np.zeros((2, 2), np.int64)), "its values are int64; a picture has uint8, uint16 or float32"),
+        (npy(np.asfortranarray(np.zeros((2, 3), np.uint8))), "its values are stored column by column"),
+        (b"P5\n2 1\n70000\n1234", "full scale is 70,000, which PNM does not have"),
+        (b"P6\n2 x", "its header is damaged or cut short"),
+        (b"P5\n2 2\n255\nabc", "its 2 × 2 pixels take 15 at least"),
+        (b"P2\n2 2\n255\n1 2    3", "it has 3 of 4 numbers"),
+        (b"P2\n2 1\n255\n1 -2", "or one below 0"),
+        (b"P7\nWIDTH 1\n", "its header has no end"),
+    ],
+)
+def test_that_what_is_no_picture_of_them_is_refused_in_words(opened, data, says):
+    with pytest.raises(ImageReadError) as caught:
+        opened(data)
+    assert says in caught.value.why
+
+
+def test_that_an_avif_that_promises_too_much_is_refused(opened):
+    with pytest.raises(ImageReadError):
+        opened(huge_avif())
+
+
+@pytest.mark.parametrize("data", [JXL, AVIF, npy(samples(3, np.uint16)), b"P6\n9 7\n255\n" + bytes(189)])
+def test_that_none_is_opened_that_was_cut_short(opened, data):
+    for length in (*range(1, len(data), max(1, len(data) // 30)), len(data) - 1):
+        with pytest.raises(ImageReadError):
+            opened(data[:length])
+
+
+@pytest.mark.parametrize("data", [JXL, AVIF, npy(samples(2, np.float32)), b"P3\n9 7\n255\n" + b"12 " * 189])
+def test_that_hostile_files_are_opened_or_refused_in_words(opened, data):
+    random = np.random.default_rng(6)
+    for _ in range(60):
+        mutated = bytearray(data)
+        for at in random.integers(0, min(len(data), 150), 3):
+            mutated[at] = random.integers(256)
+        # Anything else than a picture or words is raised.
+        with suppress(ImageReadError):
+            opened(bytes(mutated), max_bytes=2**25)
+
+
+def test_that_what_an_array_cannot_keep_is_named(tmp_path):
+    picture = Picture(
+        samples(3, np.uint8), icc_profile=RGB_PROFILE, metadata=Metadata(b"exif", (300.0, 300.0))
+    )
+    assert save_image(picture, tmp_path / "a.npy") == (
+        "The colour profile is not saved: a NumPy file holds none here.",
+        "EXIF data and resolution (DPI) of the opened file are not saved: NumPy has none.",
+    )
+
+
+def test_that_of_an_animation_the_first_frame_is_opened(opened):
+    frames = RANDOM.integers(0, 256, (3, 8, 9, 3), np.uint8)
+    picture = opened(imagecodecs.jpegxl_encode(frames, lossless=True))
+    assert np.array_equal(picture.pixels, frames[0])

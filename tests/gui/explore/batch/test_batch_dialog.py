@@ -1,0 +1,139 @@
+"""The dialog Batch: the files of the command line, progress, failures, an end that can be asked for."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.commands.command_line import main
+from engine.geometry.border import Border
+from engine.mask.presets import preset
+from gui.explore.batch.batch_run import BatchEnd, BatchRun
+from gui.explore.batch.present_job import job_sentence, job_words
+from gui.explore.workspace import Workspace
+
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder with three pictures and one that is none."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    random = np.random.default_rng(8)
+    for name, shape in {"a.png": (40, 50, 3), "b.jpg": (30, 20), "c.tif": (25, 31)}.items():
+        engine.save_image(random.integers(0, 256, shape, np.uint8), folder / name)
+    (folder / "broken.png").write_bytes(b"no picture")
+    return folder
+
+
+@pytest.fixture
+def dialog(haloscope, photos):
+    """Return the dialog with that folder, which was dropped on the window."""
+    page = haloscope.window.page_of("explore")
+    page.workspace.set_mask(preset("sobel-x"), flip=True)
+    page.workspace.change(border=Border.MIRROR, range_mode="absolute")
+    page.files.open_dropped([str(photos)])
+    return page.batch
+
+
+def ran(qtbot, dialog, **how):
+    """Run it to its end, and return that."""
+    with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
+        dialog.start(**how)
+    return ended.args[0]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@pytest.mark.slow
+def test_that_the_files_are_those_of_the_command_line(dialog, qtbot, photos, tmp_path):
+    end = ran(qtbot, dialog)
+    out = str(tmp_path / "by-command")
+    options = ["--mask", "sobel-x", "--flip", "--border", "mirror", "--range", "absolute"]
+    main(["batch", str(photos), "--out", out, *options])
+    assert contents(dialog.out.text()) == contents(out)
+    assert sorted(contents(out)) == ["a.png", "b.jpg", "c.tif"]
+    assert end.sentence.startswith("3 of 4 pictures filtered, 1 failed in ")
+
+
+@pytest.mark.slow
+def test_that_a_picture_that_fails_is_listed_with_its_reason(dialog, qtbot):
+    ran(qtbot, dialog)
+    shown = dialog.failures.topLevelItem(0)
+    assert (dialog.failures.topLevelItemCount(), shown.text(0)) == (1, "broken.png")
+    assert "it is not a picture that this program reads" in shown.text(1)
+
+
+@pytest.mark.slow
+def test_that_a_dry_run_says_what_would_be_done(dialog, qtbot):
+    end = ran(qtbot, dialog, dry=True)
+    assert end.sentence == "3 of 4 pictures would be filtered, 1 refused. Nothing was written."
+    assert not Path(dialog.out.text()).exists()
+
+
+@pytest.mark.slow
+def test_that_bad_use_is_said_in_the_words_of_the_command(dialog, qtbot):
+    dialog.pictures.setText("/nowhere/*.png")
+    assert "it is a pattern, and no file matches it" in ran(qtbot, dialog).sentence
+
+
+@pytest.mark.slow
+def test_that_it_stops_in_a_second_and_leaves_whole_files(dialog, qtbot, photos):
+    random = np.random.default_rng(9)
+    for number in range(60):
+        engine.save_image(random.integers(0, 256, (900, 900, 3), np.uint8), photos / f"{number}.png")
+    with qtbot.waitSignal(dialog.run.progressed, timeout=WAIT_MS, check_params_cb=lambda done, _: done > 0):
+        dialog.start()
+    with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
+        begin_s = time.monotonic()
+        dialog.stop_button.click()
+    # A process is killed after 0.9 s.
+    assert time.monotonic() - begin_s < 1.5
+    assert ended.args[0].is_stopped
+    for name, data in contents(dialog.out.text()).items():
+        assert data.endswith(b"IEND\xaeB`\x82"), name
+
+
+def test_that_the_window_asks_before_it_closes_on_a_batch(dialog, haloscope, monkeypatch):
+    monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
+    dialog.start()
+    haloscope.window.close()
+    assert haloscope.window.isVisible()
+    assert haloscope.link.files_being_saved == ("filtered",)
+    dialog.run.ended.emit(BatchEnd(why="an end"))
+    assert not haloscope.window.isVisible()
+
+
+def test_that_start_waits_for_pictures_and_a_folder(haloscope):
+    haloscope.actions["batch"].trigger()
+    dialog = haloscope.window.page_of("explore").batch
+    for field in (dialog.pictures, dialog.out):
+        assert not dialog.start_button.isEnabled()
+        field.setText("a folder")
+    assert dialog.start_button.isEnabled()
+
+
+def test_that_the_job_is_that_of_the_page(tmp_path):
+    workspace = Workspace(preset("sobel-x"))
+    workspace.change(border=Border.CONSTANT, cval=-2.5, variant="naive", device="cpu")
+    options = ["--border=constant", "--cval=-2.5", "--variant=naive", "--device=cpu"]
+    assert job_words(workspace, tmp_path) == ["--mask", str(tmp_path / "mask.json"), *options]
+    assert job_sentence(workspace) == "Sobel x, 3 × 3, border constant"
+
+
+def test_that_the_simulator_is_left_out_of_the_job(tmp_path):
+    workspace = Workspace(preset("sobel-x"))
+    workspace.change(variant="naive", device="simulator")
+    assert job_words(workspace, tmp_path)[2:] == ["--border=zero"]
+
+
+def test_that_the_job_may_be_another_operation(tmp_path):
+    workspace = Workspace(preset("sobel-x"))
+    workspace.choose("median")
+    workspace.set_parameter("size", 5)
+    assert job_words(workspace, tmp_path) == ["--operation", "median", "--set=size=5"]

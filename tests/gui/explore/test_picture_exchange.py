@@ -1,0 +1,182 @@
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QColor, QGuiApplication, QImage
+
+from engine.host.protocol import SaveResult
+from engine.image.open import open_image
+from gui.explore import picture_exchange
+from gui.explore.picture_exchange import keep_picture, pasted_folder, picture_on
+
+
+@pytest.fixture
+def clipboard(qapp):
+    yield QGuiApplication.clipboard()
+    QGuiApplication.clipboard().clear()
+
+
+@pytest.fixture
+def put(clipboard):
+    """Put something on the clipboard, by the names of `QMimeData`."""
+
+    def put(**what):
+        mime = QMimeData()
+        for name, value in what.items():
+            if name == "png":
+                mime.setData("image/png", value)
+            else:
+                getattr(mime, f"set{name.capitalize()}")(value)
+        clipboard.setMimeData(mime)
+
+    return put
+
+
+def waited(haloscope, qtbot, title):
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == title)
+
+
+def has_png(clipboard):
+    mime = clipboard.mimeData()
+    return mime is not None and mime.hasFormat("image/png")
+
+
+def message(haloscope):
+    return haloscope.window.message_bar.text
+
+
+def test_that_a_pasted_picture_is_opened_under_the_name_clipboard(haloscope, put, qtbot):
+    put(png=b"the bytes of another program")
+    haloscope.actions["paste"].trigger()
+    waited(haloscope, qtbot, "Clipboard.png")
+    assert Path(haloscope.workspace.picture.path).read_bytes() == b"the bytes of another program"
+    assert "newest pasted pictures are kept" in message(haloscope)
+
+
+def test_that_a_picture_is_pasted_from_every_page(haloscope, put, qtbot):
+    haloscope.window.show_page("network")
+    put(png=b"bytes")
+    haloscope.actions["paste"].trigger()
+    waited(haloscope, qtbot, "Clipboard.png")
+    assert haloscope.window.page.objectName() == "explore"
+
+
+def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
+    image = QImage(5, 3, QImage.Format.Format_RGB888)
+    image.fill(QColor(10, 20, 30))
+    clipboard.setImage(image)
+    picture = open_image(keep_picture(picture_on(clipboard.mimeData())))
+    assert picture.pixels.shape == (3, 5, 3)
+    assert (picture.pixels == (10, 20, 30)).all()
+
+
+@pytest.mark.parametrize("form", ["urls", "text", "quoted", "address"])
+def test_that_a_file_on_the_clipboard_is_opened(haloscope, put, qtbot, tmp_path, form):
+    path = tmp_path / "a photo.png"
+    path.write_bytes(b"x")
+    forms = {
+        "urls": {"urls": [QUrl.fromLocalFile(str(path))]}, "text": {"text": f"{path}\n"},
+        "quoted": {"text": f'"{path}"'}, "address": {"text": QUrl.fromLocalFile(str(path)).toString()},
+    }  # fmt: skip
+    put(**forms[form])
+    haloscope.actions["paste"].trigger()
+    waited(haloscope, qtbot, "a photo.png")
+
+
+def test_that_numbers_go_into_the_mask(haloscope, put):
+    put(text="1 2 1\n2 4 2\n1 2 1")
+    haloscope.actions["paste"].trigger()
+    assert haloscope.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ({}, "the clipboard is empty"),
+        ({"text": "a recipe for soup"}, "“a recipe for soup” is neither a picture, nor a file's path, nor"),
+        ({"urls": [QUrl("https://example.org/a.png")]}, "is not a file of this computer"),
+        ({"text": "/no/such/file.png"}, "neither a picture, nor a file's path"),
+        ({"text": "/\0/x.png"}, "neither a picture, nor a file's path"),
+        ({"text": "x" * 100_000}, "neither a picture, nor a file's path"),
+        ({"html": "<b>words</b>"}, "neither a picture"),
+    ],
+)
+def test_that_what_cannot_be_pasted_is_said_in_words(haloscope, put, what, words):
+    before = haloscope.workspace.mask
+    put(**what)
+    haloscope.actions["paste"].trigger()
+    assert message(haloscope).startswith("Nothing was pasted.")
+    assert words in message(haloscope).replace("The clipboard", "the clipboard")
+    assert haloscope.workspace.mask is before
+
+
+def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypatch):
+    monkeypatch.setattr(picture_exchange, "MOST_KEPT", 2)
+    put(png=b"bytes")
+    paths = [keep_picture(picture_on(clipboard.mimeData())) for _ in range(3)]
+    assert [path.exists() for path in paths] == [False, True, True]
+    assert paths[-1].is_relative_to(pasted_folder())
+
+
+def test_that_the_result_is_copied_as_png_by_the_engine(haloscope, clipboard, qtbot):
+    haloscope.actions["copy_picture"].trigger()
+    qtbot.waitUntil(lambda: has_png(clipboard))
+    asked = next(one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
+    assert asked.values == haloscope.state.last_result.values
+    assert Path(asked.path).name == "astronaut-sharpen.png"
+
+
+def test_that_the_original_is_copied_without_a_result(haloscope, clipboard, qtbot):
+    haloscope.actions["copy_original"].trigger()
+    qtbot.waitUntil(lambda: has_png(clipboard))
+    asked = next(one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
+    assert asked.values is None
+    assert Path(asked.path).name == "astronaut-original.png"
+
+
+def test_that_the_same_result_is_encoded_once(haloscope, clipboard, qtbot):
+    for _ in range(2):
+        clipboard.clear()
+        haloscope.actions["copy_picture"].trigger()
+        qtbot.waitUntil(lambda: has_png(clipboard))
+    assert sum(isinstance(one, SaveResult) for one in haloscope.link._client.seen) == 1
+
+
+def dragged(haloscope, qtbot, monkeypatch):
+    """Press the handle, move away, release; return what was dragged."""
+    handle, drags = haloscope.window.page.picture_view.drag_handle, []
+    monkeypatch.setattr(type(handle), "run_drag", lambda self, drag: drags.append(drag.mimeData()))
+    qtbot.mousePress(handle, Qt.MouseButton.LeftButton)
+    qtbot.mouseMove(handle, QPoint(200, 200))
+    return handle, drags
+
+
+def test_that_the_result_is_dragged_out_as_picture_and_file(haloscope, qtbot, monkeypatch):
+    _, drags = dragged(haloscope, qtbot, monkeypatch)
+    qtbot.waitUntil(lambda: len(drags) == 1)
+    assert drags[0].hasFormat("image/png")
+    assert drags[0].urls()[0].fileName() == "astronaut-sharpen.png"
+
+
+def test_that_a_button_released_before_the_file_is_there_drags_nothing(haloscope, qtbot, monkeypatch):
+    haloscope.link._client.automatic = False
+    handle, drags = dragged(haloscope, qtbot, monkeypatch)
+    qtbot.mouseRelease(handle, Qt.MouseButton.LeftButton)
+    haloscope.link._client.answer_all(SaveResult)
+    qtbot.wait(5)
+    assert drags == []
+
+
+def test_that_a_click_on_the_handle_copies_the_result(haloscope, clipboard, qtbot):
+    qtbot.mouseClick(haloscope.window.page.picture_view.drag_handle, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: has_png(clipboard))
+
+
+def test_that_paste_in_a_number_box_is_the_box_s(haloscope, put, qtbot):
+    box = haloscope.window.page.mask_panel.size_controls.fields[0]
+    haloscope.window.activateWindow()
+    box.setFocus()
+    box.selectAll()
+    put(text="5")
+    qtbot.keyClick(box, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert box.lineEdit().text() == "5"

@@ -1,0 +1,86 @@
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.image.samples import SAMPLES
+from engine.mask.presets import preset, presets
+from gui.shell.commands import commands_of, found_by
+from gui.shell.fuzzy import fit
+from gui.shell.pages import PAGES
+
+
+@pytest.fixture
+def palette(haloscope):
+    """The command palette over the window."""
+    return haloscope.dialogs.show("palette")
+
+
+def titles(palette):
+    return [command.title for command in palette.shown]
+
+
+def choose(qtbot, palette, typed):
+    palette.field.setText(typed)
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    qtbot.wait(1)
+
+
+def test_that_the_palette_lists_actions_samples_presets_pages_and_panels(haloscope, palette):
+    listed = {command.key for command in palette.shown}
+    assert set(haloscope.actions.names()) - {"palette"} <= listed
+    assert {f"sample:{sample.key}" for sample in SAMPLES} <= listed
+    assert {f"page:{page.key}" for page in PAGES} <= listed
+    assert {f"panel:{dock.objectName()}" for dock in haloscope.window.page.docks} <= listed
+    assert {one.title for one in presets()} <= set(titles(palette))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "typed"),
+    [("Run", "Run all", "run"), ("Sobel x", "Box", "sx"), ("Save result", "Reset save", "save"),
+     ("Zoom in", "Full screen", "zo in")],
+)  # fmt: skip
+def test_that_the_better_fit_comes_first(better, worse, typed):
+    assert fit(typed, better) > fit(typed, worse)
+
+
+def test_that_letters_of_no_command_find_none():
+    assert fit("xq", "Sobel x") == 0.0
+
+
+def test_that_a_preset_is_chosen_by_a_few_letters(haloscope, palette, qtbot):
+    choose(qtbot, palette, "sobx")
+    qtbot.waitUntil(lambda: haloscope.workspace.mask == preset("sobel-x"))
+
+
+def test_that_a_panel_is_brought_to_the_front(haloscope, palette, qtbot):
+    choose(qtbot, palette, "roofl panel")
+    dock = next(dock for dock in haloscope.window.page.docks if dock.objectName() == "roofline")
+    qtbot.waitUntil(lambda: not dock.visibleRegion().isEmpty())
+
+
+def test_that_what_cannot_be_chosen_says_why_and_does_nothing(haloscope, palette, qtbot):
+    palette.field.setText("save results as csv")
+    (first, *_) = palette.shown
+    assert first.why_not == "There are no results on this page."
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()
+
+
+def test_that_every_command_that_cannot_be_chosen_has_a_reason(palette):
+    assert {one.title for one in palette.shown if one.why_not == "Not available now."} <= {"Undo", "Redo"}
+
+
+def test_that_the_command_that_was_chosen_last_is_first_the_next_time(haloscope, palette, qtbot):
+    choose(qtbot, palette, "zoom in")
+    qtbot.waitUntil(lambda: haloscope.preferences.preferences.recent_commands == ("zoom_in",))
+    assert haloscope.dialogs.show("palette").shown[0].key == "zoom_in"
+
+
+def test_that_the_recent_one_of_two_that_fit_alike_comes_first(haloscope):
+    commands = commands_of(haloscope.actions, haloscope.window.page)
+    for recent in ("export_csv", "export_json"):
+        assert found_by("save results", commands, (recent,))[0].key == recent
+
+
+def test_that_arrow_keys_choose_while_the_field_has_the_focus(palette, qtbot):
+    qtbot.keyClick(palette.field, Qt.Key.Key_Down)
+    assert palette.list.currentRow() == 1

@@ -1,0 +1,108 @@
+import re
+
+import pytest
+from PySide6.QtCore import QUrl
+
+from gui.shell import documents
+from gui.shell.dialogs import panel_of
+from gui.shell.document_window import DocumentWindow
+from gui.shell.pages import PAGES
+
+KEYS = [page.key for page in PAGES]
+
+
+@pytest.fixture
+def reader(qtbot):
+    """The window of documents, and what it opened outside."""
+    outside = []
+    window = DocumentWindow(None, outside.append)
+    qtbot.addWidget(window)
+    window.show_section(documents.HOME)
+    window.outside = outside
+    return window
+
+
+def test_that_every_page_and_panel_has_its_section(haloscope):
+    for key in KEYS:
+        page = haloscope.window.page_of(key)
+        wanted = {"", *(dock.objectName() for dock in page.docks)}
+        assert wanted - page.sections.keys() == set(), key
+
+
+def test_that_every_section_of_a_panel_exists(haloscope):
+    anchors = {name: {one.anchor for one in documents.sections(name)} for name in documents.documents()}
+    pages = map(haloscope.window.page_of, KEYS)
+    links = (link.partition("#") for page in pages for link in page.sections.values())
+    assert [name for name, _, anchor in links if anchor not in anchors[name]] == []
+
+
+def test_that_help_opens_at_the_panel_that_has_the_focus(haloscope, monkeypatch):
+    page = haloscope.window.page
+    monkeypatch.setattr("gui.shell.dialogs.focused", lambda: page.kernel_panel.kernels)
+    haloscope.actions["panel_help"].trigger()
+    (window,) = haloscope.window.findChildren(DocumentWindow)
+    assert window.shown == "window.md#kernel"
+    window.close()
+
+
+def test_that_the_picture_is_a_place_of_its_own(haloscope):
+    page = haloscope.window.page
+    assert panel_of(page.surface, page) == "picture"
+
+
+def test_that_every_link_between_documents_works(reader):
+    broken = []
+    for name in documents.documents():
+        for link in re.findall(r"\]\(([^)\s]+)\)", documents.text_of(name)):
+            target = documents.resolved(link.partition("#")[0], name)
+            if "://" not in link and target in documents.documents():
+                reader.show_section(name)
+                reader._follow(QUrl(link))
+                if reader.shown.partition("#")[0] != target:
+                    broken.append((name, link))
+    assert broken == []
+
+
+def test_that_a_heading_is_scrolled_to(reader):
+    reader.resize(800, 500)
+    reader.show()
+    reader.show_section("cli.md#environment-variables")
+    assert reader.text.verticalScrollBar().value() > 1000
+
+
+def test_that_a_link_to_the_web_is_opened_outside(reader):
+    reader._follow(QUrl("https://example.org/x"))
+    assert reader.outside == [QUrl("https://example.org/x")]
+    assert reader.shown == documents.HOME
+
+
+def test_that_a_link_to_what_is_not_here_is_said_in_words(reader):
+    reader._follow(QUrl("decisions/0015-the-wheel-is-written.md"))
+    assert "is not in the window" in reader.note.text()
+    assert reader.shown == documents.HOME
+
+
+def test_that_back_leads_to_what_was_read_before(reader):
+    reader.show_section("glossary.md")
+    reader.back.click()
+    assert reader.shown == documents.HOME
+
+
+def test_that_search_finds_sections_by_all_of_their_words(reader):
+    reader.field.setText("Halo  IDLE")
+    assert reader.list.count()
+    found = documents.search("Halo  IDLE")
+    assert all("halo" in (one.title + one.text).casefold() for one in found)
+    reader._show_first()
+    assert reader.shown.partition("#")[0] == found[0].document
+
+
+def test_that_words_of_no_document_are_said_to_be_so(reader):
+    reader.field.setText("zzzqqq")
+    assert [reader.list.item(0).text()] == ["No document has all of these words."]
+
+
+def test_that_a_comment_in_code_is_no_section():
+    titles = {one.title for name in documents.documents() for one in documents.sections(name)}
+    assert not [title for title in titles if title.startswith("!")]
+    assert "Exit status" in titles

@@ -1,0 +1,139 @@
+import json
+
+import pytest
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
+
+from gui.shell.preferences import Preferences, load_preferences, save_preferences
+from gui.shell.shortcut_table import refusal_of
+
+
+@pytest.fixture
+def dialog(haloscope):
+    """The preferences, opened from the window."""
+    yield haloscope.dialogs.show("preferences")
+    haloscope.preferences.choose_keys({})
+    haloscope.preferences.choose_letters(100)
+
+
+@pytest.fixture
+def keys(dialog):
+    return dialog.keys
+
+
+def keys_of(haloscope, name):
+    return [keys.toString() for keys in haloscope.actions[name].shortcuts()]
+
+
+def type_keys(table, name, keys):
+    table.select(name)
+    table.edit.setKeySequence(QKeySequence(keys))
+
+
+def test_that_a_new_key_is_the_command_s_at_once_and_in_its_tooltip(haloscope, keys):
+    type_keys(keys, "zoom_fit", "Ctrl+J")
+    keys.assign.click()
+    assert keys_of(haloscope, "zoom_fit") == ["Ctrl+J"]
+    assert "(Ctrl+J)" in haloscope.actions["zoom_fit"].toolTip()
+    assert haloscope.preferences.preferences.shortcuts == {"zoom_fit": "Ctrl+J"}
+
+
+def test_that_a_key_of_another_command_is_said_and_can_be_swapped(haloscope, keys):
+    type_keys(keys, "zoom_fit", "Ctrl+O")
+    assert "“Open”" in keys.said.text()
+    keys.swap.click()
+    assert keys_of(haloscope, "zoom_fit") == ["Ctrl+O"]
+    assert keys_of(haloscope, "open") == ["Ctrl+0"]
+
+
+def test_that_a_key_that_is_taken_away_is_nobody_else_s(haloscope, keys):
+    type_keys(keys, "zoom_fit", "F5")
+    keys.assign.click()
+    assert keys_of(haloscope, "run") == ["Ctrl+R"]
+
+
+def test_that_reset_gives_a_command_its_own_keys_again(haloscope, keys):
+    type_keys(keys, "zoom_fit", "Ctrl+J")
+    keys.assign.click()
+    keys.reset.click()
+    assert keys_of(haloscope, "zoom_fit") == ["Ctrl+0"]
+    assert haloscope.preferences.preferences.shortcuts == {}
+
+
+def test_that_a_page_built_later_takes_the_chosen_keys(haloscope, keys):
+    haloscope.preferences.choose_keys({"open_weights": "Ctrl+J"})
+    haloscope.window.page_of("network")
+    assert keys_of(haloscope, "open_weights") == ["Ctrl+J"]
+
+
+@pytest.mark.parametrize(
+    ("pressed", "word"),
+    [("A", "typed into fields"), ("Shift+A", "typed into fields"), ("Ctrl+C", "text fields and tables"),
+     ("Ctrl+K, Ctrl+B", "one combination"), ("Ctrl+Shift+J", ""), ("F8", ""), ("Ctrl+,", "")],
+)  # fmt: skip
+def test_that_a_key_that_would_break_typing_is_refused(pressed, word):
+    assert word in refusal_of(pressed)
+    assert bool(word) == bool(refusal_of(pressed))
+
+
+def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope):
+    haloscope.preferences.choose_keys({"run": "Ctrl+J", "open": "Ctrl+J"})
+    assert (keys_of(haloscope, "run"), keys_of(haloscope, "open")) == (["Ctrl+J"], [])
+    haloscope.preferences.choose_keys({})
+
+
+def test_that_the_theme_follows_and_leads(haloscope, dialog):
+    haloscope.actions["theme:dark"].trigger()
+    assert dialog.theme.currentText() == "Dark"
+    dialog.theme.activated.emit(0)
+    assert haloscope.preferences.preferences.theme == dialog.theme.itemData(0)
+
+
+def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):
+    editor = dialog.letters.lineEdit()
+    editor.setText("500")
+    dialog.letters.interpretText()
+    assert dialog.refusal.text() == "Letters did not change: '500' is not a whole number from 80 to 200."
+    assert dialog.letters.value() == 100
+
+
+def test_that_buttons_of_dialogs_have_no_icons_of_qt(dialog):
+    (box,) = dialog.findChildren(QDialogButtonBox)
+    assert all(button.icon().isNull() for button in box.buttons())
+
+
+@pytest.mark.parametrize("percent", [80, 150, 200])
+def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open_window, qtbot, percent):
+    haloscope = open_window((1024, 700))
+    page = haloscope.window.page
+    size, small = QApplication.font().pointSizeF(), page.kernel_panel.breakdown.font().pointSizeF()
+    haloscope.preferences.choose_letters(percent)
+    try:
+        qtbot.wait(1)
+        assert QApplication.font().pointSizeF() == pytest.approx(size * percent / 100)
+        assert page.mask_panel.presets.font().pointSizeF() == pytest.approx(size * percent / 100)
+        assert page.kernel_panel.breakdown.font().pointSizeF() == pytest.approx(small * percent / 100)
+        QApplication.processEvents()
+        assert (haloscope.window.width(), haloscope.window.height()) == (1024, 700)
+        assert page.minimumSizeHint().width() <= page.width()
+    finally:
+        haloscope.preferences.choose_letters(100)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"letters": 70}, {"letters": True}, {"shortcuts": {"run": 1}}, {"shortcuts": []}, {"recent": [1]}],
+)
+def test_that_damaged_preferences_are_said_and_kept_beside(tmp_path, damage):
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"version": 1} | damage))
+    found, notice = load_preferences(path)
+    assert found == Preferences()
+    assert "could not be read" in notice
+    assert path.with_suffix(".json.bak").exists()
+
+
+def test_that_letters_keys_and_recent_commands_are_kept(tmp_path):
+    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"}, recent=("run",))
+    save_preferences(tmp_path / "preferences.json", kept)
+    assert load_preferences(tmp_path / "preferences.json") == (kept, "")

@@ -1,0 +1,51 @@
+"""A folder of pictures is filtered from the window, by the keyboard; the window asks before it ends that."""
+
+import numpy as np
+import pytest
+
+import engine
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder of pictures."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    noise = np.random.default_rng(2).integers(0, 256, (700, 900, 3), np.uint8)
+    for number in range(80):
+        engine.save_image(noise, folder / f"{number}.png")
+    return folder
+
+
+def begun(program, screen, photos, out):
+    """Start a batch by the keyboard."""
+    program.press("ctrl+shift+b")
+    program.wait_until(lambda: screen.focused.startswith("Batch"), "the dialog")
+    program.type(f"{photos}/*.png")
+    program.press("alt+u", "ctrl+a")
+    program.type(str(out))
+    program.press("Return")
+    program.wait_until(lambda: out.is_dir() and any(out.iterdir()), "the first result")
+
+
+def test_that_a_folder_is_filtered_by_the_keyboard(start, screen, photos, tmp_path):
+    program, out = start(), tmp_path / "out"
+    begun(program, screen, photos, out)
+    program.wait_until(lambda: len(list(out.glob("*.png"))) == 80, "all results")
+    program.press("Escape")
+
+
+def test_that_quitting_asks_and_leaves_whole_files(start, screen, photos, tmp_path):
+    program, out = start(), tmp_path / "out"
+    begun(program, screen, photos, out)
+    program.press("Escape")
+    program.wait_until(lambda: screen.focused.startswith("astronaut"), "the window")
+    program.press("ctrl+q")
+    program.wait_until(lambda: screen.focused.startswith("Close"), "the question")
+    program.press("alt+d")
+    assert program.wait_for_end() == 0
+    for path in out.glob("*.png"):
+        assert engine.open_image(path).pixels.shape == (700, 900, 3)
+    assert len(list(out.glob("*.png"))) < 80

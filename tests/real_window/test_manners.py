@@ -1,0 +1,113 @@
+"""Clipboard, palette, help, full screen, tour: what an image program is expected to do."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.real_window.conftest import geometry_of
+
+pytestmark = pytest.mark.slow
+
+# Keeps a picture on the clipboard until it is ended: X11 asks the program that copied it.
+COPIES = """
+import sys
+from PySide6.QtGui import QColor, QGuiApplication, QImage
+app = QGuiApplication(sys.argv)
+image = QImage(40, 30, QImage.Format.Format_RGB888)
+image.fill(QColor("red"))
+QGuiApplication.clipboard().setImage(image)
+print("copied", flush=True)
+app.exec()
+"""
+# Says the size of the picture on the clipboard.
+PASTES = """
+import sys
+from PySide6.QtGui import QGuiApplication
+app = QGuiApplication(sys.argv)
+image = QGuiApplication.clipboard().image()
+print(image.width(), image.height(), flush=True)
+"""
+
+
+@pytest.fixture
+def other(screen):
+    """Another program; returns the process after its first line."""
+    processes = []
+
+    def run(code):
+        environment = screen.environment | {"QT_QPA_PLATFORM": "xcb"}
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process.stdout.readline().strip()
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_that_a_picture_of_another_program_is_pasted(program, other):
+    assert other(COPIES) == "copied"
+    program.click_on("picture")
+    program.press("ctrl+v")
+    program.wait_for_title("Clipboard.png")
+
+
+def test_that_the_result_is_pasted_into_another_program(program, other):
+    program.press("ctrl+alt+2")
+    program.wait_for_title("camera.png")
+    program.wait_for_rest()
+    program.press("ctrl+alt+c")
+    program.wait_for_rest()
+    assert other(PASTES) == "512 512"
+
+
+def test_that_a_command_is_found_by_a_few_letters(program, tmp_path):
+    program.press("ctrl+shift+p")
+    program.wait_until(lambda: program.screen.focused.startswith("Commands"), "the palette")
+    program.type("sobx")
+    program.wait_for_rest()
+    program.press("Return")
+    program.wait_for_turn()
+    program.wait_for_rest()
+    assert program.weights(tmp_path / "sobel.json") == [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
+
+
+def test_that_f1_explains_the_panel_and_escape_closes_it(program):
+    program.click_on("kernels")
+    program.press("F1")
+    program.wait_until(lambda: program.screen.focused.startswith("Documentation"), "the documents")
+    program.wait_for_rest()
+    program.press("Escape")
+    program.wait_for_turn()
+
+
+def test_that_f11_fills_the_screen_and_gives_it_back(program):
+    screen = program.screen
+    before = geometry_of(screen, program.window)
+    program.press("F11")
+    whole = (0, 0, screen.width, screen.height)
+    program.wait_until(lambda: geometry_of(screen, program.window) == whole, "a full screen")
+    program.press("F11")
+    program.wait_until(lambda: geometry_of(screen, program.window) == before, "the window as before")
+
+
+def test_that_ctrl_w_closes_the_window(start):
+    program = start()
+    program.press("ctrl+w")
+    program.wait_until(lambda: program.process.poll() is not None or program.has_ended, "the end")
+    assert program.process.wait() == 0
+
+
+def test_that_the_first_start_shows_a_tour_that_escape_leaves(start, screen, tmp_path):
+    program = start(is_first_start=True)
+    kept = tmp_path / "home" / "config" / "haloscope" / "preferences.json"
+    program.wait_until(kept.exists, "the tour")
+    program.wait_for_rest()
+    shown = screen.pixels()
+    program.press("Escape")
+    program.wait_for_rest()
+    assert (screen.pixels() != shown).any()
