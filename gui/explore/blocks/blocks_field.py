@@ -37,7 +37,7 @@ class BlocksField(ListField):
         self.field.setPlaceholderText("for example 8x8, 16x16")
         self.field.setToolTip(_TIP)
         self.field.setAccessibleName("Blocks to compare, width × height, with commas")
-        self.field.setMinimumWidth(digits_width(18))
+        self.field.setMinimumWidth(digits_width(9))
         self.chosen.connect(lambda blocks: workspace.change(blocks=blocks))
         workspace.settings_changed.connect(lambda settings: self.show_items(settings.blocks))
         self.show_items(workspace.settings.blocks)

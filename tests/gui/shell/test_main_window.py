@@ -61,7 +61,7 @@ def assert_no_word_is_cut(page):
         (
             "explore",
             [
-                ["Mask", "Tile", "History"],
+                ["Mask", "Tile", "History", "Lens", "Look"],
                 ["Results", "Block sizes", "Launch", "Code", "Doctor"],
                 ["Time and speed-up", "Why", "Roofline", "Ablation"],
             ],
@@ -132,6 +132,8 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "blocks",
         "tile",
         "history",
+        "lens",
+        "look",
         "launch",
         "code",
         "ablation",
@@ -316,7 +318,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 14
+    assert len(shown(window, QtWidgets.QDockWidget)) == 16
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -522,9 +524,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page.bring_to_front("tile")
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(
-        UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, launch"
-    ):
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, lens"):
         page.bring_to_front("tiles")
 
 
@@ -539,8 +539,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    page.history_dock.close()
-    tile.close()
+    for dock in (page.history_dock, page.lens_dock, page.look_dock, tile):
+        dock.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
     tile.show()
