@@ -34,8 +34,10 @@ class Executed(NamedTuple):
     multiply_adds: float  # those that need the lanes that multiply and add
 
 
-def executed(key: str, form: Form, is_asked: Callable[[int], bool] = lambda number: True) -> Iterator[Executed]:
-    """Yield the ratios of each launch of a kernel that was counted, of the cells whose numbers are asked for."""
+def executed(
+    key: str, form: Form, is_asked: Callable[[int], bool] = lambda number: True
+) -> Iterator[Executed]:
+    """Yield the ratios of each counted launch of a kernel, of the cells whose numbers are asked for."""
     kept = json.loads((RESULTS / "ncu-h200.json").read_text(encoding="utf-8"))
     rows = iter([row["ncu"] for row in kept["rows"] if row["variant"] == key])
     samples = np.broadcast_to(np.float32(0.0), (kept["side"], kept["side"], 1))

@@ -105,9 +105,7 @@ KINDS = [
 
 # Each kind with two borders, and each border with TIFF and with one of the others, or two.
 KINDS_AND_BORDERS = [
-    (kind, border)
-    for number, kind in enumerate(KINDS)
-    for border in list(Border)[number % 3 :: 3]
+    (kind, border) for number, kind in enumerate(KINDS) for border in list(Border)[number % 3 :: 3]
 ]
 
 

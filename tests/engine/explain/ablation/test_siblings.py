@@ -106,8 +106,8 @@ def classes_of(passes):
 
 
 # Two kernels that differ in one thing share the costs whose code is looked at, which takes 0.4 s each: every
-# cost is with every way of reading, with weights in each memory, and along a row and in both directions. Below,
-# every sibling of every kernel runs.
+# cost is with every way of reading, with weights in each memory, and along a row and in both directions.
+# Below, every sibling of every kernel runs.
 FIRST_COSTS = {"naive", "naive-uncoalesced", "tiled", "cached", "separable-l1"}
 FIRST_COSTS |= {"row-naive", "row-tiled-constant", "row-cached-constant"}
 ALL_COSTS = {"separable-l0", "implicit-gemm"}

@@ -12,7 +12,7 @@ pytestmark = [*NEEDS_NVVM, pytest.mark.slow]
 
 
 def some_of(key, form):
-    """Return three of the nine launches of a kernel: each mask and each block once, others with the next kernel.
+    """Return three of the nine launches of a kernel: each mask and each block once, others with the next one.
 
     `python -m bench.executed` has all of them; each takes a third of a second.
     """
@@ -32,8 +32,9 @@ def test_that_the_least_by_ptx_is_no_more_than_what_was_executed(key):
     assert all(0.4 <= one.instructions <= 1.0 for one in some_of(key, Form.PTX))
 
 
+# Every way of reading and weights in each memory: their assembly takes 4 s each.
 @NEEDS_NVDISASM
-@pytest.mark.parametrize("key", TEACHING)
+@pytest.mark.parametrize("key", TEACHING[::2])
 def test_that_the_least_by_sass_is_near_what_was_executed(key):
     for one in some_of(key, Form.SASS):
         # Sums of millions, of which a solver knows nine digits.
