@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from engine.api.bank import AppliedBank, apply_bank
     from engine.api.calls import Applied
+    from engine.api.chain import Chained, chain
     from engine.api.filtering import apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
@@ -44,6 +45,7 @@ __version__ = "0.2.0"
 _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.calls": "Applied",
+    "engine.api.chain": "Chained chain",
     "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
@@ -67,11 +69,12 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied", "AppliedBank", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated",
-    "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed",
-    "apply", "apply_bank", "convolve", "correlate", "filter_dask", "filter_stream", "finished_picture",
-    "format_mask", "list_devices", "list_variants", "matmul", "network", "open_image", "operate",
-    "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
+    "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError", "Mask",
+    "Operated", "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant",
+    "VerificationFailed",
+    "apply", "apply_bank", "chain", "convolve", "correlate", "filter_dask", "filter_stream",
+    "finished_picture", "format_mask", "list_devices", "list_variants", "matmul", "network", "open_image",
+    "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
 ]  # fmt: skip
 
 

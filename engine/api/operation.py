@@ -78,8 +78,8 @@ def operate(
         As for `correlate`; the alpha of a `Picture` is left out. An array in a GPU's memory is copied to the
         host once, for the oracle, and `values` and `picture` are copied back to arrays of its kind.
     operation : str
-        "negative", "desaturate", "hue-shift", "histogram", "equalise", "median", "find-patch" or
-        "compress".
+        "negative", "threshold", "desaturate", "hue-shift", "histogram", "equalise", "gradient-magnitude",
+        "median", "minimum", "maximum", "morphology", "bilateral", "find-patch" or "compress".
     patch : array or Picture, optional
         For "find-patch": the small picture to find. None: what left, top, width and height cut from the
         picture itself.

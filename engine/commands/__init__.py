@@ -43,6 +43,9 @@ COMMANDS: dict[str, Command] = {
         "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
     ),
     "masks": Command("list the preset masks", "engine.commands.listing", function="run_masks"),
+    "chains": Command(
+        "list the ready chains, or write one into a file to edit", "engine.commands.chains", "[NAME]"
+    ),
     "matmul": Command(
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
         "engine.commands.matmul",

@@ -10,8 +10,9 @@ from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
-from engine.commands.output import log, log_notes, print_answer, print_json, printable
+from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, printable
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
+from engine.tasks.filtering.clipping import HINT_FROM
 
 
 def run(settings: BatchSettings) -> int:
@@ -45,6 +46,7 @@ def run(settings: BatchSettings) -> int:
     elapsed_s = time.perf_counter() - begin
     order = {file: number for number, file in enumerate(plan.files)}
     outcomes.sort(key=lambda finished: order[finished.file])
+    log_notes(_clip_hints(outcomes))
     if settings.json:
         print_json(_document(settings, plan, loop, outcomes, elapsed_s))
     else:
@@ -93,6 +95,16 @@ def _summary(
     return "\n".join([line, *([f"{len(failed)} failed:"] if failed else []), *failures])
 
 
+def _clip_hints(outcomes: Sequence[Finished]) -> list[str]:
+    """Return one line for the whole run where much of some results is clipped."""
+    clipped = {one.file.source: one.clipped for one in outcomes if one.clipped and one.clipped.better_range}
+    if not clipped:
+        return []
+    most = max(clipped, key=lambda source: clipped[source].share)
+    count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {100 * HINT_FROM:.0f} %; "
+    return [clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")]
+
+
 def _proof(done: Sequence[Finished]) -> str:
     proofs = [finished.verification for finished in done if finished.verification is not None]
     if not proofs:
@@ -132,5 +144,6 @@ def _file(finished: Finished) -> dict[str, object]:
         "verification": None if finished.verification is None else asdict(finished.verification),
         **({"machine": finished.ran.machine} if finished.ran else {}),
         **finished.found,
+        "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),
     }

@@ -21,6 +21,7 @@ from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.shortages import shortage_of
+from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class Finished:
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
     found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
+    clipped: Clipped | None = None  # how much of the result is, where some can be
     ran: Ran | None = None  # where a cluster filtered it
 
 

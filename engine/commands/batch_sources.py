@@ -96,7 +96,9 @@ class Job:
         )
         notes = (*self.opened.picture.notes, *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
-        return data, Finished(file, None, notes, verification, found)
+        return data, Finished(
+            file, None, notes, verification, found, clipped=self.how.clipped(self.call, self.opened)
+        )
 
 
 def source_for(plan: BatchPlan) -> "Source":

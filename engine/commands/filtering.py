@@ -13,7 +13,7 @@ from engine.commands import DONE
 from engine.commands.arguments import RemoteSettings, Use, group, option, required
 from engine.commands.explaining import with_reason
 from engine.commands.large_kinds import is_in_parts
-from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
+from engine.commands.output import clip_hint, log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_opening import Opened, open_picture
 from engine.commands.picture_settings import PictureSettings
@@ -50,6 +50,7 @@ class FilterSettings(RemoteSettings):
         "photo.png out.png --mask my-mask.json --variant tiled --block 32x8 --flip",
         "photo.png calm.png --operation median --set size=5",
         "photo.png found.png --operation find-patch --patch eye.png --json",
+        "photo.png edges.png --chain sobel-magnitude",
         "small.png out.png --mask box-3 --variant naive --device simulator --json",
     )
 
@@ -89,7 +90,7 @@ def _filter(settings: FilterSettings) -> None:
     if not settings.overwrite:
         remedy = "Give the result another name, or --overwrite to lose the picture."
         check_other_file(output, settings.input, remedy)
-    for what, source in (("mask", asked.mask), ("patch", asked.patch)):
+    for what, source in (("mask", asked.mask), ("patch", asked.patch), ("chain", asked.chain)):
         if source:
             check_other_file(output, source, what=what)
     saved_as, mask = saved_format(output), mask_for(asked)
@@ -153,8 +154,10 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
     unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
+    clipped = how.clipped(call, opened)
+    hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
     notes = (*opened.picture.notes, *unused, *lost_or_left)
-    log_notes(notes)
+    log_notes((*notes, *hint))
     if settings.explain and proof is not None:
         proof = with_reason(proof, call.job(), call.device)
     if settings.json:
@@ -162,6 +165,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         document |= {"input": settings.input, "output": settings.output}
         document |= {**how.facts(call), **result.found, **how.document(call)}
         document |= {"verified": proof is not None, "elapsed_ms": elapsed_ms}
+        document |= {"clipped": 0.0 if clipped is None else clipped.share}
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
     else:

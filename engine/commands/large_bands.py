@@ -125,7 +125,10 @@ def _no_checkpoint(step: Progress) -> None:
 class _OperationBands(Bands):
     def __init__(self, how: OperationFilter, shape: tuple[int, int, int], given: np.dtype[Any]) -> None:
         operation = how.settings.operation
-        assert operation is not None
+        if operation is None:
+            why = "its steps are computed with the whole picture in memory"
+            remedy = "Give more memory (--max-bytes, without --memory), or take a smaller picture."
+            raise BadValue("--chain on a picture in bands", why, remedy)
         if operation.window is None:
             raise BadValue(
                 f"--operation {operation.key} on a picture in bands",

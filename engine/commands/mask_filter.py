@@ -14,11 +14,13 @@ from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
+from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
+from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem
 from engine.tasks.filtering.variants import Variant, variant
@@ -151,6 +153,16 @@ class MaskFilter(PictureFilter[Request]):
         with_alpha = self.settings.alpha == "filter"
         finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
         return Result(finished, lost_values(values, dtype))
+
+    def clipped(self, call: Request, opened: Opened) -> Clipped | None:
+        """Return how much of the result is clipped in the file, by windows all over the picture."""
+        picture, target = opened.picture.dtype, opened.dtype
+        if self.settings.range != "clip" or target.kind == "f":
+            return None
+        white = full_scale_of(picture if picture.kind == "u" else target)
+        if picture.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
+            return None
+        return sample_clipped(call.samples, call.mask, white)
 
     def unused(self, call: Request, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""

@@ -14,6 +14,7 @@ from engine.results.strict_json import json_text
 
 if TYPE_CHECKING:
     from engine.mask.mask import Mask
+    from engine.tasks.filtering.clipping import Clipped
 
 # Beside the control characters, those that turn the direction of what is printed after them.
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
@@ -57,6 +58,11 @@ def log_notes(notes: Sequence[str]) -> None:
     """Print notes beside the answer, one line each."""
     for note in notes:
         log(f"note: {note}")
+
+
+def clip_hint(clipped: "Clipped", where: str = "") -> str:
+    """Return that much of a result is clipped in the file, and the option that saves it."""
+    return f"{where}{clipped.words}; --range {clipped.better_range} keeps them apart"
 
 
 @contextmanager

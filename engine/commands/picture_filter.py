@@ -22,13 +22,15 @@ from engine.results.measurement import Measurement
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
+from engine.tasks.filtering.clipping import Clipped
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
+    from engine.api.chain import ChainCall
     from engine.api.operation import OperationCall
 
-C = TypeVar("C", bound="Request | OperationCall")
+C = TypeVar("C", bound="Request | OperationCall | ChainCall")
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
@@ -104,6 +106,10 @@ class PictureFilter(ABC, Generic[C]):
     @abstractmethod
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
+
+    def clipped(self, call: C, opened: Opened) -> Clipped | None:
+        """Return how much of the result is clipped in the file; None where nothing can be."""
+        return None
 
     def measured(
         self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool

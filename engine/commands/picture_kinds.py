@@ -1,4 +1,4 @@
-"""What `filter` and `batch` do: a mask or another operation, whose module is imported late."""
+"""What `filter` and `batch` do: a mask, another operation or a chain, whose module is imported late."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -35,6 +35,9 @@ def filter_for(asked: PictureSettings, mask: Mask | None) -> "AnyFilter":
         from engine.commands.mask_filter import MaskFilter
 
         return MaskFilter(asked, mask)
+    if asked.chain is not None:
+        chained: AnyFilter = import_module("engine.commands.chain_filter").ChainFilter(asked)
+        return chained
     from engine.commands.operation_filter import OperationFilter
 
     return OperationFilter(asked)

@@ -103,6 +103,9 @@ def work_bytes(asked: PictureSettings, form: Form, saved_as: Format) -> int:
 
 def _float_copies(asked: PictureSettings) -> int:
     """Return how many arrays of the size of a float32 result there are beside it while it is computed."""
+    if asked.chain is not None:
+        # The picture as float32, two results that a step reads, and what is between where samples are scaled.
+        return 4
     if asked.operation is not None:
         # Coefficients and samples, or the picture as float32 planes.
         return 2

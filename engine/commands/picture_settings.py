@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.commands.arguments import Use, option, refuse_given
 from engine.commands.option_readers import OneOf, cell, number, size_in_bytes, whole
-from engine.device_info import AUTO
+from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 AUTO_TYPE = "auto"
 _MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "range", "alpha", "result_type"
 _OPERATION = "set", "patch"
+# What a chain has for each of its steps, or cannot do.
+_CHAIN = *(name for name in _MASK if name != "range"), *_OPERATION, "variant", "block", "memory"
 _MODES = "; ".join(
     f"{mode}: {sentence[0].lower()}{sentence[1:].rstrip('.')}" for mode, sentence in RANGE_MODES.items()
 )
@@ -84,6 +86,13 @@ class PictureSettings:
         None,
         file=Use.READ,
     )
+    chain: str | None = option(
+        """--chain CHAIN  instead of a mask: several steps, by the name of a ready chain (`chains` lists them)
+        or a file (docs/chains.md)""",
+        None,
+        file=Use.MAY_READ,
+    )
+    merge: bool = option("--merge  let linear steps of the chain become one mask where that is faster", False)
     variant: str = option(
         "--variant KEY  how to compute it (`variants` lists them; default auto)", AUTO, key_of_filter
     )
@@ -163,9 +172,16 @@ class PictureSettings:
 
     def __post_init__(self) -> None:
         """Refuse options that do not belong together."""
+        if self.chain is not None:
+            self._check_chain()
+            return
+        if self.merge:
+            raise BadValue("--merge", "it is for --chain", "Leave it out.")
         if self.operation is None and self.mask is None:
-            remedy = "Give --mask gaussian:9:1.5, or --operation median (`--help` lists them)."
-            raise BadValue("nothing to do", "neither --mask nor --operation is given", remedy)
+            remedy = (
+                "Give --mask gaussian:9:1.5, --operation median or --chain unsharp (`--help` lists them)."
+            )
+            raise BadValue("nothing to do", "neither --mask nor --operation nor --chain is given", remedy)
         if self.operation is None:
             refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
             if self.divisor is not None and self.normalize:
@@ -176,6 +192,16 @@ class PictureSettings:
             why = "a picture is either filtered with a mask or changed by another operation"
             raise BadValue("--mask with --operation", why, "Give one of the two.")
         refuse_given(self, _MASK, "with --operation", "it says how a mask is applied", "Leave it out.")
+
+    def _check_chain(self) -> None:
+        for name in ("mask", "operation"):
+            if getattr(self, name) is not None:
+                why = "a chain has steps of its own"
+                raise BadValue(f"--{name} with --chain", why, "Give one of the two, or write it as a step.")
+        why = "each step of a chain has its own"
+        refuse_given(self, _CHAIN, "with --chain", why, "Leave it out, or write it into the chain.")
+        if self.device == ALL_GPUS:
+            raise BadValue(f"--device {ALL_GPUS} with --chain", "a chain runs on one", "Name one, as cuda:0.")
 
     @property
     def is_plot(self) -> bool:

@@ -14,6 +14,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.per_process import OncePerProcess
 from engine.geometry.layout import FLOAT_BYTES
+from engine.host.display_range import scale_and_shift_of
 from engine.image.scratch import bands
 
 SMALLEST_LEVEL = 64
@@ -80,16 +81,14 @@ def scale_and_shift(
 
     `ends` is the range to rescale from; None: that of the values.
     """
-    if range_mode == "offset":
-        middle = (white + 1) // 2 if white > 1 else 0.5
-        return 255.0 / white, middle * 255.0 / white, False
-    if range_mode == "rescale":
-        lowest, highest = value_range(values) if ends is None else ends
-        if not highest > lowest:
-            return 0.0, 0.0, False
-        scale = 255.0 / (highest - lowest)
-        return scale, -lowest * scale, False
-    return 255.0 / white, 0.0, range_mode == "absolute"
+    found = scale_and_shift_of(white, range_mode)
+    if found is not None:
+        return found
+    lowest, highest = value_range(values) if ends is None else ends
+    if not highest > lowest:
+        return 0.0, 0.0, False
+    scale = 255.0 / (highest - lowest)
+    return scale, -lowest * scale, False
 
 
 def render(

@@ -60,6 +60,12 @@ class SharedSegment:
         self._handed_over = True
         return ScreenLevels(levels, opaque=alpha is None)
 
+    def rendered_from(self, pixels: NDArray[np.uint8], levels: tuple[SharedArray, ...]) -> ScreenLevels:
+        """Fill the levels from bytes that nobody else needs, and hand the segment over."""
+        render(pixels, [shared.attach(level) for level in levels], 255.0)
+        self._handed_over = True
+        return ScreenLevels(levels)
+
     def __enter__(self) -> Self:
         return self
 
@@ -80,6 +86,10 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     """Open a file or a sample into shared memory; one that is too large for that is asked for by tile."""
+    if request.crop is not None:
+        # Few are opened so, by sessions.
+        cropped: PictureHandle = import_module("engine.host.cropping").open_cropped(request, report)
+        return cropped
     try:
         return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
     except _BetterInParts as error:

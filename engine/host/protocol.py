@@ -18,6 +18,7 @@ from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.reason import Reason
 from engine.results.measurement import AnyResult
+from engine.verify.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class PictureHandle:
     notes: tuple[str, ...] = ()  # sentences for the user: damage, NaN, further pages
     icc_profile: bytes | None = None
     metadata: Metadata = NO_METADATA  # EXIF data and resolution, kept for saving
+    crop: Region | None = None  # the part of the file's picture that it is; None: all of it
 
     @property
     def in_memory(self) -> SharedArray:
@@ -85,6 +87,7 @@ class OpenPicture(Request):
 
     path: str = ""
     sample: str = ""
+    crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
     def error_if_late(self) -> ImageReadError:
@@ -94,6 +97,15 @@ class OpenPicture(Request):
             "it took more than ten times as long as its size lets expect, and was given up",
             "Copy it to a disk of this machine, or save it again from the program that made it.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CropPicture(Request):
+    """Make a part of an open picture a picture of its own. Reply: PictureHandle."""
+
+    picture: PictureHandle
+    region: Region
+    handler: ClassVar[str] = "engine.host.cropping:crop_picture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,9 @@ class Filtered:
     result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
     tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
+    # The parts of the values, 0 to 1, that are clipped at black and at white; 0 where the range mode shows
+    # them, and of a picture in parts.
+    clipped: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

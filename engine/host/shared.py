@@ -49,6 +49,7 @@ def name_of(prefix: str, number: int) -> str:
 
 _attached: dict[str, _Segment] = {}
 _made: set[str] = set()
+_uses: dict[str, int] = {}
 _prefix = new_prefix()
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -86,10 +87,17 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     segment = _spares.take(size) or _make(max(size, 1))
     with _lock:
         _attached[segment.name] = segment
+        _uses[segment.name] = _uses.get(segment.name, 0) + 1
     return tuple(
         SharedArray(segment.name, tuple(shape), np.dtype(dtype).name, first_byte)
         for (shape, dtype), first_byte in zip(arrays, offsets, strict=True)
     )
+
+
+def uses(array: SharedArray) -> int:
+    """Return how often this process has given the segment to new arrays: older results are of others."""
+    with _lock:
+        return _uses.get(array.name, 0)
 
 
 def attach(array: SharedArray) -> np.ndarray:
@@ -124,6 +132,7 @@ def _idle_spare_bytes() -> int:
 
 def _remove(segment: _Segment) -> None:
     _made.discard(segment.name)
+    _uses.pop(segment.name, None)
     _close(segment)
     _remove_name(segment.name)
 

@@ -29,8 +29,9 @@ from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
+from engine.host.picture_numbers import MeasurePicture
 from engine.host.process import HostOptions
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.request import Request, answer
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
@@ -52,7 +53,7 @@ from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION, RemoteServer
 from engine.results.progress import Checkpoint, Progress
 
-_LOCAL = OpenPicture, SaveResult, PictureTiles, PictureValues, CloseTiled
+_LOCAL = OpenPicture, CropPicture, MeasurePicture, SaveResult, PictureTiles, PictureValues, CloseTiled
 _OWN_IDS = 1 << 40
 _REPORT_S = 0.5
 # Below the shortest deadline that a client gives a request.

@@ -25,11 +25,18 @@ class Verification:
     exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
     reason: str = ""  # where it failed, in words; empty if it passed
     in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
+    # Samples on both sides of a jump, such as a threshold, where rounding may decide: both values are right.
+    undecided: int = 0
 
     def sentence(self, unit: str = "pixel") -> str:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
         if not self.passed:
             return self.reason
+        plural = "sample is" if self.undecided == 1 else "samples are"
+        on_jumps = f"; {self.undecided:,} {plural} within rounding of a jump" if self.undecided else ""
+        return f"{self._agreement(unit)}{on_jumps}"
+
+    def _agreement(self, unit: str) -> str:
         is_whole = self.checked_pixels == self.total_pixels
         share = f"every {unit}" if is_whole else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
         if self.exact:

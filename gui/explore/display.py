@@ -33,6 +33,11 @@ class Display(QObject):
         workspace.operation_changed.connect(lambda: self._set_found(None))
 
     @property
+    def job(self) -> PictureJob | None:
+        """The job whose result is shown; None where there is none."""
+        return self._job
+
+    @property
     def is_earlier(self) -> bool:
         """Whether there is a result, and the job has changed since it was shown."""
         return self._state.last_result is not None and self._job != self._workspace.job()
@@ -67,6 +72,14 @@ class Display(QObject):
         self._state.show_filtered(shown, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)
+
+    def show_difference(self, shown: Filtered, words: str) -> None:
+        """Show what is no result of any settings: it cannot be saved as one."""
+        old = self._state.last_result
+        self._keeper.hold(segments_of(shown))
+        self._job = None
+        self._state.show_filtered(shown, words=words)
+        self._keeper.drop(segments_of(old))
 
     def _lose_elsewhere(self) -> None:
         """Note that a result on another machine went with the connection: it cannot be saved."""

@@ -26,7 +26,9 @@ from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.tasks.operation.operations import operation_named
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.read_results import result_from_json
+from engine.verify.regions import Region
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.strict_json import read_bytes, text_of
@@ -87,6 +89,8 @@ def encoded(session: Session) -> bytes:
     problems: list[tuple[Step, PictureSource | None]] = []
     for run in session.runs:
         table: Table = {"section": "result", "result": run.result.as_json()}
+        table |= {"note": run.note} if run.note else {}
+        table |= {"pinned": True} if run.is_pinned else {}
         if run.step is not None:
             default = Settings()
             common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
@@ -209,7 +213,8 @@ class _Reader:
     def _source_in(self, table: Table) -> PictureSource | None:
         path, sample = _text(table, "path"), _text(table, "sample")
         place = str((self._folder / path).resolve()) if path else ""
-        return PictureSource(place, "" if path else sample) if path or sample else None
+        crop = _crop(table["crop"]) if "crop" in table else None
+        return PictureSource(place, "" if path else sample, crop) if path or sample else None
 
     def _take_step(self, table: Table) -> None:
         if table.pop("selected", False) is True:
@@ -281,11 +286,12 @@ class _Reader:
     def _take_result(self, table: Table) -> None:
         result = result_from_json(table["result"])
         known = self._problems.get(table.get("problem", -1))
+        note, is_pinned = _text(table, "note"), table.get("pinned") is True
         if known is None:
-            self._runs.append(KeptRun(result))
+            self._runs.append(KeptRun(result, note=note, is_pinned=is_pinned))
             return
         step = known[0].with_settings(**self._settings(_table(table.get("settings", {}))))
-        self._runs.append(KeptRun(result, step, known[1]))
+        self._runs.append(KeptRun(result, step, known[1], note, is_pinned))
 
     def _take_end(self, table: Table) -> None:
         self._has_ended = True
@@ -312,7 +318,18 @@ def _header(line: bytes) -> Table | None:
 
 
 def _source_table(source: PictureSource | None) -> Table:
-    return {"path": source.path, "sample": source.sample} if source else {}
+    if source is None:
+        return {}
+    crop = {} if source.crop is None else {"crop": list(source.crop[:4])}
+    return {"path": source.path, "sample": source.sample} | crop
+
+
+def _crop(value: object) -> Region:
+    ends = msgspec.convert(value, tuple[int, int, int, int])
+    region = Region(*ends)
+    if min(ends) < 0 or max(ends) > MAX_SIDE or not region.pixels:
+        raise ValueError('its "crop" is not top, bottom, left and right of a part')
+    return region
 
 
 def _step_table(step: Step) -> Table:

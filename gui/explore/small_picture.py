@@ -9,6 +9,17 @@ from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, PageMessages, Severity
 
 USE_SIMULATOR = "Use the simulator with a small picture"
+USE_PART = "Use 64 × 64 of this picture"
+
+
+def small_picture_helps(workspace: Workspace, state: EngineState) -> bool:
+    """Return whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
+    picture, settings = workspace.picture, workspace.settings
+    if settings.device == SIMULATOR:
+        return picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
+    chosen = state.variant(settings.variant)
+    has_gpu = any(one.is_usable_gpu for one in state.devices)
+    return chosen is not None and chosen.kind == "cuda" and not has_gpu
 
 
 class ComputingMessages(PageMessages):
@@ -29,16 +40,12 @@ class ComputingMessages(PageMessages):
 
     @property
     def have_a_way_out(self) -> bool:
-        """Whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
-        picture, settings = self._workspace.picture, self._workspace.settings
-        if settings.device == SIMULATOR:
-            return picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
-        chosen = self._state.variant(settings.variant)
-        has_gpu = any(one.is_usable_gpu for one in self._state.devices)
-        return chosen is not None and chosen.kind == "cuda" and not has_gpu
+        """Whether a small picture in the simulator helps."""
+        return small_picture_helps(self._workspace, self._state)
 
     def show(self, message: Message) -> None:
         if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:
             # With a way out nothing has gone wrong.
-            message = replace(message, severity=Severity.WARNING, action=USE_SIMULATOR, act=self._take)
+            words = USE_PART if self._workspace.picture is not None else USE_SIMULATOR
+            message = replace(message, severity=Severity.WARNING, action=words, act=self._take)
         super().show(message)

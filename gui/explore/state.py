@@ -14,6 +14,7 @@ from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.tasks.filtering.request import FilterOptions
+from engine.verify.regions import Region
 from gui.explore.mask.preset_names import title_of
 
 
@@ -70,16 +71,17 @@ class PictureSource:
 
     path: str = ""
     sample: str = ""
+    crop: Region | None = None  # the part of it that is the picture; None: all of it
 
     @classmethod
     def of(cls, picture: PictureHandle) -> "PictureSource":
         """Return where a picture came from."""
-        return cls(picture.path, picture.sample)
+        return cls(picture.path, picture.sample, picture.crop)
 
     @property
     def request(self) -> OpenPicture | None:
         """What opens it again; None where nothing does."""
-        return OpenPicture(self.path, self.sample) if self.path or self.sample else None
+        return OpenPicture(self.path, self.sample, self.crop) if self.path or self.sample else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
+from engine.verify.regions import Region
 from gui.explore.picture_job import PictureJob, job_of
 from gui.explore.state import PictureSource, Settings, State, Step, merge_key_of, words_of_change
 
@@ -63,6 +64,8 @@ class Workspace(QObject):
     mask_changed = Signal(object)
     # The new Settings; something other than picture and mask changed.
     settings_changed = Signal(object)
+    region_wanted = Signal()  # the next rectangle that is dragged over the picture
+    region_changed = Signal()  # `region` or `filters_region`
     # There are other steps, or another one is selected.
     steps_changed = Signal()
     # Anything that a result depends on changed; emitted after the more specific signals.
@@ -81,6 +84,10 @@ class Workspace(QObject):
         self._state = State((Step.of(mask),))
         self.looked_at: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
+        self.region: Region | None = None
+        """The part of the picture that is selected."""
+        self.filters_region = False
+        """Whether only that part is filtered."""
         self._wanted: PictureSource | None = None
         # A click in the history goes through all states between.
         self._want_timer = QTimer(self, singleShot=True, interval=0)
@@ -155,6 +162,7 @@ class Workspace(QObject):
         if picture == self._picture:
             return
         self.looked_at = self._wanted = None
+        self.region, self.filters_region = None, False
         self._picture = picture
         after = replace(self._state, source=self._shown)
         if self._state.source is None:
@@ -166,6 +174,7 @@ class Workspace(QObject):
                 # Nothing is lost with a picture that is in its file.
                 self.undo_stack.setClean()
         self.picture_changed.emit(picture)
+        self.region_changed.emit()
         self.job_changed.emit()
 
     def keep_picture(self) -> None:
@@ -190,6 +199,26 @@ class Workspace(QObject):
     def adopt(self, **fields: object) -> None:
         """Change fields of the settings that nobody chose, such as a default that has become known."""
         self._take(self._state.with_step(self.step.with_settings(**fields)))
+
+    def select(self, region: Region | None) -> None:
+        """Select a part of the picture; None for none."""
+        if region != self.region:
+            self.region = region
+            was_filtered, self.filters_region = (
+                self.filters_region,
+                self.filters_region and region is not None,
+            )
+            self.region_changed.emit()
+            if was_filtered:
+                self.job_changed.emit()
+
+    def filter_only_region(self, only: bool) -> None:
+        """Filter the selected part alone, or all of the picture."""
+        only = only and self.region is not None
+        if only != self.filters_region:
+            self.filters_region = only
+            self.region_changed.emit()
+            self.job_changed.emit()
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Give a parameter of the operation another value."""
@@ -223,7 +252,10 @@ class Workspace(QObject):
 
     def job(self) -> PictureJob | None:
         """Return the job that the state describes; None without a picture."""
-        return None if self._picture is None else job_of(self.step, self._picture, self.range_mode)
+        job = None if self._picture is None else job_of(self.step, self._picture, self.range_mode)
+        if self.filters_region and isinstance(job, FilterJob):
+            job = replace(job, region=self.region)
+        return job
 
     def filter_job(self) -> FilterJob | None:
         """Return the job where that is a convolution, else None."""

@@ -1,71 +1,27 @@
 """Where the chosen value comes from: a sentence, the window and the filter in figures, the way to Explore."""
 
-import numpy as np
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is_vector
+from gui.network.layers import Cell, Facts, input_map_count, is_pool, is_vector
 from gui.network.network_state import NetworkState
-from gui.network.words import cell_name, name_of, number, short_number, table_text, where_from, window_title
-from gui.style.cell_colours import cell_background, mixed
+from gui.network.words import cell_name, name_of, where_from, window_title
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
-from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
-from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import column, label_for, row, scrolled
+from gui.widgets.value_table import ValueTable, number
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
     "shown here. A click keeps the cell."
 )
-_CELL_HEIGHT = 3 * GRID
-_WIDEST_CELL = 8 * GRID
 _TO_EXPLORE = "Filter to Explore"
 _TEACHES = (
     "Take the weights of this filter as the mask of the page Explore, to see what it does to a picture. "
     "The network correlates, so nothing is flipped."
 )
-
-
-class ValueTable(NumberTable):
-    """A window or a filter in figures; `is_signed` colours by sign, else as in the maps."""
-
-    def __init__(self, name: str, *, is_signed: bool) -> None:
-        super().__init__(name)
-        self._is_signed = is_signed
-        self._values: Floats = np.zeros((1, 1), np.float32)
-        self._largest = 1.0
-        self.ground = self._ground
-
-    def show_values(self, values: Floats | None, largest: float) -> None:
-        """Show values; `largest` has the strongest colour."""
-        self.setVisible(values is not None)
-        if values is not None:
-            self._values, self._largest = values, largest
-            self.show_texts([[short_number(float(one)) for one in line] for line in values])
-            self.setAccessibleDescription(table_text(values) if values.size < 64 else "")
-            self.setFixedHeight(len(values) * _CELL_HEIGHT)
-            self._fit()
-
-    def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, self.height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        self.set_cell_size(min(_WIDEST_CELL, self.width() // self._values.shape[1]), _CELL_HEIGHT)
-
-    def _ground(self, row: int, column: int) -> QColor:
-        value, theme = float(self._values[row, column]), current_theme()
-        if self._is_signed:
-            return cell_background(value, self._largest, theme)
-        share = min(max(value / self._largest, 0.0), 1.0) if self._largest > 0 else 0.0
-        return mixed(QColor(theme.base), QColor(theme.text), share)
 
 
 class CellPanel(QWidget):

@@ -11,10 +11,11 @@ from engine.tasks.network.problem import Layer
 from gui.network.ink import as_steps, draw_frames, picture_of, shades
 from gui.network.layers import Cell, Floats, is_vector
 from gui.network.map_grid import grid_of, is_scores
-from gui.network.words import shape_text, short_number
+from gui.network.words import shape_text
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.value_table import short_number
 
 _KEYS = (
     "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "

@@ -4,34 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.results.quantities import digits_text
 from engine.tasks.network.problem import Layer
 from gui.network.layers import DRAWING, Cell, Facts, Floats, Origin, is_pool, is_vector, strongest_of
-
-_MINUS = "−"
-
-
-def number(value: float) -> str:
-    """Write a value with three digits: 0.412, −8.09, 12."""
-    if abs(value) < 5e-4:
-        return "0"
-    digits = 2 if abs(value) < 0.1 else 3
-    text = digits_text(abs(value), digits)
-    return f"{_MINUS}{text}" if value < 0 else text
-
-
-def short_number(value: float) -> str:
-    """Write a value with two digits, for a small cell: 0.41, −8.1, 12."""
-    if abs(value) < 5e-3:
-        return "0"
-    text = (
-        f"{abs(value):.2f}"
-        if abs(value) < 1
-        else f"{abs(value):.1f}"
-        if abs(value) < 9.95
-        else f"{abs(value):.0f}"
-    )
-    return f"{_MINUS}{text}" if value < 0 else text
+from gui.widgets.value_table import number
 
 
 def chance_text(probability: float) -> str:
@@ -130,9 +105,3 @@ def _largest(one: Origin, what: str) -> str:
     factors = f"{number(float(one.values[row, column]))} × {number(float(one.weights[row, column]))}"
     where = f"value {column}" if what == "value" else f"row {one.rows[row]}, column {one.columns[column]}"
     return f"The largest is {factors} = {number(float(products[row, column]))}, at {where}."
-
-
-def table_text(values: Floats) -> str:
-    """Return a window row by row, for screen readers."""
-    rows = (", ".join(number(float(one)) for one in row) for row in values)
-    return "; ".join(f"row {at}: {row}" for at, row in enumerate(rows, start=1))

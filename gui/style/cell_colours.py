@@ -46,10 +46,16 @@ def heat(share: float) -> QColor:
 
 def readable_text(background: QColor, theme: Theme) -> QColor:
     """Return the theme's text colour where its contrast is 4.5 or more, else black or white."""
-    text = QColor(theme.text)
-    if contrast(text, background) >= _LOWEST_CONTRAST:
-        return text
-    return max(QColor("#000000"), QColor("#ffffff"), key=lambda colour: contrast(colour, background))
+    return QColor(_readable_on(background.rgb(), theme))
+
+
+# Cells that follow the mouse are painted again and again.
+@lru_cache(maxsize=1024)
+def _readable_on(background: int, theme: Theme) -> str:
+    ground = QColor.fromRgb(background)
+    if contrast(QColor(theme.text), ground) >= _LOWEST_CONTRAST:
+        return theme.text
+    return max("#000000", "#ffffff", key=lambda name: contrast(QColor(name), ground))
 
 
 def contrast(first: QColor, second: QColor) -> float:

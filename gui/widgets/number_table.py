@@ -1,14 +1,69 @@
 """A table of numbers in cells of one size, each on a colour; cells are chosen by mouse or arrow keys."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QStandardItem, QStandardItemModel
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from gui.style.cell_colours import readable_text
 from gui.style.metrics import number_font
 from gui.style.theme import current_theme
+
+Index = QModelIndex | QPersistentModelIndex
+_NOTHING = QModelIndex()
+
+
+class _Texts(QAbstractTableModel):
+    """Texts by row and column, asked for when they are painted: 4,000 cells follow the mouse."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._shape = 0, 0
+        self._text: Callable[[int, int], str] = lambda row, column: ""
+        self._words: Callable[[int, int], str] | None = None
+        self._labels: dict[Qt.Orientation, Sequence[str]] = {}
+
+    def show(
+        self, shape: tuple[int, int], text: Callable[[int, int], str], words: Callable[[int, int], str] | None
+    ) -> None:
+        is_same = shape == self._shape
+        if not is_same:
+            self.beginResetModel()
+        self._shape, self._text, self._words = shape, text, words
+        if not is_same:
+            self.endResetModel()
+        elif all(shape):
+            self.dataChanged.emit(self.index(0, 0), self.index(shape[0] - 1, shape[1] - 1))
+
+    def setHorizontalHeaderLabels(self, labels: Sequence[str]) -> None:
+        self._labels[Qt.Orientation.Horizontal] = labels
+
+    def setVerticalHeaderLabels(self, labels: Sequence[str]) -> None:
+        self._labels[Qt.Orientation.Vertical] = labels
+
+    def rowCount(self, parent: Index = _NOTHING) -> int:
+        return 0 if parent.isValid() else self._shape[0]
+
+    def columnCount(self, parent: Index = _NOTHING) -> int:
+        return 0 if parent.isValid() else self._shape[1]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(index.row(), index.column())
+        roles = Qt.ItemDataRole
+        if self._words is not None and role in (roles.ToolTipRole, roles.AccessibleTextRole):
+            return self._words(index.row(), index.column())
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        labels = self._labels.get(orientation, ())
+        if role == Qt.ItemDataRole.DisplayRole and section < len(labels):
+            return labels[section]
+        return None
 
 
 class NumberTable(QTableView):
@@ -23,7 +78,9 @@ class NumberTable(QTableView):
         self.framed = QModelIndex()
         """A cell with a frame of its own."""
         self.ground: Callable[[int, int], QColor] = lambda _row, _column: QColor(current_theme().base)
-        self.texts = QStandardItemModel(self)
+        self.is_hatched: Callable[[int, int], bool] = lambda _row, _column: False
+        """Which cells are hatched: those that are not what the others are."""
+        self.texts = _Texts(self)
         self.setModel(self.texts)
         self.setItemDelegate(_Cells(self))
         self.setAccessibleName(name)
@@ -58,15 +115,18 @@ class NumberTable(QTableView):
 
     def show_texts(self, texts: Sequence[Sequence[str]], words: Sequence[Sequence[str]] = ()) -> None:
         """Show texts row by row, each with its tooltip in `words`; the current cell stays."""
-        self.texts.setRowCount(len(texts))
-        self.texts.setColumnCount(len(texts[0]) if texts else 0)
-        for row, line in enumerate(texts):
-            for column, text in enumerate(line):
-                item = QStandardItem(text)
-                if words:
-                    item.setToolTip(words[row][column])
-                    item.setAccessibleText(words[row][column])
-                self.texts.setItem(row, column, item)
+        shape = len(texts), len(texts[0]) if texts else 0
+        said = (lambda row, column: words[row][column]) if words else None
+        self.show_cells(shape, lambda row, column: texts[row][column], said)
+
+    def show_cells(
+        self,
+        shape: tuple[int, int],
+        text: Callable[[int, int], str],
+        words: Callable[[int, int], str] | None = None,
+    ) -> None:
+        """Show so many rows and columns, whose texts and tooltips are asked for when they are needed."""
+        self.texts.show(shape, text, words)
         self.viewport().update()
 
     def set_cell_size(self, width: int, height: int) -> None:
@@ -91,6 +151,10 @@ class _Cells(QStyledItemDelegate):
         theme, rect, table = current_theme(), option.rect, self._table
         ground = table.ground(index.row(), index.column())
         painter.fillRect(rect, ground)
+        if table.is_hatched(index.row(), index.column()):
+            hatch = QColor(theme.text)
+            hatch.setAlphaF(0.3)
+            painter.fillRect(rect, QBrush(hatch, Qt.BrushStyle.BDiagPattern))
         painter.setPen(QColor(theme.line))
         # Neighbours share a line.
         painter.drawRect(rect.adjusted(-min(index.column(), 1), -min(index.row(), 1), -1, -1))

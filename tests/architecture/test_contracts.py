@@ -13,8 +13,8 @@ import pytest
 import engine.variants
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.operation.variants import OPERATION_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.registry import TASKS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -38,7 +38,7 @@ def modules_of_variants():
 
 
 def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round():
-    registered = [*VARIANTS, *MATMUL_VARIANTS, *NETWORK_VARIANTS, *OPERATION_VARIANTS]
+    registered = [variant for task in TASKS.values() for variant in task.variants]
     assert sorted(known.key for known in modules_of_variants().values()) == sorted(v.key for v in registered)
 
 

@@ -31,6 +31,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.tasks.filtering.asked_problem import asked_problem
+from engine.tasks.filtering.clipping import can_clip, sample_clipped
 from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.measured_part import measured_part
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
@@ -172,6 +173,7 @@ class _ResolvedJob(SharedSegment):
         """Return the reply, with the result's levels for the screen."""
         white = full_scale(self.job.operands.samples.dtype)
         picture, range_mode = self._asked.picture, self._asked.range_mode
+        self._keep_outside()
         screen = self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
         return Filtered(
             values=self._values,
@@ -180,4 +182,24 @@ class _ResolvedJob(SharedSegment):
             device=self.backend.info.key,
             elapsed_ms=(time.perf_counter() - self._begin) * 1e3,
             chosen_because=self.job.chosen_because,
+            clipped=self._clipped(white),
         )
+
+    def _keep_outside(self) -> None:
+        """Put the picture's own values where nothing is to be filtered."""
+        region = self._asked.region
+        if region is not None:
+            values, samples = shared.attach(self._values), self.job.operands.samples
+            kept = values[region.slices].copy()
+            values[...] = samples
+            values[region.slices] = kept
+
+    def _clipped(self, white: float) -> tuple[float, float]:
+        """Return how much of the result is clipped; only a mask that can clip costs a look."""
+        job, problem = self._asked, self.job.problem
+        is_open = problem.result_dtype == "float32" and job.range_mode == "clip"
+        is_wide = problem.dtype == "float32" or can_clip(job.mask, white, problem.ghost_value)
+        if not (is_open and is_wide):
+            return 0.0, 0.0
+        found = sample_clipped(self.job.operands.samples, job.mask, white)
+        return found.below, found.above

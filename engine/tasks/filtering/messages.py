@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.device_info import SIMULATOR
 from engine.geometry.tile_plan import TilePlan
-from engine.host.protocol import PictureHandle
+from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Request
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.results import RunResult
+from engine.verify.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class FilterJob(FilterRequest):
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
     # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
     centre: tuple[int, int] | None = None
+    # The part that is filtered: the rest of the result keeps the picture's values. None: all of it.
+    region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,42 @@ class SaveFiltered(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowDifference(Request):
+    """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
+
+    first: FilterJob
+    second: FilterJob
+    handler: ClassVar[str] = "engine.tasks.filtering.difference:difference"
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether one of the two runs in the simulator."""
+        return SIMULATOR in (self.first.device, self.second.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The absolute difference of two results as a picture, the largest one white."""
+
+    shown: Filtered
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
 class TileRequest:
     """Describe: who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
 
     answers: ClassVar[str] = "engine.tasks.filtering.tiles"
     job: FilterJob
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrderRequest:
+    """Describe: in which order the variant of a job adds up a result. Reply: SumOrder."""
+
+    answers: ClassVar[str] = "engine.tasks.filtering.sum_orders"
+    job: FilterJob
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -81,6 +81,30 @@ def magnitudes(
     return _sums(image, mask, border, cval, region, absolute=True)
 
 
+def correlate_at(
+    values: NDArray[np.float64],
+    mask: Mask,
+    down: NDArray[np.intp],
+    across: NDArray[np.intp],
+    ghost: float,
+    *,
+    absolute: bool = False,
+) -> Float64Array:
+    """Correlate at results whose cells lie in given rows and columns of `values` (H, W, C).
+
+    `down` and `across` are (results, taps), -1 for a ghost cell. With `absolute` as `magnitudes`.
+    """
+    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
+    if absolute:
+        weights, offset = np.abs(weights), abs(offset)
+    channels = values.shape[2]
+    result = np.empty((len(down), len(across) * channels))
+    picture = np.ascontiguousarray(values).reshape(len(values), -1)
+    rows, columns = (np.ascontiguousarray(one, np.int64).reshape(-1) for one in (down, across))
+    _correlate_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, result)
+    return result.reshape(len(down), len(across), channels)
+
+
 def _sums(
     image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region | None, *, absolute: bool
 ) -> Float64Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.errors import BadValue, UnknownName
 from engine.geometry.layout import Layout
+from engine.tasks.operation.cells import OfCells, Range, cells_around
 from engine.tasks.operation.found import Mark as Mark  # for operations too: answers are this module's subject
 from engine.tasks.operation.found import Quantity as Quantity
 from engine.tasks.operation.problem import OperationProblem, Settings, Shape, Value
@@ -170,6 +171,8 @@ class Operation:
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
+    # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
+    of_cells: OfCells | None = None
 
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
@@ -266,3 +269,30 @@ def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) 
         )
 
     return verify
+
+
+def verified_by_cells(
+    of_cells: OfCells, window: Callable[[dict[str, Value]], int], *, cost: int = 1
+) -> Verify:
+    """Return the comparison by what an operation makes of the cells around each sample.
+
+    `cost` is what a sample costs, in multiply-adds.
+    """
+
+    def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
+        cells = cells_around(samples, region, window(problem.parameters))
+        with np.errstate(invalid="ignore"):
+            return of_cells.ranges(cells, problem)
+
+    def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
+        return found(samples, problem, region).value
+
+    def limits(
+        samples: np.ndarray, problem: OperationProblem, region: Region
+    ) -> tuple[np.ndarray, np.ndarray]:
+        of_region = found(samples, problem, region)
+        with np.errstate(invalid="ignore"):
+            size, error = np.abs(of_region.value), of_region.error
+        return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
+
+    return verified_by(wanted, limits, cost=cost)

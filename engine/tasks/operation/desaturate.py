@@ -6,6 +6,7 @@ Source of the weights: ITU-R BT.601 and BT.709, the equations of luminance.
 import numpy as np
 
 from engine.errors import BadValue
+from engine.tasks.operation.cells import OfCells, Range
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.problem import OperationProblem, Value
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
@@ -48,6 +49,16 @@ def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tu
     return largest, relative_bound(5) * largest + 4 * SMALLEST_SUBNORMAL
 
 
+def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+    weights = weights_of(problem).astype(np.float64)
+    value, low, high = (
+        np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2) for part in cells.parts
+    )
+    size = np.maximum(np.abs(cells.low), np.abs(cells.high))[..., 0, 0] @ weights
+    bound = relative_bound(6) * size[..., np.newaxis] + 4 * SMALLEST_SUBNORMAL
+    return Range(value, low - bound, high + bound)
+
+
 DESATURATE = Operation(
     key="desaturate",
     title="Desaturate",
@@ -55,6 +66,7 @@ DESATURATE = Operation(
     "warp read 96 bytes in a row.",
     result=ResultKind.PICTURE,
     window=pixel_alone,
+    of_cells=OfCells(_of_cells, scales=True),
     parameters=(
         Parameter(
             name="weights",

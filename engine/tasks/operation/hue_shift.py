@@ -14,6 +14,7 @@ Source: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978: the hexcone o
 
 import numpy as np
 
+from engine.tasks.operation.cells import OfCells, Range
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.desaturate import refuse_all_but_rgb
 from engine.tasks.operation.problem import OperationProblem
@@ -64,6 +65,18 @@ def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tu
     return tuple(np.repeat(one[..., np.newaxis], 3, axis=2) for one in (largest, bound))  # type: ignore[return-value]
 
 
+def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+    """Return the turned colours: between two colours a channel changes by 7 times the largest difference.
+
+    Within a sextant it is V - C c - (a difference of two channels) with c at most 2, and it has no jumps.
+    """
+    pixels, region = cells.value[..., 0, 0], Region(0, len(cells.value), 0, cells.value.shape[1])
+    value = wanted(pixels, problem, region)
+    error = cells.error[..., 0, 0].max(axis=2, keepdims=True)
+    bound = 7.0 * error + limits(pixels, problem, region)[1] * (1 + 1e-6) + 64 * UNIT_ROUNDOFF * error * 2
+    return Range(value, value - bound, value + bound)
+
+
 HUE_SHIFT = Operation(
     key="hue-shift",
     title="Hue shift",
@@ -71,6 +84,7 @@ HUE_SHIFT = Operation(
     "make the threads of a warp diverge.",
     result=ResultKind.PICTURE,
     window=pixel_alone,
+    of_cells=OfCells(_of_cells, scales=True),
     parameters=(
         Parameter(
             name="degrees",

@@ -1,9 +1,9 @@
 """Median: each sample becomes the middle one of its neighbourhood; single wrong samples vanish."""
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.geometry.border import Border
+from engine.tasks.operation.cells import Floats, OfCells, cells_around, rising
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
 from engine.tasks.operation.problem import OperationProblem, Value
 from engine.verify.regions import Region
@@ -16,21 +16,18 @@ def _half_side(parameters: dict[str, Value]) -> int:
     return int(parameters["size"]) // 2
 
 
-def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
-    """Return the middle of each sorted window; a window with NaN has the result NaN."""
+def _middle(cells: Floats, problem: OperationProblem) -> Floats:
     size = problem.whole("size")
-    rows, columns = region.ranges
-    down, across = (
-        np.clip(np.arange(along.start - size // 2, along[-1] + size // 2 + 1), 0, length - 1)
-        for along, length in zip((rows, columns), samples.shape[:2], strict=True)
-    )
-    cells = samples[down[:, np.newaxis], across]
-    windows = sliding_window_view(cells, (size, size), axis=(0, 1))[:: region.step, :: region.step]
-    ordered = np.sort(windows.reshape(*windows.shape[:3], size * size), axis=3)
-    middle = ordered[..., size * size // 2].astype(np.float64)
+    ordered = np.sort(cells.reshape(*cells.shape[:3], size * size), axis=3)
+    middle: Floats = ordered[..., size * size // 2].copy()
     # NumPy sorts NaN to the end.
     middle[np.isnan(ordered[..., -1])] = np.nan
     return middle
+
+
+def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
+    """Return the middle of each sorted window; a window with NaN has the result NaN."""
+    return _middle(cells_around(samples, region, problem.whole("size") // 2).value, problem)
 
 
 MEDIAN = Operation(
@@ -50,6 +47,7 @@ MEDIAN = Operation(
             choices=SIZES,
         ),
     ),
+    of_cells=OfCells(rising(_middle), scales=True),
     verify=verified_by(wanted, cost=100),
     proof="The middle one is one of the samples: it must be equal.",
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from engine.tasks.operation.cells import OfCells, Range, rounded
 from engine.tasks.operation.contract import Operation, ResultKind, pixel_alone, verified_by
 from engine.tasks.operation.problem import OperationProblem
 from engine.verify.closeness import UNIT_ROUNDOFF
@@ -21,6 +22,11 @@ def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tu
     return size, 2 * UNIT_ROUNDOFF * size * problem.is_float
 
 
+def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+    value, low, high = (problem.full_scale - part[..., 0, 0] for part in cells.parts)
+    return rounded(value, high, low, 2.0)
+
+
 NEGATIVE = Operation(
     key="negative",
     title="Negative",
@@ -28,6 +34,7 @@ NEGATIVE = Operation(
     "memory alone.",
     result=ResultKind.PICTURE,
     window=pixel_alone,
+    of_cells=OfCells(_of_cells),
     verify=verified_by(wanted, limits),
     proof="8 and 16 bit: equal; float32: one rounding.",
 )

@@ -4,19 +4,39 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.errors import BadValue, UnknownName, closest
+from engine.tasks.operation.bilateral import BILATERAL
 from engine.tasks.operation.compress import COMPRESS
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.desaturate import DESATURATE
 from engine.tasks.operation.equalise import EQUALISE
+from engine.tasks.operation.extreme import MAXIMUM, MINIMUM
 from engine.tasks.operation.find_patch import FIND_PATCH
+from engine.tasks.operation.gradient_magnitude import GRADIENT_MAGNITUDE
 from engine.tasks.operation.histogram import HISTOGRAM
 from engine.tasks.operation.hue_shift import HUE_SHIFT
 from engine.tasks.operation.median import MEDIAN
+from engine.tasks.operation.morphology import MORPHOLOGY
 from engine.tasks.operation.negative import NEGATIVE
+from engine.tasks.operation.threshold import THRESHOLD
 
 OPERATIONS: dict[str, Operation] = {
     operation.key: operation
-    for operation in (NEGATIVE, DESATURATE, HUE_SHIFT, HISTOGRAM, EQUALISE, MEDIAN, FIND_PATCH, COMPRESS)
+    for operation in (
+        NEGATIVE,
+        THRESHOLD,
+        DESATURATE,
+        HUE_SHIFT,
+        HISTOGRAM,
+        EQUALISE,
+        GRADIENT_MAGNITUDE,
+        MEDIAN,
+        MINIMUM,
+        MAXIMUM,
+        MORPHOLOGY,
+        BILATERAL,
+        FIND_PATCH,
+        COMPRESS,
+    )
 }
 
 

@@ -31,6 +31,7 @@ from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import RUNNING_SUMS
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
@@ -267,6 +268,7 @@ VARIANT = Variant(
     default_block=Block(LANES, TILE_WARPS),
     plan=plan,
     work=work,
+    sum_order=lambda problem, mask: RUNNING_SUMS,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

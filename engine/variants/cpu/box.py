@@ -29,6 +29,7 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import RUNNING_SUMS
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
@@ -104,6 +105,7 @@ VARIANT = Variant(
     plan=no_launches,
     work=work,
     prepare=prepare,
+    sum_order=lambda problem, mask: RUNNING_SUMS,
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",

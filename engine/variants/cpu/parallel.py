@@ -25,8 +25,10 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder, by_rows, one_chain
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
+from engine.variants.cpu.register_tiles import PARTIAL_SUMS
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.tiles.geometry import no_launches, refuse_nothing
 
@@ -49,6 +51,11 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands:
     return StreamedBands(problem, mask, weights, None, problem.multiply_adds, COST_ROWS).compiled()
 
 
+def sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    """Return the order of a result's sum, which depends on how many registers this processor has."""
+    return by_rows(mask.columns, is_fused=True) if PARTIAL_SUMS else one_chain(mask.taps)
+
+
 VARIANT = Variant(
     key="cpu-parallel",
     title="CPU, all cores",
@@ -59,6 +66,7 @@ VARIANT = Variant(
     plan=no_launches,
     work=work,
     prepare=prepare,
+    sum_order=sum_order,
     unsupported=refuse_nothing,
     uses_block=False,
     integer_output=True,

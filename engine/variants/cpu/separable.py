@@ -26,6 +26,7 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder, two_passes
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.register_tiles import product_rows
@@ -57,13 +58,23 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPasses:
     """Return compiled bands; raise UnsupportedVariant for a mask that is not one column times one row."""
+    return _bands(problem, mask).compiled()
+
+
+def sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    """Return the order of a result's sum; equal weights of whole numbers are multiplied once."""
+    factors, bands = required_factors(mask, INSTEAD), _bands(problem, mask)
+    return two_passes(factors.row, factors.column, pairs=bands.pairs, taps=bands.taps_in_order)
+
+
+def _bands(problem: Problem, mask: Mask) -> StreamedBands | TwoPasses:
     factors = required_factors(mask, INSTEAD)
     if mask.rows not in product_rows(problem.dtype != "float32", problem.result_dtype != "float32"):
-        return TwoPasses(problem, mask).compiled()
+        return TwoPasses(problem, mask)
     column, row = np.array(factors.column), np.array(factors.row)
     multiply_adds = problem.samples * sum(mask.shape)
     cost_rows = COST_OF_MASK_ROWS * (mask.rows - 1)
-    return StreamedBands(problem, mask, column, row, multiply_adds, cost_rows).compiled()
+    return StreamedBands(problem, mask, column, row, multiply_adds, cost_rows)
 
 
 VARIANT = Variant(
@@ -76,6 +87,7 @@ VARIANT = Variant(
     plan=no_launches,
     work=work,
     prepare=prepare,
+    sum_order=sum_order,
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",

@@ -29,6 +29,7 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder, two_passes
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import (
@@ -104,6 +105,13 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
     return prepared
 
 
+def sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    """Return the order of a result's sum."""
+    factors = required_factors(mask, INSTEAD)
+    ghost_row = float(ghost_row_value(problem, factors))
+    return two_passes(factors.row, factors.column, is_fused=False, ghost_row=ghost_row)
+
+
 VARIANT = Variant(
     key="cpu-separable-serial",
     title="CPU, one thread, two passes",
@@ -114,6 +122,7 @@ VARIANT = Variant(
     plan=no_launches,
     work=work,
     prepare=prepare,
+    sum_order=sum_order,
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",

@@ -30,6 +30,7 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import by_rows
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.tiles.geometry import no_launches, refuse_nothing
@@ -86,6 +87,7 @@ VARIANT = Variant(
     work=work,
     prepare=prepare,
     unsupported=refuse_nothing,
+    sum_order=lambda problem, mask: by_rows(mask.columns, is_fused=False),
     uses_block=False,
     integer_output=True,
 )

@@ -54,6 +54,7 @@ class StreamedBands(BandedFilter):
     of threads; `cost_rows` is what a band costs beside its own rows, as `cut` has it.
     """
 
+    taps_in_order: tuple[int, ...] = ()  # the row's weights are taken from left to right
     function = MachineFunction("engine.variants.cpu.streamed_code", "stream_bands", error_model="numpy")
 
     def __init__(

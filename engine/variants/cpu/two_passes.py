@@ -20,6 +20,7 @@ from engine.variants.cpu.register_tiles import (
     DOWN_SAMPLES,
     LINE,
     RESULTS_AT_ONCE,
+    SHARES_SAMPLES,
     VECTOR,
 )
 
@@ -62,6 +63,10 @@ class TwoPasses(BandedFilter):
         factors = factor(mask)
         self._column, self._row = np.array(factors.column), np.array(factors.row)
         self.mirrored = bool((self._row == self._row[::-1]).all())
+        shares = SHARES_SAMPLES and problem.channels in (1, 3)
+        self.taps_in_order = _sharing_order(len(self._row)) if shares else ()
+        is_paired = self.mirrored and self._dtype.kind == "u" and not SHARES_SAMPLES
+        self.pairs = len(self._row) // 2 if is_paired else 0
         # At least as many as are moved, so that none is overwritten before it is read.
         self._block_rows = max(BLOCK_ROWS, BLOCK_OF_MASK_ROWS * (problem.mask_shape[0] - 1))
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
@@ -82,3 +87,15 @@ class TwoPasses(BandedFilter):
             (self._block_rows, self._tile_samples, self._pitch), *cut, TASK,
             (self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums),
         )  # fmt: skip
+
+
+def _sharing_order(taps: int) -> tuple[int, ...]:
+    """Return the order of a row's weights where those a vector apart share samples (`sum_along`)."""
+    order: list[int] = []
+    at, left = 0, taps
+    while left > VECTOR:
+        rounds = min(left - VECTOR, VECTOR)
+        for tap in range(at, at + rounds):
+            order += tap, tap + VECTOR
+        at, left = at + rounds + (VECTOR if rounds == VECTOR else 0), left - 2 * rounds
+    return (*order, *range(at, at + left))

@@ -24,6 +24,7 @@ from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import TRANSFORM
 from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
@@ -104,6 +105,7 @@ VARIANT = Variant(
     "depend on the mask.",
     default_block=Block(1, 1),
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
+    sum_order=lambda problem, mask: TRANSFORM,
     prepare=prepare,
     uses_block=False,
     remark="For large masks. Error follows the brightest values, so dark areas are less accurate; pictures "

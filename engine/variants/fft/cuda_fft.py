@@ -30,6 +30,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import TRANSFORM
 from engine.tasks.filtering.variants import Growth, Variant
 from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.fft import transform
@@ -132,6 +133,7 @@ VARIANT = Variant(
     "depend on the mask.",
     default_block=Block(32, 8),
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
+    sum_order=lambda problem, mask: TRANSFORM,
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,

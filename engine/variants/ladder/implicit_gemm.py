@@ -40,6 +40,7 @@ from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.filter_passes import filter_arguments
@@ -258,6 +259,12 @@ def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: 
         plan=lambda problem, block: bank_plan(problem, block, masks),
         work=lambda problem, block: bank_work(problem, block, masks),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
+        sum_order=lambda problem, mask: SumOrder(
+            f"{tile_depth(mask.taps)} products at a time are added up, row after row, then these sums, "
+            "then the offset.",
+            part=tile_depth(mask.taps),
+            is_fused=True,
+        ),
         **traits,
     )
 

@@ -33,6 +33,7 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
 from engine.variants.ladder.tile_plans import tile_plan
 
@@ -109,6 +110,11 @@ VARIANT = teaching_variant(
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
     work=work_by_taps,
     tiles=tiles,
+    sum_order=lambda problem, mask: SumOrder(
+        "One sum of all products, row after row from left to right, then the offset.",
+        part=mask.taps,
+        is_double=True,
+    ),
     float64_sums=True,
     remark="Deliberately slow (uncoalesced loads). The 2-D report's baseline.",
 )

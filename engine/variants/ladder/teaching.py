@@ -13,6 +13,7 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder, by_rows
 from engine.tasks.filtering.variants import MaskClass, Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.variants.filter_passes import filter_arguments, prepare_passes
@@ -54,8 +55,12 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **{"tiles": direct_tiles, **traits},
+        **{"tiles": direct_tiles, "is_course_kernel": True, "sum_order": _sum_order, **traits},
     )
+
+
+def _sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    return by_rows(mask.columns, is_fused=True)
 
 
 def one_pass_variant(

@@ -10,6 +10,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
+from engine.tasks.filtering.sum_order import two_passes as order_of_two_passes
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
@@ -49,8 +51,15 @@ def two_pass_variant(
         masks=MaskClass.PRODUCTS,
         rank=1,
         grows_with=Growth.SIDES,
+        sum_order=_sum_order,
         **traits,
     )
+
+
+def _sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    factors = required_factors(mask)
+    ghost_row = float(ghost_row_value(problem, factors))
+    return order_of_two_passes(factors.row, factors.column, ghost_row=ghost_row)
 
 
 def two_passes(

@@ -37,6 +37,7 @@ from engine.mask.low_rank import low_rank
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import PRODUCTS
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
@@ -171,6 +172,7 @@ def low_rank_variant(terms: int) -> Variant:
         default_block=Block(32, WARPS),
         plan=plan,
         work=work,
+        sum_order=lambda problem, mask: PRODUCTS,
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,

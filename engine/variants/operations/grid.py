@@ -61,7 +61,8 @@ class Step(NamedTuple):
         arguments = self.arguments(problem, patch)
         picture, result = type_of(problem.dtype, 3), type_of(problem.result_dtype, 3)
         written = result if target is Operand.OUT else argument_type(target)
-        signature = (picture, *map(argument_type, arguments), written)
+        types = (picture if one is Operand.IMAGE else argument_type(one) for one in arguments)
+        signature = (picture, *types, written)
         everything = (Operand.IMAGE, *arguments, target)
         return Pass(kernel.py_func.__name__, kernel, signature, self.launch(problem, block), everything)
 
@@ -82,30 +83,34 @@ def refuse_launch(
 
 
 def cuda_variant(
-    *steps: Step,
+    *always: Step,
+    then: Callable[[OperationProblem], tuple[Step, ...]] = lambda problem: (),
     work: Callable[[OperationProblem, Block], Work],
     default_block: Block = DEFAULT_BLOCK,
     unsupported: Callable[..., Refusal | None] | None = None,
     **traits: Any,
 ) -> OperationVariant:
-    """Return the variant of these steps; by default every legal block does."""
+    """Return the variant of these steps, and what a problem needs after them; every legal block does."""
+
+    def steps_of(problem: OperationProblem) -> tuple[Step, ...]:
+        return *always, *then(problem)
 
     def refuse(
         problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
     ) -> Refusal | None:
-        asked = [step for step in steps if step.own_launch is None]
+        asked = [step for step in steps_of(problem) if step.own_launch is None]
         rows = max(step.threads(problem)[0] for step in asked)
         return refuse_launch(
             rows, block, limits, lambda one: max(step.shared_bytes(problem, one) for step in asked)
         )
 
     def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
-        return tuple(step.made(problem, constant, block) for step in steps)
+        return tuple(step.made(problem, constant, block) for step in steps_of(problem))
 
     return OperationVariant(
         device=DeviceKind.CUDA,
-        plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps),
-        busy_threads=lambda problem, block: tuple(step.busy_threads(problem) for step in steps),
+        plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps_of(problem)),
+        busy_threads=lambda problem, block: tuple(step.busy_threads(problem) for step in steps_of(problem)),
         work=work,
         prepare=prepare_passes(passes),
         passes=passes,

@@ -1,4 +1,4 @@
-"""The compiled part of the operations that look at one pixel: negative, desaturate, hue shift.
+"""The compiled part of the operations that look at one pixel: negative, threshold, desaturate, hue shift.
 
 Pictures are rows of samples, (H, W x C); each function is `engine.variants.operations.bands.Bands`'s.
 """
@@ -19,6 +19,16 @@ def negative(image, out, first, last, rows, white, task):
     for row in rows_taken(task, first, last, rows):
         for sample in range(image.shape[1]):
             out[row, sample] = white - image[row, sample]
+    finish(task, worker)
+
+
+def threshold(image, out, first, last, rows, level, white, task):
+    """Write white where a sample is above the level, else black; NaN is above none."""
+    entry_point()
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
+        for sample in range(image.shape[1]):
+            out[row, sample] = white if np.float32(image[row, sample]) > level else np.float32(0.0)
     finish(task, worker)
 
 

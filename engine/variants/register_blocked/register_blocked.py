@@ -36,6 +36,7 @@ from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import one_chain
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
@@ -296,6 +297,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    sum_order=lambda problem, mask: one_chain(mask.taps),
     tiles=tiles,
     uses_block=False,
     integer_output=True,

@@ -30,6 +30,7 @@ from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder, two_passes
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.separable_fused import fused_in_place, fused_ring
@@ -113,6 +114,13 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return (fused_ring.pass_of(problem, ring_shape(problem), factors, mask.offset),)
 
 
+def sum_order(problem: Problem, mask: Mask) -> SumOrder:
+    """Return the order of a result's sum: the second pass begins with the offset."""
+    found = required_factors(mask)
+    words = "Each row is added up with the row's weights, then these sums to the offset, from the top."
+    return two_passes(found.row, found.column, begins_with_offset=True, words=words)
+
+
 VARIANT = Variant(
     key="separable-fused",
     title="Separable, fused",
@@ -124,6 +132,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    sum_order=sum_order,
     tiles=tiles,
     uses_block=False,
     integer_output=True,

@@ -34,6 +34,7 @@ from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import TENSOR_CORES
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
@@ -192,6 +193,7 @@ VARIANT = Variant(
     default_block=Block(32, 4),
     plan=plan,
     work=work,
+    sum_order=lambda problem, mask: TENSOR_CORES,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

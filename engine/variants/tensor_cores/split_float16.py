@@ -38,6 +38,7 @@ from engine.mask.float_step import may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import TENSOR_CORES
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
@@ -215,6 +216,7 @@ VARIANT = Variant(
     default_block=Block(32, WARPS),
     plan=plan,
     work=work,
+    sum_order=lambda problem, mask: TENSOR_CORES,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

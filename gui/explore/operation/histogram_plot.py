@@ -130,7 +130,12 @@ class HistogramPlot(pg.PlotWidget):
         return "\n".join([f"Bin {at} of {len(self._counts[0])}", *lines])
 
     def _colour(self, channel: int) -> str:
-        theme = current_theme()
-        if len(self._counts) < len(_NAMES) or channel >= len(_NAMES):
-            return theme.text
-        return _COLOURS[theme.name][channel]
+        return channel_colour(channel, len(self._counts))
+
+
+def channel_colour(channel: int, channels: int) -> str:
+    """Return the colour of one of so many channels."""
+    theme = current_theme()
+    if channels < len(_NAMES) or channel >= len(_NAMES):
+        return theme.text
+    return _COLOURS[theme.name][channel]

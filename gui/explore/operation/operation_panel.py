@@ -17,6 +17,7 @@ from gui.widgets.panel_parts import column, form, quiet_label, row, scrolled, te
 from gui.widgets.refusal import Refusal
 
 _PATCH = "A picture file with what is to be found, up to 64 × 64 pixels."
+_DRAW_PATCH = "Drag a rectangle over the picture: what is in it is searched for, up to 64 × 64 pixels."
 _NO_PATCH = "Cut the patch from the picture itself again."
 
 
@@ -38,6 +39,7 @@ class OperationPanel(QWidget):
         self.refusal = Refusal()
         self.patch_button = text_button("open", "Patch from a file…", "Open a patch", _PATCH)
         self.own_patch_button = text_button("clear", "Own patch", "Patch of the picture itself", _NO_PATCH)
+        self.draw_button = text_button("selection-drag", "Select in the picture", "Draw a patch", _DRAW_PATCH)
         self.patch_label = QLabel()
         self.plot = HistogramPlot()
         self._found_form = form()
@@ -49,6 +51,7 @@ class OperationPanel(QWidget):
             column(
                 teaches,
                 self.parameters,
+                row(self.draw_button, 1),
                 row(self.patch_button, self.own_patch_button, 1, spacing=HALF_GRID),
                 self.patch_label,
                 self.refusal,
@@ -63,6 +66,7 @@ class OperationPanel(QWidget):
         self.parameters.changed.connect(workspace.set_parameter)
         self.parameters.refused.connect(self.refusal.say)
         self.patch_button.clicked.connect(ask_for_patch)
+        self.draw_button.clicked.connect(lambda: workspace.region_wanted.emit())
         self.own_patch_button.clicked.connect(lambda: workspace.change(patch_path=""))
         display.found_changed.connect(self._show_found)
         workspace.settings_changed.connect(self._show_settings)
@@ -79,6 +83,7 @@ class OperationPanel(QWidget):
         takes, path = self._operation.takes_patch, self._workspace.settings.patch_path
         self.parameters.show_values(self._workspace.settings.parameters)
         self.patch_button.setVisible(takes)
+        self.draw_button.setVisible(takes)
         self.own_patch_button.setVisible(takes and bool(path))
         self.patch_label.setVisible(takes and bool(path))
         self.patch_label.setText(f"Patch: {Path(path).name}" if path else "")

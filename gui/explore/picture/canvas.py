@@ -1,10 +1,12 @@
 """The pane that paints original and result, and turns mouse and keys into zooming and panning."""
 
 from functools import partial
+from typing import cast
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QEnterEvent,
     QKeyEvent,
     QMouseEvent,
@@ -17,6 +19,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.operation.found import Mark
+from engine.verify.regions import Region
+from gui.explore.picture.drawn import Drawing, Line, Pixel, paint_line, paint_region, region_between
 from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
 from gui.explore.picture.levels import Levels
 from gui.explore.picture.pixel_values import Numbers
@@ -26,12 +30,27 @@ from gui.style.theme import current_theme
 
 _NOTCH = 120.0
 _PAN_STEP = 64
+# With less the mouse was clicked, not dragged.
+_DRAG_FROM = 4
+_WALKS = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
 
 
 class PictureCanvas(QWidget):
     """Original and result at one place and zoom."""
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
+    menu_asked = Signal(object)  # a menu is wanted at this QPoint of the screen
+    pixel_clicked = Signal(object)  # (row, column)
+    walked = Signal(int, int)  # rows down and columns across, by the arrow keys while a pixel is pinned
+    let_go = Signal()  # Esc while a pixel is pinned
+    region_drawn = Signal(object)  # a Region; None where it was only a click
+    line_drawn = Signal(object)  # a Line
+    blinked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,6 +63,18 @@ class PictureCanvas(QWidget):
         self._values: Numbers | None = None
         self._mark: Mark | None = None
         self._mark_text = ""
+        self._channel: int | None = None
+        self._frames: tuple[Mark | None, Mark | None] = None, None
+        self._region: Region | None = None
+        self._line: Line | None = None
+        self._difference: Levels | None = None
+        self._difference_words = ""
+        self.drawing = Drawing.PAN
+        """What dragging does; with Shift it draws a region."""
+        self.is_pinned = False
+        """Whether the arrow keys walk from pixel to pixel."""
+        self._drawn_from: tuple[Drawing, Pixel] | None = None
+        self._pressed_at = QPointF()
         self._dragged_from: QPointF | None = None
         self.setMinimumSize(240, 160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -82,6 +113,34 @@ class PictureCanvas(QWidget):
         self._mark, self._mark_text = mark, text
         self.update()
 
+    def set_channel(self, channel: int | None) -> None:
+        """Show one channel alone, in grey; None for all of them."""
+        self._channel = channel
+        self.update()
+
+    def set_frames(self, window: Mark | None, pixel: Mark | None) -> None:
+        """Frame the cells that a result is made of, and the result; nothing for None."""
+        if (window, pixel) != self._frames:
+            # They follow the mouse: only what they cover is painted anew.
+            for frame in (*self._frames, window, pixel):
+                self._update_around(frame)
+            self._frames = window, pixel
+
+    def set_region(self, region: Region | None) -> None:
+        """Draw the frame of a region; none for None."""
+        self._region = region
+        self.update()
+
+    def set_line(self, line: Line | None) -> None:
+        """Draw a line; none for None."""
+        self._line = line
+        self.update()
+
+    def set_difference(self, levels: Levels | None, words: str) -> None:
+        """Show how picture and result differ, in the modes for it; `words` name it, or say why it is not."""
+        self._difference, self._difference_words = levels, words
+        self.update()
+
     def name_result(self, name: str) -> None:
         """Call the result something else: one that is no longer of these settings says so."""
         self.result_name = name
@@ -93,11 +152,20 @@ class PictureCanvas(QWidget):
         painter.fillRect(self.rect(), QColor(theme.base))
         # Everything is placed in device pixels, so that 100 % is sharp on every screen.
         painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
+        ratio, at = self.devicePixelRatioF(), self.view.transform
         for layer in self._layers():
-            paint_layer(painter, layer, self.view.transform, self.font(), self.devicePixelRatioF())
+            if layer.levels is not None:
+                layer.levels.channel = self._channel
+            paint_layer(painter, layer, at, self.font(), ratio)
             if self._mark is not None:
-                how = self.view.transform, self.font(), self.devicePixelRatioF()
-                paint_mark(painter, layer, self._mark, self._mark_text, *how)
+                paint_mark(painter, layer, self._mark, self._mark_text, at, self.font(), ratio)
+            for frame in self._frames:
+                if frame is not None:
+                    paint_mark(painter, layer, frame, "", at, self.font(), ratio)
+            if self._region is not None:
+                paint_region(painter, layer, self._region, at, ratio)
+            if self._line is not None:
+                paint_line(painter, layer, self._line, at, ratio)
         if self.hasFocus() and self._original is not None:
             painter.resetTransform()
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -117,7 +185,14 @@ class PictureCanvas(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         buttons = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
-        if event.button() in buttons and self._original is not None:
+        self._pressed_at = event.position()
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        drawing = self.drawing
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            drawing = Drawing.REGION
+        if is_left and drawing is not Drawing.PAN and self._original is not None:
+            self._drawn_from = drawing, self._nearest(event.position())
+        elif event.button() in buttons and self._original is not None:
             self._dragged_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
@@ -126,11 +201,31 @@ class PictureCanvas(QWidget):
             way = (event.position() - self._dragged_from) * self.devicePixelRatioF()
             self._dragged_from = event.position()
             self.view.pan(way.x(), way.y())
+        elif self._drawn_from is not None and self._has_moved(event.position()):
+            drawing, first = self._drawn_from
+            last = self._nearest(event.position())
+            if drawing is Drawing.REGION:
+                self.set_region(region_between(first, last))
+            else:
+                self.set_line(Line(first, last))
         self._report_hovered(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._dragged_from = None
+        drawn, self._drawn_from, self._dragged_from = self._drawn_from, None, None
         self.setCursor(Qt.CursorShape.CrossCursor)
+        if self._original is None:
+            return
+        if not self._has_moved(event.position()):
+            if drawn is not None and drawn[0] is Drawing.REGION:
+                self.region_drawn.emit(None)
+            elif event.button() == Qt.MouseButton.LeftButton and (pixel := self._pixel(event.position())):
+                self.pixel_clicked.emit(pixel)
+        elif drawn is not None:
+            last = self._nearest(event.position())
+            if drawn[0] is Drawing.REGION:
+                self.region_drawn.emit(region_between(drawn[1], last))
+            else:
+                self.line_drawn.emit(Line(drawn[1], last))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self._original is not None and self.view.is_fitted:
@@ -139,11 +234,22 @@ class PictureCanvas(QWidget):
         elif self._original is not None:
             self.view.fit()
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_asked.emit(event.globalPos())
+
     def leaveEvent(self, event: QEvent) -> None:
         self.pixel_hovered.emit(None)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         self._report_hovered(event.position())
+
+    def event(self, event: QEvent) -> bool:
+        # Esc lets the pixel go, and is not the window's while there is one.
+        is_override = event.type() == QEvent.Type.ShortcutOverride
+        if is_override and self.is_pinned and cast(QKeyEvent, event).key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _PAN_STEP * self.devicePixelRatioF()
@@ -154,7 +260,13 @@ class PictureCanvas(QWidget):
             keys.Key_Up: (0.0, step),
             keys.Key_Down: (0.0, -step),
         }
-        if key in ways:
+        if self.is_pinned and key == keys.Key_Escape:
+            self.let_go.emit()
+        elif self.is_pinned and key in _WALKS:
+            self.walked.emit(*_WALKS[key])
+        elif key == keys.Key_B:
+            self.blinked.emit()
+        elif key in ways:
             self.view.pan(*ways[key])
         elif key in (keys.Key_Plus, keys.Key_Equal, keys.Key_Minus):
             self.view.zoom_by(-1 if key == keys.Key_Minus else 1)
@@ -179,7 +291,8 @@ class PictureCanvas(QWidget):
             partial(values.texts, "result"),
             is_right=True,
         )
-        return arranged(self.mode, whole, self.handle.fraction, original, result)
+        difference = Layer(self._difference, self._difference_words, _no_texts, empty=self._difference_words)
+        return arranged(self.mode, whole, self.handle.fraction, original, result, difference)
 
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
@@ -191,9 +304,34 @@ class PictureCanvas(QWidget):
         return QPointF(x, y)
 
     def _report_hovered(self, position: QPointF) -> None:
+        self.pixel_hovered.emit(self._pixel(position))
+
+    def _pixel(self, position: QPointF) -> Pixel | None:
         at = self._in_pane(position)
         inside = self._original is not None and self.rect().contains(position.toPoint())
-        self.pixel_hovered.emit(self.view.pixel_at(at.x(), at.y()) if inside else None)
+        return self.view.pixel_at(at.x(), at.y()) if inside else None
+
+    def _update_around(self, mark: Mark | None) -> None:
+        """Paint the surroundings of a rectangle of the picture anew, in each pane."""
+        if mark is None:
+            return
+        at, ratio, margin = self.view.transform, self.devicePixelRatioF(), 4
+        left, top = at.to_pane(mark.column, mark.row)
+        right, bottom = at.to_pane(mark.column + mark.width, mark.row + mark.height)
+        corner, size = QPointF(left, top) / ratio, QSizeF(right - left, bottom - top) / ratio
+        around = QRectF(corner, size).adjusted(-margin, -margin, margin, margin).toAlignedRect()
+        width, _ = self._device_size()
+        across = round((width - pane_width(self.mode, width)) / ratio)
+        for shift in {0, across}:
+            self.update(around.translated(shift, 0))
+
+    def _nearest(self, position: QPointF) -> Pixel:
+        """Return the pixel under a place of the widget, or the nearest one."""
+        at = self._in_pane(position)
+        return self.view.nearest_pixel(at.x(), at.y())
+
+    def _has_moved(self, position: QPointF) -> bool:
+        return (position - self._pressed_at).manhattanLength() >= _DRAG_FROM
 
     def _fit_pane(self) -> None:
         width, height = self._device_size()
@@ -206,6 +344,10 @@ class PictureCanvas(QWidget):
     def _device_size(self) -> tuple[int, int]:
         ratio = self.devicePixelRatioF()
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
+
+
+def _no_texts(row: int, column: int) -> tuple[str, ...]:
+    return ()
 
 
 def _label(name: str, levels: Levels | None) -> str:

@@ -44,6 +44,14 @@ class ViewMode(StrEnum):
     )  # fmt: skip
     ORIGINAL = "original", "original", "The original alone."
     RESULT = "result", "result", "The result alone."
+    DIFFERENCE = (
+        "difference", "plus-minus-variant",
+        "The result less the original: middle grey where they are equal, scaled to the largest difference.",
+    )  # fmt: skip
+    ERROR = (
+        "error", "target",
+        "How far the result is from the float64 reference, in units of the rounding bound.",
+    )  # fmt: skip
 
     def __new__(cls, value: str, icon_name: str, sentence: str) -> "ViewMode":
         mode = str.__new__(cls, value)
@@ -60,6 +68,8 @@ class Layer:
     """What it is, written on it."""
     texts: Callable[[int, int], tuple[str, ...]]
     """Returns the numbers of a row and a column."""
+    empty: str = _NO_RESULT
+    """What is said where there is nothing to paint."""
     is_right: bool = False
     """Whether the label stands at the right edge."""
     pane: QRectF = field(default_factory=QRectF)
@@ -73,8 +83,12 @@ def pane_width(mode: ViewMode, canvas_width: int) -> int:
     return max(1, (canvas_width - _GAP) // 2) if mode == ViewMode.SIDE_BY_SIDE else canvas_width
 
 
-def arranged(mode: ViewMode, canvas: QRectF, split: float, original: Layer, result: Layer) -> list[Layer]:
+def arranged(
+    mode: ViewMode, canvas: QRectF, split: float, original: Layer, result: Layer, difference: Layer
+) -> list[Layer]:
     """Return the layers that a mode shows, each with its place; `split` is that of the handle, 0 to 1."""
+    if mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
+        return [replace(difference, pane=canvas, clip=canvas)]
     if mode == ViewMode.RESULT:
         return [replace(result, pane=canvas, clip=canvas)]
     if mode == ViewMode.ORIGINAL or (mode == ViewMode.SPLIT and result.levels is None):
@@ -98,7 +112,8 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
     painter.setFont(_scaled(font, ratio))
     if layer.levels is None:
         painter.setPen(QColor(current_theme().muted))
-        painter.drawText(seen, Qt.AlignmentFlag.AlignCenter, _NO_RESULT)
+        wrapped = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
+        painter.drawText(seen.adjusted(GRID, GRID, -GRID, -GRID), wrapped, layer.empty)
     else:
         layer.levels.paint(painter, transform, seen)
         rows, columns = _seen_pixels(transform, seen, layer.levels.size)
@@ -107,7 +122,8 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
         if transform.zoom >= _NUMBERS_FROM_ZOOM * ratio:
             _paint_numbers(painter, transform, rows, columns, layer, layer.levels, ratio)
     painter.setFont(_scaled(font, ratio))
-    _paint_label(painter, layer, seen, ratio)
+    if layer.levels is not None or layer.empty == _NO_RESULT:
+        _paint_label(painter, layer, seen, ratio)
     painter.restore()
 
 

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.protocol import ScreenLevels
@@ -22,6 +22,8 @@ class Levels(Protocol):
     """What the canvas paints: a picture in shared memory, or one whose tiles are asked for."""
 
     size: Size
+    channel: int | None
+    """The channel that is painted alone, in grey; None for all."""
 
     @property
     def remark(self) -> str:
@@ -50,6 +52,7 @@ class PictureLevels:
         first = screen.levels[0].shape
         self.size = Size(first[1], first[0])
         self._opaque = screen.opaque
+        self.channel: int | None = None
         self._levels = [
             _level(attach(array), index, self.size, screen.opaque)
             for index, array in enumerate(screen.levels)
@@ -74,7 +77,10 @@ class PictureLevels:
         source, target = _whole_pixels(level, transform, target)
         # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, transform.zoom < 1.0)
-        painter.drawImage(target, level.image, source)
+        image = level.image
+        if self.channel is not None:
+            image, source = one_channel(image, source, self.channel)
+        painter.drawImage(target, image, source)
 
     def level_for(self, zoom: float) -> int:
         """Return the index of the smallest level that is not smaller than the picture on the screen."""
@@ -110,6 +116,18 @@ def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tupl
     width = source.width() * transform.zoom / level.columns_per_pixel
     height = source.height() * transform.zoom / level.rows_per_pixel
     return source, QRectF(x, y, width, height)
+
+
+def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QRectF]:
+    """Return a part of an image with one of its channels in grey, and where that part lies in it."""
+    whole = source.toAlignedRect().intersected(image.rect())
+    part = image.copy(whole)
+    # From the lowest byte blue, green, red, alpha.
+    rows = np.frombuffer(part.constBits(), np.uint8).reshape(part.height(), part.bytesPerLine())
+    grey = np.ascontiguousarray(rows[:, 2 - channel : 4 * part.width() : 4])
+    made = QImage(grey.data, part.width(), part.height(), grey.strides[0], QImage.Format.Format_Grayscale8)
+    # The array's memory is not kept.
+    return made.copy(), source.translated(-QPointF(whole.topLeft()))
 
 
 def checkerboard() -> QBrush:

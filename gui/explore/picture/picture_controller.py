@@ -7,11 +7,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, LineLost
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
 from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
 from engine.tasks.filtering.messages import SaveFiltered
+from engine.verify.regions import Region
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -57,6 +58,18 @@ class PictureController(QObject):
     def open_sample(self, key: str, then: Then | None = None) -> None:
         self._open(OpenPicture(sample=key), then)
 
+    def crop(self, region: Region, then: Then | None = None) -> None:
+        """Make a part of the picture the picture."""
+        picture = self._workspace.picture
+        if picture is not None:
+            self._link.ask(self._asked(CropPicture(picture, region), f"cropping {picture.title}", then))
+
+    def open_whole(self) -> None:
+        """Open all of the picture that is a part of a file or a sample."""
+        picture = self._workspace.picture
+        if picture is not None and picture.crop is not None:
+            self._open(OpenPicture(picture.path, picture.sample), None)
+
     def _open_source(self, source: PictureSource | None) -> None:
         request = None if source is None else source.request
         if request is None:
@@ -77,11 +90,14 @@ class PictureController(QObject):
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
+        return self._asked(request, f"opening {_name(request)}", then)
+
+    def _asked(self, request: OpenPicture | CropPicture, stage: str, then: Then | None) -> Ask:
         # The one before may take minutes, for which this one would wait.
         self._stop_opening()
         self._is_stopping = False
         self._kept_back = None
-        self._state.set_task(OPEN_SOURCE, f"opening {_name(request)}")
+        self._state.set_task(OPEN_SOURCE, stage)
         return self._newest.made(
             request,
             lambda picture: self._replied(picture, then),
@@ -174,8 +190,9 @@ class PictureController(QObject):
         if kept is not None:
             self._link.ask(self.asked(*kept))
 
-    def _failed(self, request: OpenPicture, error: EngineError, then: Then | None) -> None:
-        if isinstance(error, LineLost) or (isinstance(error, Cancelled) and not self._is_stopping):
+    def _failed(self, request: OpenPicture | CropPicture, error: EngineError, then: Then | None) -> None:
+        is_cut_off = isinstance(error, LineLost) or (isinstance(error, Cancelled) and not self._is_stopping)
+        if isinstance(request, OpenPicture) and is_cut_off:
             # The link says why; it is opened by the next engine.
             self._state.end_task(OPEN_SOURCE)
             self._kept_back = request, then
@@ -199,5 +216,7 @@ class PictureController(QObject):
 
 
 def _name(request: Request) -> str:
+    if isinstance(request, CropPicture):
+        return request.picture.title
     assert isinstance(request, OpenPicture)
     return Path(request.path).name or request.sample

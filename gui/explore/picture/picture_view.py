@@ -10,15 +10,17 @@ from engine.host.protocol import Filtered, PictureHandle
 from engine.host.tiles import CloseTiled, TiledScreen, Tiles
 from engine.host.verbs import Seen
 from engine.tasks.filtering.messages import FilterJob
+from engine.verify.regions import Region
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
+from gui.explore.picture.comparison import Comparison
 from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues
-from gui.explore.picture.readout import Readout
+from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
@@ -57,6 +59,7 @@ class PictureView(QWidget):
         self._hovered: tuple[int, int] | None = None
         self._told: Message | None = None
         self.canvas = PictureCanvas()
+        self.comparison = Comparison(workspace, engine_state, link)
         self.toolbar = PictureToolbar(workspace, self.canvas.view)
         self.drag_handle = DragHandle()
         # In the corner of the result.
@@ -67,7 +70,7 @@ class PictureView(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self.empty_state)
         self._pages.addWidget(self.canvas)
-        self.setLayout(column(self.toolbar, (self._pages, 1), self.readout, spacing=0))
+        self.setLayout(column(self.toolbar, (self._pages, 1), ReadoutStrip(self.readout), spacing=0))
         self.setAccessibleName("Picture view")
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
@@ -78,12 +81,26 @@ class PictureView(QWidget):
         engine_state.progress_changed.connect(self._show_stage)
         link.ready.connect(self._ask_again)
         self.toolbar.mode_chosen.connect(self.set_mode)
+        self.toolbar.channel_chosen.connect(self.canvas.set_channel)
+        self.canvas.blinked.connect(self.blink)
+        self.canvas.region_drawn.connect(workspace.select)
+        workspace.region_changed.connect(lambda: self.canvas.set_region(workspace.region))
+        self.comparison.changed.connect(self._show_comparison)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
         self._show_picture(workspace.picture)
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
         self._name_result()
+
+    @property
+    def values(self) -> Numbers | None:
+        """The numbers of the picture and of its newest result; None without a picture."""
+        return self._values
+
+    def blink(self) -> None:
+        """Show the original alone, or the result where that is shown already."""
+        self.set_mode(ViewMode.RESULT if self.canvas.mode == ViewMode.ORIGINAL else ViewMode.ORIGINAL)
 
     @property
     def seen(self) -> Seen | None:
@@ -102,8 +119,19 @@ class PictureView(QWidget):
 
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.set_mode(mode)
+        self._compare()
         self.toolbar.show_mode(mode)
         self._describe()
+
+    def _compare(self) -> None:
+        """Have the difference of picture and result made where it is looked at."""
+        view = self.canvas.view
+        rows, columns = ((math.floor(first), math.ceil(last)) for first, last in view.seen)
+        self.comparison.show(self.canvas.mode, Region(*rows, *columns))
+
+    def _show_comparison(self) -> None:
+        screen = self.comparison.screen
+        self.canvas.set_difference(PictureLevels(screen) if screen else None, self.comparison.words)
 
     def _show_picture(self, picture: PictureHandle | None) -> None:
         self._let_go()
@@ -235,7 +263,7 @@ class PictureView(QWidget):
 
     def _name_result(self) -> None:
         self.drag_handle.setVisible(self._state.last_result is not None)
-        name = "earlier result" if self._state.result_is_earlier else "result"
+        name = self._state.result_words or ("earlier result" if self._state.result_is_earlier else "result")
         self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
         self.readout.name_result(name)
         self._hover(self._hovered)
@@ -250,6 +278,7 @@ class PictureView(QWidget):
         view = self.canvas.view
         zoom = view.transform.zoom
         self._workspace.looked_at = view.middle if self._picture is not None else None
+        self._compare()
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
         self.canvas.setAccessibleDescription(

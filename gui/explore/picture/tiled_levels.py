@@ -14,7 +14,7 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.levels import checkerboard, finest_for
+from gui.explore.picture.levels import checkerboard, finest_for, one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
@@ -68,6 +68,7 @@ class TiledLevels(QObject):
         super().__init__()
         rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
+        self.channel: int | None = None
         self._screen, self._link = screen, link
         self._job: Any = job
         self._before = None if before is None else before.if_complete()
@@ -265,6 +266,8 @@ class TiledLevels(QObject):
         )
         is_sharp = transform.zoom >= 1.0 and steps == 1 and kept.is_final
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, not is_sharp)
+        if self.channel is not None:
+            image, source = one_channel(image, source, self.channel)
         painter.drawImage(at, image, source)
 
     def _wanted(self) -> tuple[int, tuple[Place, ...], int] | None:

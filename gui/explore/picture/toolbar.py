@@ -1,8 +1,8 @@
 """The row over the picture: how original and result share the pane, the zoom, and how results are shown."""
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QToolButton, QWidget
+from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
 from engine.image.convert import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
@@ -12,6 +12,10 @@ from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
 
+# Modes with a button of their own; the others are in the menu.
+_BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
+_MORE_TIP = "Difference, error against the reference, single channels. Key B blinks original and result."
+_REGION_TIP = "Region: select a part of the picture (Shift and drag), to filter, measure or crop it."
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
     "For the other ways, choose float32 as output type in the panel Kernel."
@@ -26,6 +30,7 @@ class PictureToolbar(QWidget):
     """Modes, zoom and range mode."""
 
     mode_chosen = Signal(object)  # a ViewMode
+    channel_chosen = Signal(object)  # the number of a channel; None for all
 
     def __init__(self, workspace: Workspace, view: ViewState) -> None:
         super().__init__()
@@ -51,17 +56,28 @@ class PictureToolbar(QWidget):
         larger.clicked.connect(lambda: view.zoom_by(1))
         fit.clicked.connect(lambda: view.fit())
         actual.clicked.connect(lambda: view.show_actual())
+        self.more = _menu_button("dots-horizontal", "More ways to look", _MORE_TIP)
+        self.region = _menu_button("selection", "Region", _REGION_TIP)
+        _give_menu(self.more, self._more_menu())
         self._step_buttons = (smaller, larger)
-        self._view_buttons = (*self.mode_buttons.buttons(), smaller, larger, fit, actual)
+        self._view_buttons = (
+            *self.mode_buttons.buttons(),
+            self.more,
+            self.region,
+            smaller,
+            larger,
+            fit,
+            actual,
+        )
         self.range_box = QComboBox()
         self._range_label = QLabel("Display range")
         self._set_up_range()
         self._line = row(
-            *self.mode_buttons.buttons(), smaller, self.zoom_text, larger, fit, actual,
-            1, self._range_label, self.range_box,
+            *self.mode_buttons.buttons(), self.more, self.region,
+            smaller, self.zoom_text, larger, fit, actual, 1, self._range_label, self.range_box,
             spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
         )  # fmt: skip
-        self._line.insertSpacing(len(ViewMode), GRID)
+        self._line.insertSpacing(len(_BUTTONS) + 2, HALF_GRID)
         self.setLayout(self._line)
         follow_letters(self, self._fit_letters)
         workspace.settings_changed.connect(self._show_settings)
@@ -80,12 +96,25 @@ class PictureToolbar(QWidget):
         self._range_label.hide()
         self._width_with_steps = self._line.minimumSize().width()
         self._show_steps(False)
+        self.zoom_text.hide()
         self._narrowest = self._line.minimumSize()
+        self._width_with_zoom = self._narrowest.width() + self.zoom_text.width() + HALF_GRID
         self.updateGeometry()
         self._fit_width()
 
     def show_mode(self, mode: ViewMode) -> None:
-        self.mode_buttons.button(list(ViewMode).index(mode)).setChecked(True)
+        """Check the button or the entry of a mode."""
+        self.mode_buttons.setExclusive(False)
+        for button, shown in zip(self.mode_buttons.buttons(), _BUTTONS, strict=True):
+            button.setChecked(shown is mode)
+        self.mode_buttons.setExclusive(mode in _BUTTONS)
+        for action in self._modes.actions():
+            action.setChecked(action.data() is mode)
+        self._show_more()
+
+    def show_region_menu(self, menu: QMenu) -> None:
+        """Open this menu with the button for regions."""
+        _give_menu(self.region, menu)
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
@@ -108,6 +137,7 @@ class PictureToolbar(QWidget):
         self._range_label.setVisible(width >= self._width_with_label)
         # Where there is no room at all, the wheel and the keys + and - are left.
         self._show_steps(width >= self._width_with_steps)
+        self.zoom_text.setVisible(width >= self._width_with_zoom)
         buttons = self.mode_buttons.buttons()
         widths = [
             ICON_BUTTON_SIDE + GRID + self.fontMetrics().horizontalAdvance(button.text())
@@ -121,6 +151,7 @@ class PictureToolbar(QWidget):
             button.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
+        self._fit_more()
         self._line.activate()
 
     def _show_steps(self, shown: bool) -> None:
@@ -128,12 +159,59 @@ class PictureToolbar(QWidget):
             button.setVisible(shown)
 
     def _add_modes(self) -> None:
-        for number, mode in enumerate(ViewMode):
+        for number, mode in enumerate(_BUTTONS):
             button = _button(mode.icon_name, mode.value.capitalize(), mode.sentence)
             button.setCheckable(True)
             self.mode_buttons.addButton(button, number)
-        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(list(ViewMode)[number]))
-        self.show_mode(ViewMode.SPLIT)
+        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(_BUTTONS[number]))
+        self.mode_buttons.button(0).setChecked(True)
+
+    def _more_menu(self) -> QMenu:
+        """Return the modes beside the buttons, and the channels."""
+        menu = QMenu()
+        self._modes, self._channels = QActionGroup(menu), QActionGroup(menu)
+        for mode in ViewMode:
+            if mode not in _BUTTONS:
+                self._add_choice(menu, self._modes, mode.value.capitalize(), mode.sentence, mode)
+        self._modes.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
+        menu.addSeparator()
+        for number, name in enumerate(("All channels", "Red alone", "Green alone", "Blue alone")):
+            tip = "Show one channel of picture and result in grey." if number else "Show the colours."
+            self._add_choice(menu, self._channels, name, tip, number - 1 if number else None)
+        self._channels.actions()[0].setChecked(True)
+        self._modes.triggered.connect(
+            lambda action: self.mode_chosen.emit(action.data() if action.isChecked() else ViewMode.SPLIT)
+        )
+        self._channels.triggered.connect(self._choose_channel)
+        return menu
+
+    def _add_choice(self, menu: QMenu, group: QActionGroup, text: str, tip: str, data: object) -> None:
+        action = menu.addAction(text)
+        action.setToolTip(tip)
+        action.setCheckable(True)
+        action.setData(data)
+        group.addAction(action)
+
+    def _choose_channel(self, action: QAction) -> None:
+        self.channel_chosen.emit(action.data())
+        self._show_more()
+
+    def _show_more(self) -> None:
+        """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
+        chosen = [one for one in (*self._modes.actions(), *self._channels.actions()[1:]) if one.isChecked()]
+        self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "")
+        self._fit_more()
+
+    def _fit_more(self) -> None:
+        """Write what is chosen of the menu beside its icon, where there is room."""
+        styles, text = Qt.ToolButtonStyle, self.more.text()
+        has_room = bool(text) and self.width() >= self._width_with_steps
+        wide = ICON_BUTTON_SIDE + 2 * GRID + self.fontMetrics().horizontalAdvance(text)
+        self.more.setToolButtonStyle(
+            styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
+        )
+        self.more.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
+        self.more.setToolTip(f"Shown: {text}. {_MORE_TIP}" if text else _MORE_TIP)
 
     def _set_up_range(self) -> None:
         self._range_label.setBuddy(self.range_box)
@@ -151,6 +229,21 @@ class PictureToolbar(QWidget):
         self.range_box.setEnabled(is_open)
         why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
         self.range_box.setToolTip(_RANGES if is_open else why_not)
+
+
+def _menu_button(icon_name: str, title: str, sentence: str) -> QToolButton:
+    button = icon_button(icon_name, title, sentence)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    # There is no room for the arrow beside the icon.
+    button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+    return button
+
+
+def _give_menu(button: QToolButton, menu: QMenu) -> None:
+    menu.setParent(button, menu.windowFlags())
+    menu.setToolTipsVisible(True)
+    button.setMenu(menu)
 
 
 def _button(icon_name: str, title: str, sentence: str) -> QToolButton:

@@ -169,6 +169,12 @@ class ViewState(QObject):
         inside = 0 <= column < self._picture.width and 0 <= row < self._picture.height
         return (int(row), int(column)) if inside else None
 
+    def nearest_pixel(self, x: float, y: float) -> tuple[int, int]:
+        """Return the row and column of the pixel under a point of the pane, or of the nearest one."""
+        column, row = self.transform.to_picture(x, y)
+        last_row, last_column = self._picture.height - 1, self._picture.width - 1
+        return int(min(max(row, 0), last_row)), int(min(max(column, 0), last_column))
+
     def _smallest(self) -> float:
         return min(SMALLEST_ZOOM, fitted(self._pane, self._picture).zoom)
 

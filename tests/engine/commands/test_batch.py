@@ -512,3 +512,13 @@ def test_that_a_pattern_at_an_address_gives_its_files(command, at):
     )
     nothing = command(f"batch {at}/photos/*.bmp --out {at}/out", MASK)
     assert (nothing.status, "no file matches it" in nothing.err) == (2, True)
+
+
+def test_that_clipped_results_are_said_once_for_the_run(command, tmp_path, out):
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(sample_path("camera").read_bytes())
+    answer = command(
+        "batch", tmp_path / "a.png", tmp_path / "b.png", "--out", out, "--mask sobel-x --device cpu"
+    )
+    assert answer.err.count("--range absolute") == 1
+    assert "2 of 2 results are clipped by more than 20 %" in answer.err

@@ -62,9 +62,18 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
 def test_that_the_resolution_of_a_photograph_is_saved_unless_it_is_left_out(command, tmp_path, option):
     out = tmp_path / "out.tif"
     answer = command("filter", sample_path("astronaut"), out, "--mask sobel-x --device cpu", option)
-    assert (answer.status, answer.err) == (0, "")
+    hint = "note: 46 % of the values are negative and shown black; --range absolute keeps them apart\n"
+    assert (answer.status, answer.err) == (0, hint)
     given = open_sample("astronaut").metadata.dpi
     assert engine.open_image(out).metadata.dpi == (None if option else pytest.approx(given, abs=1e-3))
+
+
+def test_that_the_clipped_share_is_a_number_of_the_document(command, tmp_path):
+    edges = "--mask sobel-x --device cpu --json"
+    clipped = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges).document["clipped"]
+    absolute = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges, "--range absolute")
+    assert 0.4 < clipped < 0.55
+    assert absolute.document["clipped"] == 0.0
 
 
 def _small_mask(known):

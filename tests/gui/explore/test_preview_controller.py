@@ -252,7 +252,7 @@ def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(s
     slow_bench.change(variant="naive")
     slow_bench.fail(DeviceUnavailable("naive", "there is no GPU"), Preview)
     message = slow_bench.messages.newest
-    assert message.action == "Use the simulator with a small picture"
+    assert message.action == "Use 64 × 64 of this picture"
     message.act()
     assert slow_bench.small_pictures == ["taken"]
     slow_bench.change(variant="cpu-serial")

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from gui.explore.small_picture import USE_SIMULATOR
+from gui.explore.small_picture import USE_PART
 
 
 def by_preview(haloscope):
@@ -38,10 +38,10 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qt
     button, other = bar.findChildren(QPushButton)
     qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
     assert not other.isVisible()
-    assert button.text() == USE_SIMULATOR
+    assert button.text() == USE_PART
     assert "oo large for the simulator (limit 64 × 64)" in bar.text
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.sample == "impulse")
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == (4, 68, 16, 80, 1))
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
     assert haloscope.workspace.settings.device == "simulator"
     assert haloscope.actions["save"].isEnabled()

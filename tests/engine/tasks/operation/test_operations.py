@@ -408,3 +408,57 @@ def test_that_plots_and_marks_are_drawn():
     assert (framed[3, 4:11] == 0).all()
     corner = marked(np.full((4, 4, 1), 100, np.uint8), Mark(0, 0, 4, 4), 255.0)
     assert (corner == 100).all()
+
+
+def of(key, samples, **settings):
+    """Return what the CPU makes of it, proven."""
+    return engine.operate(samples, key, device="cpu", budget_s=0.0, **settings).picture
+
+
+def test_that_minima_maxima_and_morphology_are_scipys():
+    grey, square = picture(23, 31, 1)[..., 0], {"size": 5, "mode": "nearest"}
+    # SciPy repeats the nearest cell too; it takes 8 bit without rounding.
+    wanted = {
+        "minimum": scipy.ndimage.minimum_filter(grey, **square),
+        "maximum": scipy.ndimage.maximum_filter(grey, **square),
+        "open": scipy.ndimage.grey_opening(grey, **square),
+        "close": scipy.ndimage.grey_closing(grey, **square),
+        "gradient": scipy.ndimage.morphological_gradient(grey, **square),
+        "top-hat": scipy.ndimage.white_tophat(grey, **square),
+        "black-hat": scipy.ndimage.black_tophat(grey, **square),
+    }
+    for kind, values in wanted.items():
+        asked = {"size": 5} if kind in ("minimum", "maximum") else {"size": 5, "kind": kind}
+        found = of(kind if len(asked) == 1 else "morphology", grey, **asked)
+        assert np.array_equal(found, values), kind
+
+
+def test_that_the_gradient_magnitude_is_scipys():
+    grey = picture(23, 31, 1)[..., 0]
+    for key, mask in (("sobel", scipy.ndimage.sobel), ("prewitt", scipy.ndimage.prewitt)):
+        length = scipy.ndimage.generic_gradient_magnitude(grey.astype(np.float64), mask, mode="nearest")
+        assert np.array_equal(of("gradient-magnitude", grey, mask=key), np.clip(np.rint(length), 0, 255))
+
+
+def test_that_a_threshold_is_a_comparison():
+    samples = picture()
+    assert np.array_equal(of("threshold", samples, level=0.2), np.where(samples > 51, 255, 0))
+
+
+def test_that_a_bilateral_filter_is_opencvs_within_its_own_table():
+    cv2 = pytest.importorskip("cv2")
+    grey = open_sample("camera").pixels[:60, :70]
+    wanted = cv2.bilateralFilter(grey, 5, 25.5, 2.0, borderType=cv2.BORDER_REPLICATE)
+    # It rounds its weights to a table; both round the result to 8 bit.
+    found = of("bilateral", grey, size=5, space=2.0, colour=0.1)
+    assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+def test_that_a_bilateral_filter_keeps_an_edge_and_refuses_nan():
+    step = np.zeros((9, 12), np.float32)
+    step[:, 6:] = 1.0
+    # Ten deviations apart: exp(-50).
+    assert np.abs(of("bilateral", step, size=7) - step).max() <= 2.0**-20
+    step[0, 0] = np.nan
+    with pytest.raises(BadValue, match="a picture with NaN or infinity"):
+        of("bilateral", step)

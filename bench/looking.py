@@ -1,0 +1,170 @@
+"""Looking at a picture in the window: the lens under the mouse, splitting, sliding, and memory.
+
+Each step is one of 60 a second, as a mouse has them. A gap is the longest time in which the window took
+nothing in. Memory is what both processes have of their own, with their share of what they share.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from PySide6.QtCore import QEventLoop
+from PySide6.QtWidgets import QApplication
+
+from bench.large_window import Canvas, wait
+from engine.host.client import EngineClient
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from gui.engine_link.engine_start import StartedEngine
+from gui.shell.app import Haloscope
+
+SIZES = "1920x1080,4000x3000"
+MASKS = {
+    "Sobel 3 × 3": preset("sobel-x"),
+    "9 × 9": Mask(np.random.default_rng(1).standard_normal((9, 9))),
+    "31 × 31": Mask(np.random.default_rng(2).standard_normal((31, 31))),
+    "63 × 63": Mask(np.random.default_rng(3).standard_normal((63, 63))),
+}
+
+
+def made_photo(path: Path, width: int, height: int) -> None:
+    """Write a smooth colour picture with some noise; blocks of rows, so that it takes little memory."""
+    random = np.random.default_rng(0)
+    noise = random.integers(0, 24, (256, width, 3), np.uint8)
+    across = np.linspace(0, 200, width)[np.newaxis, :, np.newaxis]
+    pixels = np.empty((height, width, 3), np.uint8)
+    for top in range(0, height, 256):
+        rows = pixels[top : top + 256]
+        down = np.linspace(top / height, min(1.0, (top + 256) / height), len(rows))[:, np.newaxis, np.newaxis]
+        rows[...] = (across * (0.5 + 0.5 * down)).astype(np.uint8) + noise[: len(rows)]
+    Image.MAX_IMAGE_PIXELS = None
+    Image.fromarray(pixels).save(path, compress_level=1)
+
+
+def own_mb(pid: int) -> float:
+    """Return the memory of a process, of shared pages its share, MB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(text.split("Pss:")[1].split()[0]) / 1024
+
+
+def steps(app: QApplication, step: Callable[[int], Any], seconds: float) -> str:
+    """Take a step 60 times a second; return how many were taken, and the longest gap."""
+    begin, taken, longest = time.perf_counter(), 0, 0.0
+    while (now := time.perf_counter()) < begin + seconds:
+        if (now - begin) * 60 >= taken:
+            step(taken)
+            taken += 1
+        app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
+        longest = max(longest, time.perf_counter() - now)
+        time.sleep(0.0003)
+    return f"{taken / seconds:4.0f} steps/s, longest gap {1e3 * longest:.0f} ms"
+
+
+def frames(watched: Canvas, seconds: float) -> str:
+    """Return the frames a second and the time that one took to paint."""
+    painted = np.sort(watched.frames_s) * 1e3 if watched.frames_s else np.zeros(1)
+    rate = len(watched.frames_s) / seconds
+    watched.frames_s.clear()
+    high = np.percentile(painted, 99)
+    return f"{rate:4.0f} frames/s, painted in {np.median(painted):.1f} ms, 99 % in {high:.1f} ms"
+
+
+def is_shown(state: Any) -> bool:
+    """Return whether the result of the present settings is on the screen."""
+    return state.last_result is not None and not state.busy and not state.result_is_earlier
+
+
+def look(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Iterator[str]:
+    """Follow a mouse with the lens, under masks of several sizes."""
+    page._show_lens()
+    for name, mask in MASKS.items():
+        page.workspace.set_mask(mask)
+        state = page._services.state
+        wait(app, lambda state=state: is_shown(state))
+        page.lens.point((1, 1))
+        wait(app, lambda: page.lens.seen is not None)
+        looks = list[int]()
+        page.lens.changed.connect(lambda looks=looks: looks.append(1))
+        rows, columns, _ = page.picture_view.values.shape
+
+        def hover(number: int, rows: int = rows, columns: int = columns) -> None:
+            page.picture_view.canvas.pixel_hovered.emit((number * 7 % rows, number * 11 % columns))
+
+        begin = time.process_time()
+        taken = steps(app, hover, seconds)
+        exact = "exact" if page.lens.seen.is_equal else "within the bound"
+        cpu_ms = 1e3 * (time.process_time() - begin) / max(1, len(looks))
+        rate = f"{len(looks) / seconds:4.0f} looks/s of {cpu_ms:.1f} ms of the processor"
+        yield f"  lens, {name:12} {rate}, {taken}, {exact}; {frames(watched, seconds)}"
+
+
+def move(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Iterator[str]:
+    """Split and slide at several zooms."""
+    canvas = page.picture_view.canvas
+    page.docks[0].raise_()
+    turns = itertools.cycle([*range(10, 90, 2), *range(90, 10, -2)])
+    for zoom in (0.0, 0.5, 1.0, 4.0):
+        canvas.view.fit()
+        if zoom:
+            canvas.view.zoom_to(zoom, canvas.width() / 2, canvas.height() / 2)
+        title = f"{100 * zoom:.0f} %" if zoom else "fitted"
+        watched.frames_s.clear()
+        taken = steps(app, lambda _n: canvas.handle.set_fraction(next(turns) / 100), seconds)
+        yield f"  splitting, {title:7} {frames(watched, seconds)}; {taken}"
+        way = itertools.cycle([23] * 60 + [-23] * 60)
+        taken = steps(app, lambda _n: canvas.view.pan(step := next(way), step / 2), seconds)  # noqa: B023
+        yield f"  sliding,   {title:7} {frames(watched, seconds)}; {taken}"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.looking", description=__doc__)
+    parser.add_argument("--sizes", default=SIZES, help=f"of pictures; default {SIZES}")
+    parser.add_argument("--window", default="1280x800")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
+    parser.add_argument("--memory-only", action="store_true", help="measure memory alone")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        app = QApplication(sys.argv[:1])
+        engine = StartedEngine(EngineClient)
+        haloscope = Haloscope(app, engine, Path(folder) / "preferences.json", "light")
+        haloscope.window.resize(*map(int, asked.window.split("x")))
+        haloscope.window.show()
+        haloscope.finish()
+        wait(app, lambda: haloscope.state.is_ready)
+        page: Any = haloscope.window.page_of("explore")
+        watched = Canvas(page.picture_view.canvas)
+        for size in asked.sizes.split(","):
+            width, height = map(int, size.split("x"))
+            path = Path(folder) / f"{size}.png"
+            made_photo(path, width, height)
+            page.pictures.open_path(path)
+            wait(app, lambda path=path: page.workspace.picture and page.workspace.picture.title == path.name)
+            wait(app, lambda: is_shown(haloscope.state))
+            parts = own_mb(os.getpid()), own_mb(engine.client.host_pid or 0)
+            picture_mb = width * height * 3 / 2**20
+            print(
+                f"{size} RGB: window {parts[0]:.0f} MB, engine {parts[1]:.0f} MB, together "
+                f"{sum(parts):.0f} MB (picture {picture_mb:.0f} MB, three times it and 300 MB: "
+                f"{3 * picture_mb + 300:.0f} MB)"
+            )
+            if not asked.memory_only:
+                for line in (
+                    *look(app, page, watched, asked.seconds),
+                    *move(app, page, watched, asked.seconds),
+                ):
+                    print(line, flush=True)
+            path.unlink()
+        haloscope.link.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A chain of steps, done with each picture."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.api.chain import ChainCall
+from engine.commands.output import printable
+from engine.commands.picture_filter import PictureFilter, Result
+from engine.commands.picture_opening import Opened
+from engine.commands.picture_settings import PictureSettings
+from engine.device.devices import device_named
+from engine.device_info import AUTO
+from engine.errors import BadValue
+from engine.image.form import Form
+from engine.image.result_picture import finished_picture, lost_values
+from engine.results.measurement import Measurement
+from engine.run.variant import AnyVariant
+from engine.tasks.chain.files import chain_named
+from engine.tasks.chain.merge import Merger, merged_where_faster
+from engine.tasks.chain.results import StepTime
+from engine.tasks.chain.step_times import step_times
+
+
+class ChainFilter(PictureFilter[ChainCall]):
+    """A chain, as the options change it."""
+
+    format = "haloscope-chain-result"
+
+    def __init__(self, settings: PictureSettings) -> None:
+        super().__init__(settings)
+        chain = chain_named(settings.chain or "")
+        if settings.range != "clip":
+            chain = replace(chain, range=settings.range)
+        self.chain = chain
+        self.name = printable(chain.title or settings.chain or "")
+        self.done = f"computed ({self.name})"
+        self._mergers: tuple[Merger, ...] = ()
+        self._times: tuple[StepTime, ...] = ()
+
+    def named_variant(self) -> AnyVariant[Any, Any]:
+        """Say that a chain has none: each step has its own."""
+        raise BadValue("--variant with --chain", "each step has its own", 'Write "variant" into the step.')
+
+    def why_not_gpu(self, form: Form, pictures: int) -> str | None:
+        """Return "": the copies there and back take longer than short chains."""
+        return ""
+
+    def call(self, opened: Opened, *, in_bands: bool = False) -> ChainCall:
+        """Return the call that does the steps with a picture, linear ones merged if that is asked for."""
+        asked, pixels, chain = self.settings, opened.picture.pixels, self.chain
+        device = "cpu" if asked.device == AUTO else asked.device
+        if asked.merge:
+            shape = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
+            known = device_named(device)
+            chain, self._mergers = merged_where_faster(chain, shape, pixels.dtype.name, known)
+        return ChainCall(pixels, chain, device=device, layout=asked.layout)
+
+    def what(self, call: ChainCall) -> str:
+        """Return the chain with its steps, in words."""
+        return f"{self.name} ({len(call.plan)} steps)" if len(call.plan) > 1 else self.name
+
+    def facts(self, call: ChainCall) -> dict[str, object]:
+        """Return the chain and its steps, for JSON."""
+        return {"operation": "chain", "chain": self.name, "steps": call.problem.steps}
+
+    def measured(
+        self, call: ChainCall, on_values: Any, *, is_recorded: bool
+    ) -> tuple[np.ndarray, Measurement[Any] | None]:
+        """Return the values with the proof and the time; of each step too, for JSON."""
+        values, proof = super().measured(call, on_values, is_recorded=is_recorded)
+        if proof is not None and is_recorded:
+            self._times = step_times(call.job(), timed=proof.timing is not None)
+        return values, proof
+
+    def finished(self, call: ChainCall, opened: Opened, values: np.ndarray) -> Result:
+        """Return the picture to save, and a note for each kind of value that it cannot hold."""
+        picture, dtype = opened
+        values = values.reshape(call.shape)
+        # A float32 file keeps its values.
+        mode = "clip" if dtype == np.float32 else self.chain.range
+        return Result(finished_picture(picture, values, dtype, mode), lost_values(values, dtype))
+
+    def document(self, call: ChainCall) -> dict[str, object]:
+        """Return what ran, with the time of each step, for JSON."""
+        steps = self._times or step_times(call.job(), timed=False)
+        each = [{"id": s.id, "title": s.title, "variant": s.variant, "kernel_ms": s.ms} for s in steps]
+        merged = [one.sentence for one in self._mergers]
+        return super().document(call) | {"step_times": each, "merged": merged}
+
+    def unused(self, call: ChainCall, opened: Opened) -> list[str]:
+        """Return a sentence for each option that changed nothing, and for each merger."""
+        notes = [f"Merged: {one.sentence}." for one in self._mergers]
+        if self.settings.merge and not notes:
+            notes.append("--merge changed nothing: no linear steps are faster as one mask.")
+        return notes + super().unused(call, opened)

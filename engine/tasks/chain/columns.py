@@ -1,0 +1,18 @@
+"""What tables and files tell of a run of a chain, beside what they tell of every run."""
+
+from engine.results.columns import Fact
+from engine.results.metrics import Metric
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.picture_columns import PICTURE
+
+METRICS: tuple[Metric[ChainProblem], ...] = ()
+# fmt: off
+FACTS: tuple[Fact[ChainProblem], ...] = (
+    PICTURE,
+    Fact("chain", "Chain", "The chain by its title. Sorted by its steps.",
+         lambda run: run.result.problem.chain, lambda run: len(run.result.problem.steps.split("; ")),
+         caption="{}", of_problem=True),
+    Fact("steps", "Steps", "What each step does, and what it reads.",
+         lambda run: run.result.problem.steps, of_problem=True),
+)
+# fmt: on

@@ -1,0 +1,105 @@
+"""Results of steps on the CPU that are kept from one preview to the next.
+
+A step's result depends on the picture, on the step and on the results that it reads. So after an edit only
+that step and its readers are computed anew. What the newest chain does not have any more is dropped; so is
+what is more than MOST_BYTES together.
+"""
+
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from engine.device.anti_aliasing import reused_result
+from engine.results.progress import Checkpoint, Progress
+from engine.tasks.chain.planned import COMBINED
+from engine.tasks.chain.resolve import ResolvedChain
+from engine.tasks.chain.results import StepTime
+from engine.tasks.chain.variants import CHAIN_VARIANTS
+
+MOST_BYTES = 300_000_000
+_FLOATS = "float32"
+
+
+@dataclass
+class KeptResults:
+    """The results of the newest preview's steps, by what they depend on, with the time that each took, ms."""
+
+    _kept: dict[Hashable, tuple[np.ndarray, float]] = field(default_factory=dict)
+
+    def computed(
+        self, resolved: ResolvedChain, picture: Hashable, out: np.ndarray, report: Checkpoint
+    ) -> tuple[StepTime, ...]:
+        """Write the last result to `out`; return the steps with their times. `picture` names the samples."""
+        plan, image = resolved.plan, resolved.samples
+        (variant,) = CHAIN_VARIANTS.on("cpu")
+        resolved.job().refuse(resolved.device)
+        chain: Any = variant.prepare(resolved.problem, plan, variant.default_block)
+        keys: list[Hashable] = []
+        for planned in plan:
+            # How it is called and from where it reads by what name changes nothing.
+            step = replace(planned.step, id="", input="")
+            read = tuple(picture if one == -1 else keys[one] for one in planned.inputs)
+            keys.append((step, planned.variant_key, planned.block, planned.problem, read))
+        kept: dict[Hashable, tuple[np.ndarray, float]] = {}
+        room = MOST_BYTES
+        arrays: dict[int, np.ndarray] = {-1: image}
+        times: list[float] = []
+
+        def floats() -> np.ndarray:
+            key = picture, _FLOATS
+            if key not in kept:
+                made = self._kept.get(key)
+                if made is None:
+                    made = reused_result(image, image.shape, np.float32), 0.0
+                    chain.convert(image, made[0])
+                kept[key] = made
+            return kept[key][0]
+
+        needed = self._needed(keys, [planned.inputs for planned in plan])
+        for at, (planned, key) in enumerate(zip(plan, keys, strict=True)):
+            is_last = at == len(plan) - 1
+            if at not in needed or (key in self._kept and not is_last):
+                found = self._kept.get(key)
+                times.append(found[1] if found else 0.0)
+                if found is not None:
+                    kept[key], arrays[at] = found, found[0]
+                continue
+            report(Progress(f"step {planned.step.id}", at / len(plan), 2.0))
+            begin = time.perf_counter()
+            if key in self._kept:
+                out[...] = self._kept[key][0]
+                kept[key] = self._kept[key]
+                times.append(self._kept[key][1])
+                continue
+            use_floats = planned.reads_floats and image.dtype != np.float32
+            inputs = [floats() if one == -1 and use_floats else arrays[one] for one in planned.inputs]
+            target = out if is_last else reused_result(inputs[0], image.shape, np.float32)
+            chain.launches[at](inputs, target)
+            times.append((time.perf_counter() - begin) * 1e3)
+            arrays[at] = target
+            if not is_last:
+                kept[key] = target, times[-1]
+        self._kept = {}
+        for key, (array, ms) in reversed(kept.items()):
+            room -= array.nbytes
+            if room >= 0:
+                self._kept[key] = array, ms
+        return tuple(
+            StepTime(one.step.id, one.step.title, "" if one.variant_key == COMBINED else one.variant_key, ms)
+            for one, ms in zip(plan, times, strict=True)
+        )
+
+    def _needed(self, keys: list[Hashable], inputs: list[tuple[int, ...]]) -> set[int]:
+        """Return the steps whose results are computed or read: what stands before a kept one is neither."""
+        needed, ahead = set(), [len(keys) - 1]
+        while ahead:
+            at = ahead.pop()
+            if at < 0 or at in needed:
+                continue
+            needed.add(at)
+            if keys[at] not in self._kept:
+                ahead += inputs[at]
+        return needed

@@ -1,0 +1,84 @@
+"""The steps of a chain with what computes each: problem, variant, block. No Numba in here.
+
+It is plain data, which goes to another process with its job; variants are named by their keys.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.run.variant import AnyVariant
+from engine.tasks.chain.steps import AnyStep, CombineStep
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import variant as filter_variant
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.variants import operation_variant
+
+StepProblem = Problem | OperationProblem
+COMBINED = "combined"
+"""Stands for a variant where two results become one: there is one way on each device."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step that is computed.
+
+    `inputs` are places of earlier ones, -1 is the picture. A step that combines has no problem.
+    """
+
+    step: AnyStep
+    inputs: tuple[int, ...]
+    variant_key: str
+    block: Block | None
+    problem: StepProblem | None
+    mask: Mask | None = None
+    # White, where the operation takes pictures from 0 to 1 and these go further; else 1.
+    white: float = 1.0
+
+    @property
+    def variant(self) -> AnyVariant | None:  # type: ignore[type-arg]
+        """The variant; None where two results are combined."""
+        if isinstance(self.problem, Problem):
+            return filter_variant(self.variant_key)
+        if self.problem is not None:
+            return operation_variant(self.variant_key, self.problem.operation)
+        return None
+
+    @property
+    def reads_floats(self) -> bool:
+        """Whether it reads the picture as float32: a mask takes its own type."""
+        return not isinstance(self.problem, Problem)
+
+    @property
+    def reach(self) -> int | None:
+        """How far on each side the cells lie that a sample depends on; None: further than any window."""
+        if isinstance(self.problem, Problem):
+            return max(self.problem.mask_shape) - 1
+        if self.problem is None:
+            return 0
+        window = operation_named(self.problem.operation).window
+        return None if window is None else window(self.problem.parameters)
+
+    @property
+    def cost(self) -> int:
+        """Multiply-adds that the oracle spends on a sample of it."""
+        if isinstance(self.problem, Problem):
+            return 4 * self.problem.taps
+        side = 2 * (self.reach or 0) + 1
+        return 8 if isinstance(self.step, CombineStep) else 30 * side * side
+
+
+Plan = tuple[PlannedStep, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainOperands:
+    """A picture (H, W, C) with the steps that it goes through."""
+
+    samples: np.ndarray
+    plan: Plan
+    layout: Layout = Layout.PITCHED

@@ -1,0 +1,64 @@
+"""The task of a chain, for the pipeline."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from engine.device.backend import Backend, Buffers
+from engine.device_info import SIMULATOR, DeviceInfo
+from engine.run.task import Job, Task
+from engine.tasks.chain.planned import ChainOperands, Plan
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
+from engine.tasks.filtering.task import refuse_non_finite
+from engine.tasks.filtering.variants import Variant
+
+if TYPE_CHECKING:
+    from engine.verify.verification import Verification
+
+
+class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
+    """Steps of other tasks, one after the other."""
+
+    problem = ChainProblem
+    variants = CHAIN_VARIANTS
+    heading = "Chains (`python main.py filter --chain FILE`)"
+
+    def expected_launch_s(self, job: "ChainJob", device: DeviceInfo) -> float:
+        """Estimate one launch, seconds, by what the steps cost the oracle."""
+        steps = job.problem.samples * sum(planned.cost for planned in job.operands.plan)
+        return 0.5 + steps / (1e5 if device.key == SIMULATOR else 3e8)
+
+    def allocate(self, backend: Backend, job: "ChainJob", host_out: Any = None) -> Buffers:
+        """Return buffers for the picture and the result."""
+        operands = job.operands
+        return backend.allocate(operands.samples, host_out, operands.layout, job.problem.result_dtype)
+
+    def upload(self, backend: Backend, operands: ChainOperands, buffers: Buffers) -> None:
+        """Copy the picture to the device."""
+        backend.upload(operands.samples, buffers)
+
+    def constant(self, operands: ChainOperands) -> Plan:
+        """Return the steps."""
+        return operands.plan
+
+    def refuse_operands(self, variant: ChainVariant, operands: ChainOperands) -> None:
+        """Refuse a picture with NaN or infinity where a step cannot keep them apart."""
+        for planned in operands.plan:
+            if isinstance(of_step := planned.variant, Variant):
+                refuse_non_finite(of_step, operands.samples)
+
+    def verify(self, values: Any, job: "ChainJob", checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare with the float64 oracle of the whole chain."""
+        # Loaded by the first proof: a preview needs none.
+        verify = import_module("engine.tasks.chain.agreement").verify
+        proof: Verification = verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        return proof
+
+    def labels(self, job: "ChainJob") -> dict[str, Any]:
+        """Return the layout of the rows, where it can be chosen."""
+        return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
+
+
+ChainJob = Job[ChainProblem, ChainOperands, ChainVariant]
+CHAIN = ChainTask()

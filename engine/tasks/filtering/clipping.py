@@ -1,0 +1,81 @@
+"""How much of a result lies outside the range of the picture, and is clipped where it is shown or saved.
+
+Half of what an edge filter gives is negative: shown as black, the filter looks broken.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from engine.mask.mask import Mask
+
+HINT_FROM = 0.2
+"""A larger part of a result that is clipped is worth a word."""
+
+# Cells that a sample of results may take: 1 to 2 ms. At least so many results are looked at.
+_MOST_CELLS = 1 << 18
+_LEAST_RESULTS = 256
+# Of fewer a share says little: they are numbers that somebody tries out.
+_FEWEST_RESULTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """Parts of a result, 0 to 1, below 0 and above full scale."""
+
+    below: float = 0.0
+    above: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The part that is clipped."""
+        return self.below + self.above
+
+    @property
+    def better_range(self) -> str:
+        """The range mode that shows it; empty where so little is clipped that it needs no word."""
+        if self.share <= HINT_FROM:
+            return ""
+        return "absolute" if self.below >= self.above else "rescale"
+
+    @property
+    def words(self) -> str:
+        """What is clipped, in a sentence."""
+        is_below = self.below >= self.above
+        share, what = (self.below, "negative") if is_below else (self.above, "above full scale")
+        return f"{100 * share:.0f} % of the values are {what} and shown {'black' if is_below else 'white'}"
+
+
+def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
+    """Return whether results of samples from `least` to `white` can lie outside 0 .. white."""
+    positive, negative = float(mask.weights.clip(min=0).sum()), float(mask.weights.clip(max=0).sum())
+    low, high = min(least, 0.0), white
+    lowest = positive * low + negative * high + mask.offset
+    highest = positive * high + negative * low + mask.offset
+    # A mean whose weights add up to 1 but for their rounding clips nothing.
+    return lowest < -1e-6 * white or highest > white * (1 + 1e-6)
+
+
+def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:
+    """Return how much of a result lies outside 0 .. white, by windows all over the picture (H, W, C).
+
+    It takes 0.6 ms whatever the size, and serves kernels that clip themselves; a look at every result of 12
+    megapixels takes 28 ms.
+    """
+    height, width, channels = samples.shape
+    rows, columns = height - mask.rows + 1, width - mask.columns + 1
+    if rows < 1 or columns < 1 or rows * columns < _FEWEST_RESULTS:
+        return Clipped()
+    results = max(_LEAST_RESULTS, _MOST_CELLS // (mask.taps * channels))
+    step = max(1, int(np.ceil(np.sqrt(rows * columns / results))))
+    windows = sliding_window_view(samples, mask.shape, (0, 1))[
+        step // 2 % rows :: step, step // 2 % columns :: step
+    ]
+    values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1))) + np.float32(
+        mask.offset
+    )
+    # Those that are rounded to an end of the range are not clipped.
+    return Clipped(float((values < -0.5).mean()), float((values > white + 0.5).mean()))

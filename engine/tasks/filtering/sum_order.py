@@ -1,0 +1,225 @@
+"""In which order a kernel adds up the products of one result, and the very same sum, step by step.
+
+Float32 sums depend on their order, so the same pixel has other last digits in another kernel. A `SumOrder`
+says enough of a kernel that its sum can be formed again for one pixel, with the same roundings: which
+products make a partial sum, whether a multiply-add rounds once (fused) or twice, and when the offset comes.
+It is plain data and NumPy, so that the window can follow the mouse with it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32Array = NDArray[np.float32]
+Float64Array = NDArray[np.float64]
+
+# The bits of a float64 number that float32 has no room for, and those of a number in the middle between two.
+_PAST_FLOAT32, _MIDDLE = (1 << 29) - 1, 1 << 28
+_SMALLEST_NORMAL = 2.0**-126
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrder:
+    """The order of a kernel's sums for one problem and mask.
+
+    With `row` the mask is a column times this row: the cells of each row are added up first, then the rows.
+    Without `part` and `row` the order is not known, or other cells take part than those under the mask.
+    """
+
+    words: str
+    part: int = 0  # products of each partial sum, row after row; those of the mask: one sum of all
+    is_fused: bool = False  # a multiply-add rounds once
+    is_double: bool = False  # products are rounded to float32, their one sum is float64
+    begins_with_offset: bool = False  # else the offset comes last
+    row: tuple[float, ...] = ()
+    column: tuple[float, ...] = ()
+    taps: tuple[int, ...] = ()  # the order of the row's weights; empty: from left to right
+    pairs: int = 0  # cells from both ends of the row that are added before they are multiplied
+    added_error: float = 0.0  # what a result may be off beyond the bound of a direct sum, where that is all
+    ghost_row: float | None = None  # what a row of ghost cells adds up to; None: as any other row
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the sum can be formed again."""
+        return bool(self.part or self.row)
+
+    @property
+    def rounding(self) -> str:
+        """How products are added, in words."""
+        if self.is_double:
+            return "Each product is rounded to float32; their sum is float64 and is rounded once."
+        if self.is_fused:
+            return "Each product is added with one rounding (a fused multiply-add)."
+        return "Each product is rounded to float32, and each sum."
+
+
+class PixelSum(NamedTuple):
+    """The sum of one pixel, for each channel."""
+
+    row_sums: Float32Array
+    """What each part, or each row, adds up to: (parts, channels)."""
+    totals: Float32Array
+    """The sum after each of them."""
+    value: Float32Array
+    """The sum with the offset: (channels,)."""
+
+
+_TWO_PASSES = (
+    "Each row is added up with the row's weights from left to right, then these sums with the column's "
+    "weights from the top, then the offset."
+)
+RUNNING_SUMS = SumOrder(
+    "It adds cells to sums that many pixels share, and takes others away again: no sum of this pixel alone "
+    "is formed."
+)
+TRANSFORM = SumOrder(
+    "It multiplies the Fourier transforms of picture and mask: no sum of this pixel alone is formed."
+)
+PRODUCTS = SumOrder("It adds several columns times rows, each summed along the rows and then down.")
+TENSOR_CORES = SumOrder("Tensor cores add several products at once, in an order that the device chooses.")
+
+
+def by_rows(columns: int, *, is_fused: bool) -> SumOrder:
+    """Return the order of most kernels: a partial sum for each mask row, from left to right."""
+    return SumOrder(
+        "Each row is added up from left to right, then the rows from the top, then the offset.",
+        part=columns,
+        is_fused=is_fused,
+    )
+
+
+def one_chain(taps: int) -> SumOrder:
+    """Return the order of one sum of all products that begins with the offset."""
+    words = "One sum that begins with the offset, row after row from left to right."
+    return SumOrder(words, part=taps, is_fused=True, begins_with_offset=True)
+
+
+def two_passes(
+    row: Float32Array, column: Float32Array, *, is_fused: bool = True, words: str = "", **more: object
+) -> SumOrder:
+    """Return the order of a column times a row; `more` are fields of `SumOrder`."""
+    return SumOrder(
+        words or _TWO_PASSES,
+        is_fused=is_fused,
+        row=tuple(row.tolist()),
+        column=tuple(column.tolist()),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def unknown(words: str) -> SumOrder:
+    """Return that a kernel forms no such sum, in words."""
+    return SumOrder(words)
+
+
+def sum_of(
+    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
+) -> PixelSum:
+    """Form the sum of one pixel as the kernel does.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (rows, columns, channels), float32
+        Under the mask, ghost cells with their value.
+    outside : ndarray of shape (rows,)
+        Whether a row has ghost cells only.
+    weights : ndarray of shape (rows, columns), float32
+    offset : float
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (_sum_of_products if order.row else _sum_of_parts)(order, cells, outside, weights, offset)
+
+
+def _sum_of_parts(
+    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
+) -> PixelSum:
+    taps, channels = weights.size, cells.shape[2]
+    part = min(order.part, taps)
+    parts = -(-taps // part)
+    # What is missing of the last part is a product of zeros, which changes no sum.
+    ones = np.zeros((parts * part, channels), np.float32)
+    others = np.zeros(parts * part, np.float32)
+    ones[:taps], others[:taps] = cells.reshape(taps, channels), weights.reshape(-1)
+    products = ones.astype(np.float64) * others.astype(np.float64)[:, np.newaxis]
+    if order.is_double:
+        running = np.cumsum(products.astype(np.float32).astype(np.float64), axis=0)
+        ends = running[np.arange(1, weights.shape[0] + 1) * weights.shape[1] - 1]
+        sums, value = np.diff(ends, axis=0, prepend=0.0), running[-1].astype(np.float32) + np.float32(offset)
+        return PixelSum(sums.astype(np.float32), ends.astype(np.float32), value)
+    by_part = products.reshape(parts, part, channels).swapaxes(0, 1)
+    start = np.float32(offset if order.begins_with_offset else 0.0)
+    if order.begins_with_offset and parts == 1:
+        chain = _chain(np.full((1, channels), start), by_part, order.is_fused)
+        at = np.minimum(np.arange(1, weights.shape[0] + 1) * weights.shape[1], taps)
+        totals = chain[at, 0]
+        return PixelSum(np.diff(totals, axis=0, prepend=np.full((1, channels), start)), totals, chain[-1, 0])
+    sums = _chain(np.zeros((parts, channels), np.float32), by_part, order.is_fused)[-1]
+    totals = _added(np.full((1, channels), start), sums[:, np.newaxis])[1:, 0]
+    value = totals[-1] if order.begins_with_offset else totals[-1] + np.float32(offset)
+    return PixelSum(sums, totals, value)
+
+
+def _sum_of_products(
+    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
+) -> PixelSum:
+    row, column = np.array(order.row, np.float32), np.array(order.column, np.float32)
+    taps, pairs = row.size, order.pairs
+    paired = cells[:, :pairs] + cells[:, taps - pairs :][:, ::-1]
+    taken, factors = np.concatenate([paired, cells[:, pairs : taps - pairs]], 1), row[: taps - pairs]
+    if order.taps:
+        taken, factors = taken[:, list(order.taps)], factors[list(order.taps)]
+    products = taken.astype(np.float64) * factors.astype(np.float64)[:, np.newaxis]
+    nothing = np.zeros((len(column), cells.shape[2]), np.float32)
+    sums = _chain(nothing, products.swapaxes(0, 1), order.is_fused)[-1]
+    if order.ghost_row is not None:
+        sums[outside] = order.ghost_row
+    down = sums.astype(np.float64) * column.astype(np.float64)[:, np.newaxis]
+    start = np.full((1, cells.shape[2]), np.float32(offset if order.begins_with_offset else 0.0))
+    totals = _chain(start, down[:, np.newaxis], order.is_fused)[1:, 0]
+    value = totals[-1] if order.begins_with_offset else totals[-1] + np.float32(offset)
+    return PixelSum(sums, totals, value)
+
+
+def _chain(start: Float32Array, products: Float64Array, is_fused: bool) -> Float32Array:
+    """Return the sums after each of the products, which are exact, the start first.
+
+    The products have one axis more than the start: those that are added one after another.
+    """
+    added = products if is_fused else products.astype(np.float32).astype(np.float64)
+    # Where every sum is a float32 number nothing is ever rounded, as with whole numbers.
+    running = np.cumsum(np.concatenate([start[np.newaxis].astype(np.float64), added]), axis=0)
+    rounded: Float32Array = running.astype(np.float32)
+    if (rounded == running).all():
+        return rounded
+    for step, product in enumerate(added):
+        rounded[step + 1] = _rounded_sum(rounded[step].astype(np.float64), product)
+    return rounded
+
+
+def _added(start: Float32Array, values: Float32Array) -> Float32Array:
+    return _chain(start, values.astype(np.float64), True)
+
+
+def _rounded_sum(one: Float64Array, other: Float64Array) -> Float32Array:
+    """Return the exact sum of two float64 numbers, rounded once to float32.
+
+    The float64 sum is rounded to odd first: then the second rounding cannot go the wrong way (Boldo and
+    Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008).
+    """
+    total = one + other
+    bits = total.view(np.int64)
+    # Only a sum that was rounded to the middle between two float32 numbers can be rounded wrongly now; of
+    # subnormal ones the middle lies elsewhere.
+    may_err = (bits & _PAST_FLOAT32 == _MIDDLE) | (np.abs(total) < _SMALLEST_NORMAL)
+    if not may_err.any():
+        plain: Float32Array = total.astype(np.float32)
+        return plain
+    part = total - one
+    error = (one - (total - part)) + (other - part)
+    is_off = (np.abs(error) > 0) & (bits & 1 == 0)
+    towards = np.where((error > 0) == (total > 0), 1, -1)
+    odd = np.where(is_off, bits + towards, bits).view(np.float64)
+    rounded: Float32Array = odd.astype(np.float32)
+    return rounded

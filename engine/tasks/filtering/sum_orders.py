@@ -1,0 +1,35 @@
+"""Answers in which order a kernel adds up a result. Called on: the thread that reads the pipe."""
+
+from dataclasses import replace
+
+from engine.device_info import SIMULATOR
+from engine.host.verbs import Describe
+from engine.mask.mask import Mask
+from engine.results.progress import Checkpoint
+from engine.tasks.filtering.agreement import largest_magnitude
+from engine.tasks.filtering.asked_problem import asked_problem
+from engine.tasks.filtering.messages import SumOrderRequest
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.sum_order import SumOrder
+from engine.tasks.filtering.variants import variant
+from engine.verify.closeness import SMALLEST_SUBNORMAL
+
+
+def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder:
+    """Return the order of the sums of a job, whose variant can do it."""
+    job = request.job.job
+    samples, problem = asked_problem(job)
+    order = sum_order_of(job.variant, problem, job.mask, device=job.device)
+    if order.is_known:
+        return order
+    chosen = variant(job.variant, takes_auto=False)
+    added = chosen.added_error(problem, job.mask)
+    # Looking for the largest sample takes 10 ms for 12 megapixels.
+    added *= largest_magnitude(samples, problem) if added else 0.0
+    return replace(order, added_error=added + chosen.added_steps(job.mask) * SMALLEST_SUBNORMAL)
+
+
+def sum_order_of(key: str, problem: Problem, mask: Mask, *, device: str) -> SumOrder:
+    """Return the order of a variant's sums on a device: the simulator rounds products of the same order."""
+    order = variant(key, takes_auto=False).sum_order(problem, mask)
+    return replace(order, is_fused=False) if device == SIMULATOR else order

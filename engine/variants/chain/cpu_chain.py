@@ -1,0 +1,73 @@
+"""`cpu-chain`: one step after the other on the CPU, each by its own variant.
+
+Idea
+    What a step makes is float32 and stays in memory until its last reader is done; then the next step writes
+    there.
+Limit
+    Each step reads and writes a whole picture: of few operations for a sample, memory counts.
+"""
+
+import time
+
+import numpy as np
+
+from engine.device.anti_aliasing import reused_result
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block
+from engine.tasks.chain.planned import Plan
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.variants import ChainVariant, refuse_step
+from engine.variants.chain.cpu_steps import converted, step_launch
+
+
+class CpuChain:
+    """The steps of a chain, compiled.
+
+    `launches` has each by itself, and `convert` what makes the picture float32; `step_ms` has what each took
+    in the last launch.
+    """
+
+    def __init__(self, problem: ChainProblem, plan: Plan) -> None:
+        self._plan = plan
+        self.launches = [step_launch(planned, problem) for planned in plan]
+        reads_floats = any(-1 in planned.inputs and planned.reads_floats for planned in plan)
+        self._reads_floats = reads_floats and problem.dtype != "float32"
+        self.convert = converted(problem)
+        self._last_reader = {one: at for at, planned in enumerate(plan) for one in planned.inputs}
+        self.step_ms = [0.0] * len(plan)
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+        """Compute every step; the last writes the result."""
+        floats = image
+        if self._reads_floats:
+            floats = reused_result(image, image.shape, np.float32)
+            self.convert(image, floats)
+        arrays: dict[int, np.ndarray] = {}
+        for at, (planned, launch) in enumerate(zip(self._plan, self.launches, strict=True)):
+            begin = time.perf_counter()
+            picture = floats if planned.reads_floats else image
+            inputs = [picture if one == -1 else arrays[one] for one in planned.inputs]
+            is_last = at == len(self._plan) - 1
+            arrays[at] = out if is_last else reused_result(inputs[0], image.shape, np.float32)
+            launch(inputs, arrays[at])
+            self.step_ms[at] = (time.perf_counter() - begin) * 1e3
+            for one in planned.inputs:
+                # Its memory is the next step's.
+                if self._last_reader[one] == at:
+                    arrays.pop(one, None)
+
+
+def prepare(problem: ChainProblem, constant: Plan, block: Block) -> CpuChain:
+    """Return the steps, compiled."""
+    return CpuChain(problem, constant)
+
+
+VARIANT = ChainVariant(
+    key="cpu-chain",
+    title="CPU, all cores",
+    device=DeviceKind.CPU,
+    idea="Each step by its own kernel on all cores, one after the other, with float32 between them.",
+    prepare=prepare,
+    unsupported=refuse_step,
+    work=lambda problem, block: None,
+)

@@ -1,0 +1,56 @@
+"""What minimum, maximum and morphology share: lowest and highest on all cores, and a kernel for both."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.compiled.machine_code import MachineFunction
+from engine.device.kernel_factory import kernel_factory
+from engine.geometry.border import Border
+from engine.tasks.operation.problem import OperationProblem
+from engine.variants.operations.bands import Bands
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
+
+BORDER = Border.REPLICATE
+_LOWEST = MachineFunction("engine.variants.operations.extreme_code", "lowest", error_model="numpy")
+
+
+def bands_of(problem: OperationProblem, *, highest: bool) -> Bands:
+    """Return the bands of the lowest, or the highest, with two lines for each worker, compiled."""
+    size, channels = problem.whole("size"), problem.channels
+    length = (problem.width + size - 1) * channels
+    sign = np.float32(-1.0 if highest else 1.0)
+
+    def arguments(workers: int) -> tuple[object, ...]:
+        return channels, size // 2, sign, np.zeros((workers, 2, length), np.float32), problem.is_float
+
+    return Bands(problem, _LOWEST, size * problem.width * channels // 2, arguments)
+
+
+@kernel_factory
+def extreme_kernel(size: int, highest: bool):
+    """Return the kernel that writes the lowest, or the highest, of each window of `source`."""
+    rule = cuda_rule(BORDER)
+    SIZE, HALF, HIGHEST = size, size // 2, highest
+
+    @cuda.jit
+    def extreme(image, source, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        if row >= height or column >= width:
+            return
+        found = float32(source[row, column, channel])
+        for m in range(SIZE):
+            at_row = rule(row + m - HALF, height)
+            for n in range(SIZE):
+                cell = float32(source[at_row, rule(column + n - HALF, width), channel])
+                # NaN is kept: nothing is lower or higher than it.
+                if cell != cell or (cell > found if HIGHEST else cell < found):
+                    found = cell
+        out[row, column, channel] = found
+
+    return extreme

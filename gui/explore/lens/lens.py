@@ -1,0 +1,111 @@
+"""What the lens sees at a pixel: cells, weights, the kernel's sum, the stored result. No widgets in here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.geometry.border import Border
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.one_pixel import PixelWindow, stored, window_of
+from engine.tasks.filtering.sum_order import PixelSum, SumOrder, sum_of
+from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+
+Samples = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterLens:
+    """A result of a convolution: each array has a number for each channel."""
+
+    job: FilterJob
+    pixel: tuple[int, int]
+    window: PixelWindow
+    order: SumOrder
+    sum: PixelSum | None
+    """None where the kernel forms no sum of this pixel alone."""
+    shown: Samples
+    """The result that is shown, as the kernel stored it."""
+    exact: NDArray[np.float64]
+    """The same sum in float64."""
+    bound: NDArray[np.float64]
+    """How far the kernel's sum may be from it."""
+    is_outside_region: bool = False
+    """Whether only a region is filtered and this is not in it."""
+
+    @property
+    def products(self) -> NDArray[np.float32]:
+        """Each cell times its weight: (rows, columns, channels)."""
+        products: NDArray[np.float32] = self.window.cells * self.job.mask.weights32[..., np.newaxis]
+        return products
+
+    @property
+    def remade(self) -> Samples:
+        """What the kernel stores of its sum, or of the float64 sum where it has none."""
+        value = self.exact.astype(np.float32) if self.sum is None else self.sum.value
+        return stored(value, self.shown.dtype)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether that is the result that is shown, to the last bit."""
+        return bool(np.array_equal(self.remade, self.shown, equal_nan=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperationLens:
+    """A result of another operation: the cells that it depends on, where these are a window."""
+
+    pixel: tuple[int, int]
+    title: str
+    teaches: str
+    cells: Samples | None
+    """(rows, columns, channels), cells outside the picture repeated; None: it depends on more."""
+    own: Samples
+    """The picture's own sample."""
+    shown: Samples | None
+    outside: NDArray[np.bool_] | None = None
+
+
+def filter_lens(
+    job: FilterJob, order: SumOrder, pixel: tuple[int, int], original: Samples, result: Samples
+) -> FilterLens:
+    """Look at a pixel (row, column) of a picture of shape (H, W, C) and of its result."""
+    mask = job.mask
+    window = window_of(original, pixel, mask.shape, mask.anchor, job.border, job.cval)
+    made = None
+    if order.is_known:
+        made = sum_of(order, window.cells, window.ghost_rows, mask.weights32, mask.offset)
+    offset = float(np.float32(mask.offset))
+    with np.errstate(invalid="ignore", over="ignore"):
+        products = window.cells.astype(np.float64) * mask.weights32.astype(np.float64)[..., np.newaxis]
+        exact = products.sum((0, 1)) + offset
+        magnitudes = np.abs(products).sum((0, 1)) + abs(offset)
+        bound = relative_bound(mask.taps + 2) * magnitudes + (mask.taps + 1) * SMALLEST_SUBNORMAL
+    region = job.region
+    is_outside = region is not None and not (
+        region.top <= pixel[0] < region.bottom and region.left <= pixel[1] < region.right
+    )
+    shown = np.atleast_1d(result[pixel])
+    return FilterLens(job, pixel, window, order, made, shown, exact, bound + order.added_error, is_outside)
+
+
+def operation_lens(
+    title: str,
+    teaches: str,
+    half_side: int | None,
+    pixel: tuple[int, int],
+    original: Samples,
+    result: Samples | None,
+) -> OperationLens:
+    """Look at a pixel of another operation, whose results depend on cells so far on each side."""
+    own = np.atleast_1d(original[pixel])
+    has_place = result is not None and pixel[0] < result.shape[0] and pixel[1] < result.shape[1]
+    shown = np.atleast_1d(result[pixel]) if has_place and result is not None else None
+    if half_side is None:
+        return OperationLens(pixel, title, teaches, None, own, shown)
+    side = 2 * half_side + 1
+    anchor = half_side, half_side
+    window = window_of(original, pixel, (side, side), anchor, Border.REPLICATE, 0.0)
+    cells = original[np.ix_(window.source_rows, window.source_columns)]
+    return OperationLens(pixel, title, teaches, cells, own, shown, window.outside)

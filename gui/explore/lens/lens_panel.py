@@ -1,0 +1,192 @@
+"""The panel Lens: the cells of a pixel, their products, and the steps to the value on the screen."""
+
+import numpy as np
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from engine.image.colour import full_scale_of
+from gui.explore.lens.lens import FilterLens, OperationLens
+from gui.explore.lens.lens_state import LensState
+from gui.explore.lens.lens_words import (
+    Step,
+    border_sentence,
+    channel_name,
+    filter_sentence,
+    operation_sentence,
+    order_sentence,
+    place,
+    sorted_values,
+    steps,
+    verdict,
+)
+from gui.explore.lens.painted_lines import PaintedLine, PaintedSteps
+from gui.explore.picture.pixel_values import value_text
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    narrow_box,
+    quiet_label,
+    row,
+    scrolled,
+)
+from gui.widgets.value_table import ValueTable, cell_number
+
+_PRODUCTS, _CELLS, _WEIGHTS = "products", "cells", "weights"
+_TABLES = {_PRODUCTS: "Products", _CELLS: "Cells", _WEIGHTS: "Weights"}
+_TABLE_TIP = "What the table has: each cell of the window times its weight, the cells, or the weights."
+_PINNED = "Pinned. Arrow keys walk; Esc or a click lets go."
+_FOLLOWS = "Follows the mouse. A click pins it."
+_MOST_ROWS = 7
+_MOST_SORTED = 49
+
+
+class LensPanel(QWidget):
+    """How the value of one pixel comes about."""
+
+    def __init__(self, lens: LensState) -> None:
+        super().__init__()
+        self._lens = lens
+        self.title = PaintedLine()
+        self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
+        self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
+        self.hint, self.size_text = ElidedLabel(small=True), quiet_label()
+        self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
+        self.table.text = cell_number
+        self.steps = PaintedSteps()
+        self.border, self.order = (ElidedLabel(most=lines, small=True) for lines in (4, 7))
+        self.verdict = QLabel()
+        fill_box(self.table_choice, _TABLES, _PRODUCTS)
+        self._build()
+        self.channel.activated.connect(lens.choose_channel)
+        self.table_choice.activated.connect(lambda _at: self._show())
+        lens.changed.connect(self._show)
+        lens.pinned_changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of a pixel; empty where there is one."""
+        return self._stack.text
+
+    def sizeHint(self) -> QSize:
+        return QSize(35 * GRID, 50 * GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_table()
+
+    def _build(self) -> None:
+        self.verdict.setFont(scaled_font(1.0, bold=True))
+        content = QWidget()
+        head = row((self.title, 1), self.channel)
+        which = row(self.table_choice, self.size_text, 1)
+        parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
+        content.setLayout(column(*parts, 1, spacing=HALF_GRID))
+        self._stack = Placeholder(scrolled(content))
+        self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))
+
+    def _show(self) -> None:
+        lens, seen = self._lens, self._lens.seen
+        self._stack.say("" if seen is not None else lens.words)
+        if seen is None:
+            self.setAccessibleDescription(lens.words)
+            return
+        self.title.set_text(place(seen.pixel))
+        _say(self.hint, _PINNED if lens.is_pinned else _FOLLOWS)
+        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
+        names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
+        fill_box(self.channel, names, self.shown_channel)
+        self.channel.setVisible(channels > 1)
+        for part in (self.table_choice, self.verdict, self.border):
+            part.setVisible(isinstance(seen, FilterLens))
+        if isinstance(seen, FilterLens):
+            self._show_filter(seen)
+        else:
+            self._show_operation(seen)
+        self._show_table()
+
+    @property
+    def shown_channel(self) -> int:
+        """The channel that is shown: the chosen one, where the picture has it."""
+        seen = self._lens.seen
+        if seen is None:
+            return 0
+        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
+        return min(self._lens.channel, channels - 1)
+
+    def _show_filter(self, seen: FilterLens) -> None:
+        theme, channel = current_theme(), self.shown_channel
+        white = full_scale_of(np.dtype(seen.job.picture.dtype))
+        mask, mode = seen.job.mask, seen.job.range_mode
+        _say(self.size_text, f"{mask.rows} × {mask.columns}")
+        self.steps.show_steps(steps(seen, channel, mode, white))
+        _say(self.border, border_sentence(seen))
+        _say(self.order, order_sentence(seen))
+        colour = theme.good if seen.is_equal else theme.muted
+        _say(self.verdict, f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
+
+    def _show_operation(self, seen: OperationLens) -> None:
+        channel = self.shown_channel
+        _say(self.size_text, seen.title if seen.cells is None else f"{seen.title}: the window")
+        words = operation_sentence(seen, channel)
+        self.steps.show_steps(_lines_of(seen, channel))
+        _say(self.order, f"{words} {seen.teaches}")
+        self.setAccessibleDescription(f"{place(seen.pixel)}: {words}")
+
+    def _show_table(self) -> None:
+        seen, channel = self._lens.seen, self.shown_channel
+        if seen is None:
+            return
+        if isinstance(seen, OperationLens):
+            self._show_window(seen, channel)
+            return
+        chosen, mask, window = self.table_choice.currentData(), seen.job.mask, seen.window
+        values = {
+            _PRODUCTS: seen.products[..., channel],
+            _CELLS: window.cells[..., channel],
+            _WEIGHTS: mask.weights32,
+        }[chosen]
+        white = full_scale_of(np.dtype(seen.job.picture.dtype))
+        self.table.is_signed, self.table.is_grey = chosen != _CELLS, chosen == _CELLS
+        self.table.is_hatched = lambda r, c: chosen != _WEIGHTS and bool(window.outside[r, c])
+        self.table.show_values(values, white if chosen == _CELLS else float(np.abs(values).max()) or 1.0)
+        self.table.framed = self.table.texts.index(*mask.anchor)
+        if values.shape[0] > _MOST_ROWS:
+            self.table.scrollTo(self.table.framed, self.table.ScrollHint.PositionAtCenter)
+
+    def _show_window(self, seen: OperationLens, channel: int) -> None:
+        cells, outside = seen.cells, seen.outside
+        self.table.is_signed, self.table.is_grey = False, True
+        self.table.is_hatched = lambda r, c: outside is not None and bool(outside[r, c])
+        if cells is None or cells.shape[0] == 1:
+            self.table.show_values(None, 1.0)
+            return
+        values = cells[..., channel].astype(np.float64)
+        white = full_scale_of(seen.own.dtype)
+        self.table.show_values(values, white)
+        self.table.framed = self.table.texts.index(values.shape[0] // 2, values.shape[1] // 2)
+
+
+def _say(label: QLabel, text: str) -> None:
+    """Show a text, if it is another one: a label asks for its place again with each."""
+    if text != label.text():
+        label.setText(text)
+
+
+def _lines_of(seen: OperationLens, channel: int) -> list[Step]:
+    """Return the sorted window, some values to a line."""
+    values = () if seen.cells is None else sorted_values(seen, channel)
+    if not 1 < len(values) <= _MOST_SORTED:
+        return []
+    side = round(len(values) ** 0.5)
+    texts = [value_text(value) for value in values]
+    lines = [", ".join(texts[at : at + side]) for at in range(0, len(texts), side)]
+    return [Step("" if number else "Sorted", line) for number, line in enumerate(lines)]

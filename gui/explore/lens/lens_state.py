@@ -1,0 +1,190 @@
+"""Which pixel the lens looks at, and what it sees there: it follows the mouse until a click pins it.
+
+The window reads the few cells itself, from the memory that picture and result share with the engine. Only in
+which order the kernel adds is asked of the engine, once for each kernel and mask.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.errors import EngineError
+from engine.host.verbs import Describe
+from engine.tasks.filtering.messages import FilterJob, SumOrderRequest
+from engine.tasks.filtering.sum_order import SumOrder
+from engine.tasks.operation.messages import OperationJob
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.display import Display
+from gui.explore.lens.lens import FilterLens, OperationLens, filter_lens, operation_lens
+from gui.explore.picture.pixel_values import Numbers, PixelValues
+from gui.explore.picture_job import operation_of
+from gui.explore.workspace import Workspace
+
+_NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
+_POINT = "Point at the picture: how that pixel of the result comes about is shown here. A click pins it."
+_IN_PARTS = (
+    "This picture stays in its file, and the lens reads pictures in memory.\n"
+    "Select a region with Shift and drag, and crop to it (menu Region)."
+)
+_ELSEWHERE = (
+    "The result is on another machine; the lens reads results in memory.\nChoose This computer under Device."
+)
+_NO_RESULT = "There is no result of these settings yet."
+_ASKING = "Finding out in which order the kernel adds."
+_NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
+
+
+class LensState(QObject):
+    """What the panel shows; only while somebody looks."""
+
+    changed = Signal()
+    frames_changed = Signal()  # `pixel` or the size of its window
+    watched_changed = Signal()
+    pinned_changed = Signal()
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        display: Display,
+        state: EngineState,
+        link: EngineLink,
+        values: Callable[[], Numbers | None],
+    ) -> None:
+        super().__init__()
+        self._workspace, self._display, self._state = workspace, display, state
+        self._values = values
+        self._orders = Newest(link)
+        self._order: tuple[FilterJob, SumOrder] | None = None
+        self._refused = ""
+        self.pixel: tuple[int, int] | None = None
+        self.is_pinned = self.is_watched = False
+        self.channel = 0
+        self.seen: FilterLens | OperationLens | None = None
+        self.words = _NO_PICTURE
+        """Why nothing is seen; empty where something is."""
+        # Moves that arrive together are one look.
+        self._timer = QTimer(self, singleShot=True, interval=0)
+        self._timer.timeout.connect(self.look)
+        workspace.picture_changed.connect(self._forget_pixel)
+        state.filtered.connect(self._timer_if_watched)
+        state.ready_changed.connect(self._ask_again)
+        workspace.job_changed.connect(self._timer_if_watched)
+
+    def watch(self, is_watched: bool) -> None:
+        """Follow the mouse from now on, or let it be: nobody looks."""
+        if is_watched != self.is_watched:
+            self.is_watched = is_watched
+            self.watched_changed.emit()
+            self._timer.start()
+
+    def point(self, pixel: tuple[int, int] | None) -> None:
+        """Look at a pixel (row, column), unless one is pinned; beside the picture the last one stays."""
+        if self.is_watched and not self.is_pinned and pixel is not None and pixel != self.pixel:
+            self.pixel = pixel
+            self._timer.start()
+
+    def pin(self, pixel: tuple[int, int]) -> None:
+        """Keep to a pixel; the one that is pinned lets go."""
+        if not self.is_watched:
+            return
+        if self.is_pinned and pixel == self.pixel:
+            self.let_go()
+            return
+        self.pixel, self.is_pinned = pixel, True
+        self.pinned_changed.emit()
+        self._timer.start()
+
+    def let_go(self) -> None:
+        """Follow the mouse again."""
+        if self.is_pinned:
+            self.is_pinned = False
+            self.pinned_changed.emit()
+            self._timer.start()
+
+    def walk(self, down: int, across: int) -> None:
+        """Go on to a neighbour, at most to the edge of the picture."""
+        values = self._values()
+        if self.pixel is not None and values is not None:
+            rows, columns = values.shape[:2]
+            row, column = self.pixel
+            self.pixel = min(max(row + down, 0), rows - 1), min(max(column + across, 0), columns - 1)
+            self._timer.start()
+
+    def choose_channel(self, channel: int) -> None:
+        """Show the sum of another channel."""
+        self.channel = max(channel, 0)
+        self.changed.emit()
+
+    def look(self) -> None:
+        """Look at the pixel now."""
+        self._timer.stop()
+        if self.is_watched:
+            self.seen, self.words = self._look()
+            self.changed.emit()
+        self.frames_changed.emit()
+
+    def _look(self) -> tuple[FilterLens | OperationLens | None, str]:
+        values, job, result = self._values(), self._display.job, self._state.last_result
+        if self._workspace.picture is None or values is None:
+            return None, _NO_PICTURE
+        if not isinstance(values, PixelValues):
+            return None, _IN_PARTS
+        if self.pixel is None:
+            return None, _POINT
+        if isinstance(job, OperationJob):
+            return self._look_at_operation(job, values)
+        if result is None or job is None:
+            return None, _NO_RESULT
+        if values.result is None:
+            return None, _ELSEWHERE if result.tiles else _NO_RESULT
+        ran = replace(job, variant=result.variant, device=result.device)
+        if self._order is None or self._order[0] != ran:
+            self._ask(ran)
+            return None, self._refused or _ASKING
+        return filter_lens(ran, self._order[1], self.pixel, values.original, values.result), ""
+
+    def _look_at_operation(self, job: OperationJob, values: PixelValues) -> tuple[OperationLens | None, str]:
+        if job.patch_path or self.pixel is None:
+            return None, _NO_PATCH
+        operation = operation_of(job)
+        half = None
+        if operation.window is not None:
+            half = operation.window(operation.read(dict(job.settings)))
+        return operation_lens(
+            operation.title, operation.teaches, half, self.pixel, values.original, values.result
+        ), ""
+
+    def _ask(self, job: FilterJob) -> None:
+        asked = self._orders.in_flight
+        if isinstance(asked, Describe) and asked.job == SumOrderRequest(job):
+            return
+        self._refused = ""
+
+        def replied(order: SumOrder) -> None:
+            self._order = job, order
+            self._timer.start()
+
+        self._orders.ask(Describe(SumOrderRequest(job)), replied, self._failed)
+
+    def _failed(self, error: EngineError) -> None:
+        self._refused = _ASKING if needs_no_message(error) else str(error)
+        self.seen, self.words = None, self._refused
+        self.changed.emit()
+
+    def _ask_again(self) -> None:
+        self._refused = ""
+        self._timer_if_watched()
+
+    def _timer_if_watched(self) -> None:
+        if self.is_watched:
+            self._timer.start()
+
+    def _forget_pixel(self) -> None:
+        self.pixel, self._order = None, None
+        if self.is_pinned:
+            self.is_pinned = False
+            self.pinned_changed.emit()
+        self._timer.start()

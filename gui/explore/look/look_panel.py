@@ -1,0 +1,174 @@
+"""The panel Look: histograms before and after with what is clipped, a profile along a line, pixels."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedWidget, QWidget
+
+from engine.host.picture_numbers import ChannelNumbers
+from gui.explore.lens.lens_words import channel_name, place
+from gui.explore.look.look_state import HISTOGRAM, PIXELS, PIXELS_SIDE, PROFILE, LookState
+from gui.explore.look.profile_plot import ProfilePlot
+from gui.explore.operation.histogram_plot import HistogramPlot
+from gui.explore.picture.pixel_values import value_text
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, quiet_label, row
+from gui.widgets.value_table import ValueTable, cell_number
+
+_TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile", PIXELS: "Pixels"}
+_TOOL_TIP = (
+    "Histogram: how often each brightness occurs, in the picture or its region. Line profile: drag a line "
+    "over the picture. Pixels: the values around the mouse."
+)
+_LEAST_PLOT = 11 * GRID
+
+
+class LookPanel(QWidget):
+    """Numbers of picture and result."""
+
+    def __init__(self, look: LookState) -> None:
+        super().__init__()
+        self._look = look
+        self.tool = narrow_box("What to look at", _TOOL_TIP, 9)
+        self.channel = narrow_box("Channel", "Whose numbers are shown.", 6)
+        self.what = ElidedLabel(most=2, small=True)
+        self.before, self.after = HistogramPlot(), HistogramPlot()
+        self.numbers = QLabel()
+        self.profile = ProfilePlot()
+        self.original, self.result = (
+            ValueTable(name, is_signed=False) for name in ("Pixels of the original", "Pixels of the result")
+        )
+        for table in (self.original, self.result):
+            table.is_grey, table.text = True, cell_number
+        fill_box(self.tool, _TOOLS, look.tool)
+        self._build()
+        self.tool.activated.connect(lambda at: look.choose(self.tool.itemData(at)))
+        self.channel.activated.connect(look.choose_channel)
+        look.changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of numbers; empty where there are some."""
+        return self._stack.text
+
+    def sizeHint(self) -> QSize:
+        return QSize(35 * GRID, 50 * GRID)
+
+    def _build(self) -> None:
+        self.numbers.setFont(number_font())
+        self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.numbers.setTextFormat(Qt.TextFormat.RichText)
+        self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.numbers.setAccessibleName("Numbers of original and result")
+        for plot, name in ((self.before, "original"), (self.after, "result")):
+            plot.setAccessibleName(f"Histogram of the {name}")
+            plot.setMinimumHeight(_LEAST_PLOT)
+        self._pages = QStackedWidget()
+        before, after = quiet_label("Original", small=True), quiet_label("Result", small=True)
+        self._after_title = after
+        pages = (
+            (before, (self.before, 1), after, (self.after, 1), self.numbers),
+            (quiet_label("Dashed: the original. Solid: the result.", small=True), (self.profile, 1)),
+            (
+                quiet_label("Original", small=True),
+                self.original,
+                quiet_label("Result", small=True),
+                self.result,
+                1,
+            ),
+        )
+        for parts in pages:
+            page = QWidget()
+            page.setLayout(column(*parts, spacing=HALF_GRID))
+            self._pages.addWidget(page)
+        self._stack = Placeholder(self._pages)
+        head = row((self.tool, 1), self.channel, spacing=HALF_GRID)
+        self.setLayout(column(head, self.what, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+
+    def _show(self) -> None:
+        look = self._look
+        self._stack.say(look.words)
+        fill_box(self.tool, _TOOLS, look.tool)
+        channels = look.channels
+        names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
+        fill_box(self.channel, names, min(look.channel, max(0, channels - 1)))
+        self.channel.setVisible(channels > 1 and look.tool != PROFILE)
+        self._pages.setCurrentIndex(list(_TOOLS).index(look.tool))
+        self.what.setText(look.region_text if look.tool == HISTOGRAM else "")
+        self.what.setVisible(look.tool == HISTOGRAM)
+        if look.words:
+            return
+        {HISTOGRAM: self._show_numbers, PROFILE: self._show_profile, PIXELS: self._show_pixels}[look.tool]()
+
+    def _show_numbers(self) -> None:
+        numbers = self._look.numbers
+        if numbers is None:
+            return
+        self.before.show_counts(tuple(one.counts for one in numbers.before))
+        self.after.show_counts(tuple(one.counts for one in numbers.after))
+        for part in (self.after, self._after_title):
+            part.setVisible(bool(numbers.after))
+        chosen = min(self._look.channel, len(numbers.before) - 1)
+        before = numbers.before[chosen]
+        after = numbers.after[min(chosen, len(numbers.after) - 1)] if numbers.after else None
+        self.numbers.setText(_numbers_html(before, after, self._look.area))
+
+    def _show_profile(self) -> None:
+        self.profile.show_profile(self._look.profile)
+
+    def _show_pixels(self) -> None:
+        pixels = self._look.pixels
+        if pixels is None:
+            return
+        self.what.setText(place(pixels.pixel))
+        self.what.setVisible(True)
+        channel = min(self._look.channel, pixels.original.shape[2] - 1)
+        middle = PIXELS_SIDE // 2
+        for table, values in ((self.original, pixels.original), (self.result, pixels.result)):
+            shown = (
+                None if values is None else values[..., min(channel, values.shape[2] - 1)].astype(np.float64)
+            )
+            table.is_hatched = partial(_is_outside, pixels.outside)
+            table.show_values(shown, _largest(pixels.original))
+            table.framed = table.texts.index(middle, middle)
+
+
+def _is_outside(outside: NDArray[np.bool_], row: int, column: int) -> bool:
+    return bool(outside[row, column])
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.iinfo(values.dtype).max) if values.dtype.kind == "u" else 1.0
+
+
+def _numbers_html(before: ChannelNumbers, after: ChannelNumbers | None, area: int) -> str:
+    theme = current_theme()
+    lines = (
+        ("Mean", "mean"), ("Deviation", "deviation"), ("Minimum", "least"), ("Maximum", "most"),
+        ("Below black", "below"), ("Above white", "above"), ("NaN or infinite", "not_finite"),
+    )  # fmt: skip
+    rows = [_row("", "Original", "Result" if after else "", theme.muted, theme.muted)]
+    for title, name in lines:
+        first, second = (_number(getattr(one, name), one, name) if one else "" for one in (before, after))
+        if name != "not_finite" or any(getattr(one, name) for one in (before, after) if one):
+            rows.append(_row(title, first, second, theme.muted, theme.text))
+    rows.append(_row("Area, pixels", f"{area:,}", "", theme.muted, theme.text))
+    return f"<table width='100%' cellspacing='1' cellpadding='1'>{''.join(rows)}</table>"
+
+
+def _number(value: float, one: ChannelNumbers, name: str) -> str:
+    if name not in ("below", "above", "not_finite"):
+        return value_text(np.float64(value))
+    share = 100 * value / one.total if one.total else 0.0
+    return f"{share:.1f} %" if value else "0"
+
+
+def _row(title: str, before: str, after: str, muted: str, text: str) -> str:
+    cells = "".join(f"<td align='right' style='color:{text}'>{one}</td>" for one in (before, after))
+    return f"<tr><td style='color:{muted}'>{title}</td>{cells}</tr>"

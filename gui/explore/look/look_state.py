@@ -1,0 +1,209 @@
+"""What the panel Look shows of picture and result: counts of the engine, a line, the pixels at the mouse."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.errors import EngineError
+from engine.geometry.border import Border
+from engine.host.picture_numbers import MeasurePicture, PictureNumbers
+from engine.host.tiles import TiledScreen
+from engine.tasks.filtering.one_pixel import window_of
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.picture.drawn import Drawing, Line
+from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.workspace import Workspace
+
+HISTOGRAM, PROFILE, PIXELS = "histogram", "profile", "pixels"
+
+_NO_PICTURE = "Open a picture: its histogram, a profile along a line and its pixels are shown here."
+_IN_PARTS = (
+    "This picture stays in its file, and is not counted as a whole.\n"
+    "Select a region with Shift and drag, and crop to it (menu Region)."
+)
+_DRAW = "Drag a line over the picture: the values along it are shown here."
+_POINT = "Point at the picture: the pixels around the mouse are shown here."
+_ASKING = "Counting."
+_WAIT_MS = 100
+PIXELS_SIDE = 7
+
+
+class Profile(NamedTuple):
+    """Values along a line: (points, channels)."""
+
+    original: NDArray[Any]
+    result: NDArray[Any] | None
+
+
+class Pixels(NamedTuple):
+    """The pixels around one, outside the picture the nearest ones: (side, side, channels)."""
+
+    pixel: tuple[int, int]
+    original: NDArray[Any]
+    result: NDArray[Any] | None
+    outside: NDArray[np.bool_]
+
+
+class LookState(QObject):
+    """What is looked at; only while somebody looks."""
+
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, state: EngineState, link: EngineLink, view: PictureView) -> None:
+        super().__init__()
+        self._workspace, self._state, self._view = workspace, state, view
+        self._newest = Newest(link)
+        self.tool = HISTOGRAM
+        self.channel = 0
+        self.line: Line | None = None
+        self.pixel: tuple[int, int] | None = None
+        self.numbers: PictureNumbers | None = None
+        self._counted: MeasurePicture | None = None
+        self._refused = ""
+        self._is_watched = False
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._look)
+        view.canvas.line_drawn.connect(self._take_line)
+        view.canvas.pixel_hovered.connect(self._point)
+        workspace.picture_changed.connect(self._forget)
+        for signal in (workspace.region_changed, state.filtered, state.ready_changed):
+            signal.connect(self._later)
+
+    def watch(self, is_watched: bool) -> None:
+        """Follow picture and mouse from now on, or let them be: nobody looks."""
+        self._is_watched = is_watched
+        self._take_mouse()
+        self._timer.start(0)
+
+    def choose(self, tool: str) -> None:
+        """Show another one of the tools."""
+        self.tool = tool
+        self._take_mouse()
+        self.changed.emit()
+        self._timer.start(0)
+
+    def choose_channel(self, channel: int) -> None:
+        """Show the numbers of another channel."""
+        self.channel = channel
+        self.changed.emit()
+
+    @property
+    def channels(self) -> int:
+        """Channels of the picture."""
+        picture = self._workspace.picture
+        return 0 if picture is None else picture.channels
+
+    @property
+    def region_text(self) -> str:
+        """What is counted, in words."""
+        picture, region = self._workspace.picture, self._workspace.region
+        if picture is None:
+            return ""
+        if region is None:
+            return f"Whole picture, {picture.width:,} × {picture.height:,}"
+        rows, columns = map(len, region.ranges)
+        return f"Region {columns:,} × {rows:,} from row {region.top}, column {region.left}"
+
+    @property
+    def area(self) -> int:
+        """Pixels that are counted."""
+        picture, region = self._workspace.picture, self._workspace.region
+        return region.pixels if region else picture.width * picture.height if picture else 0
+
+    @property
+    def words(self) -> str:
+        """Why there is nothing to see; empty where there is something."""
+        picture = self._workspace.picture
+        if picture is None:
+            return _NO_PICTURE
+        if isinstance(picture.screen, TiledScreen):
+            return _IN_PARTS
+        if self.tool == PROFILE:
+            return "" if self.line is not None else _DRAW
+        if self.tool == PIXELS:
+            return "" if self.pixel is not None else _POINT
+        return "" if self.numbers is not None else self._refused or _ASKING
+
+    @property
+    def profile(self) -> Profile | None:
+        """The values along the line, a point for each row or column that it crosses."""
+        values = self._view.values
+        if self.line is None or not isinstance(values, PixelValues):
+            return None
+        (row, column), (last_row, last_column) = self.line
+        count = max(abs(last_row - row), abs(last_column - column)) + 1
+        rows = np.rint(np.linspace(row, last_row, count)).astype(np.int64)
+        columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
+        result = values.result
+        return Profile(values.original[rows, columns], None if result is None else result[rows, columns])
+
+    @property
+    def pixels(self) -> Pixels | None:
+        """The pixels around the mouse."""
+        values = self._view.values
+        if self.pixel is None or not isinstance(values, PixelValues):
+            return None
+        side = PIXELS_SIDE, PIXELS_SIDE
+        anchor = PIXELS_SIDE // 2, PIXELS_SIDE // 2
+        window = window_of(values.original, self.pixel, side, anchor, Border.REPLICATE, 0.0)
+        cells = np.ix_(window.source_rows, window.source_columns)
+        result = values.result
+        return Pixels(
+            self.pixel, values.original[cells], None if result is None else result[cells], window.outside
+        )
+
+    def _take_mouse(self) -> None:
+        """Let dragging draw a line while the profile is looked at."""
+        canvas, draws = self._view.canvas, self._is_watched and self.tool == PROFILE
+        if draws:
+            canvas.drawing = Drawing.LINE
+        elif canvas.drawing is Drawing.LINE:
+            canvas.drawing = Drawing.PAN
+        canvas.set_line(self.line if draws else None)
+
+    def _take_line(self, line: Line) -> None:
+        self.line = line
+        self.changed.emit()
+
+    def _point(self, pixel: tuple[int, int] | None) -> None:
+        if pixel is not None and pixel != self.pixel:
+            self.pixel = pixel
+            if self._is_watched and self.tool == PIXELS:
+                self.changed.emit()
+
+    def _forget(self) -> None:
+        self.line = self.pixel = self.numbers = self._counted = None
+        self._newest.forget()
+        self._take_mouse()
+        self._later()
+        self.changed.emit()
+
+    def _later(self) -> None:
+        # While a mask is dragged, the counts would be those of the result before.
+        self._timer.start(_WAIT_MS)
+
+    def _look(self) -> None:
+        if not self._is_watched:
+            return
+        self.changed.emit()
+        picture, result = self._workspace.picture, self._state.last_result
+        if picture is None or isinstance(picture.screen, TiledScreen) or self.tool != HISTOGRAM:
+            return
+        values = None if result is None else result.values
+        request = MeasurePicture(picture, values, self._workspace.region)
+        if request != self._counted and request != self._newest.in_flight:
+            self._newest.ask(request, lambda numbers: self._count(request, numbers), self._failed)
+
+    def _count(self, request: MeasurePicture, numbers: PictureNumbers) -> None:
+        self._counted, self.numbers, self._refused = request, numbers, ""
+        self.changed.emit()
+
+    def _failed(self, error: EngineError) -> None:
+        if not needs_no_message(error):
+            self._refused, self.numbers = str(error), None
+            self.changed.emit()

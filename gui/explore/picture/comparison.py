@@ -1,0 +1,107 @@
+"""How picture and result differ, as a picture: made by the engine while it is looked at."""
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.errors import EngineError
+from engine.host.protocol import ScreenLevels
+from engine.host.shared_array import segments_of
+from engine.host.tiles import TiledScreen
+from engine.tasks.filtering.compared import Compared, ComparePictures
+from engine.verify.regions import Region
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.picture.layers import ViewMode
+from gui.explore.workspace import Workspace
+
+MODES = {ViewMode.DIFFERENCE: "difference", ViewMode.ERROR: "error"}
+
+_WAIT = "Comparing picture and result."
+_NO_RESULT = "There is no result of these settings yet."
+_IN_PARTS = (
+    "This picture stays in its file: it is not compared as a whole.\n"
+    "Select a region with Shift and drag, and crop to it."
+)
+_ELSEWHERE = "The result is on another machine. Choose This computer under Device to compare here."
+_ONLY_FILTERS = "The error is known of convolutions; for another operation see Proof in the results."
+# While somebody zooms or drags, no part is asked for.
+_SETTLED_MS = 150
+
+
+class Comparison(QObject):
+    """`screen` has the picture for the screen, or `words` say why there is none."""
+
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, state: EngineState, link: EngineLink) -> None:
+        super().__init__()
+        self._workspace, self._state, self._keeper = workspace, state, link.keeper
+        self._newest = Newest(link)
+        self._mode: ViewMode | None = None
+        self._seen = Region(0, 1, 0, 1)
+        self._shown: ComparePictures | None = None
+        self._is_whole = False
+        self.screen: ScreenLevels | None = None
+        self.words = ""
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._ask)
+        state.filtered.connect(lambda _: self._again(0))
+        workspace.picture_changed.connect(lambda _: self._forget())
+
+    def show(self, mode: ViewMode, seen: Region) -> None:
+        """Note the mode, and which pixels are seen: of a large error only these are computed."""
+        mode_now = mode if mode in MODES else None
+        if mode_now != self._mode:
+            self._mode, self._seen = mode_now, seen
+            self._drop(_WAIT)
+            self._again(0)
+        elif mode_now is not None and seen != self._seen:
+            self._seen = seen
+            if not self._is_whole:
+                self._again(_SETTLED_MS)
+
+    def _again(self, after_ms: int) -> None:
+        if self._mode is not None:
+            self._timer.start(after_ms)
+
+    def _ask(self) -> None:
+        picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()
+        if self._mode is None:
+            return
+        why = ""
+        if picture is not None and isinstance(picture.screen, TiledScreen):
+            why = _IN_PARTS
+        elif result is not None and result.tiles:
+            why = _ELSEWHERE
+        elif picture is None or result is None or result.values is None or self._state.result_is_earlier:
+            why = _NO_RESULT
+        elif self._mode is ViewMode.ERROR and job is None:
+            why = _ONLY_FILTERS
+        if why or picture is None or result is None or result.values is None:
+            self._newest.forget()
+            self._drop(why)
+            return
+        needs = job if self._mode is ViewMode.ERROR else None
+        request = ComparePictures(picture, result.values, needs, result.variant, self._seen)
+        if request != self._shown:
+            self._newest.ask(request, lambda reply: self._replied(request, reply), self._failed)
+
+    def _replied(self, request: ComparePictures, reply: Compared) -> None:
+        old, self.screen, self.words = self.screen, reply.screen, reply.words
+        self._shown, self._is_whole = request, reply.is_whole
+        self._keeper.hold(segments_of(reply.screen))
+        self.changed.emit()
+        self._keeper.drop(segments_of(old))
+
+    def _failed(self, error: EngineError) -> None:
+        self._drop(str(error))
+
+    def _forget(self) -> None:
+        self._newest.forget()
+        self._drop(_WAIT)
+
+    def _drop(self, words: str) -> None:
+        old, self.screen, self.words = self.screen, None, words
+        self._shown, self._is_whole = None, False
+        self.changed.emit()
+        self._keeper.drop(segments_of(old))

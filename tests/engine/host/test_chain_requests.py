@@ -1,0 +1,64 @@
+"""A host does chains: it lists the ready ones, previews, runs, offers mergers, refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import BadValue
+from engine.host import shared
+from engine.host.protocol import OpenPicture
+from engine.host.shared_array import segments_of
+from engine.host.verbs import Describe, Preview, Run
+from engine.image.samples import open_sample
+from engine.tasks.chain.files import chain_from, chain_named, ready_chains
+from engine.tasks.chain.messages import ChainJob, ChainsRequest, MergeRequest
+
+CAMERA = open_sample("camera").pixels
+
+
+@pytest.fixture(scope="module")
+def camera(calm):
+    return calm.ask(OpenPicture(sample="camera"))
+
+
+def values_of(picture, chain, step):
+    """Return what the steps up to one make of a picture."""
+    steps = chain.steps[: [one.id for one in chain.steps].index(step) + 1]
+    return engine.chain(picture, replace(chain, steps=steps), device="cpu", budget_s=0.0).values
+
+
+def test_that_the_ready_chains_are_described(calm):
+    assert calm.ask(Describe(ChainsRequest())) == ready_chains()
+
+
+@pytest.mark.slow
+def test_that_a_preview_shows_the_step_that_is_asked_for_after_an_edit_too(calm, camera):
+    chain = chain_named("denoise-edges")
+    edited = chain.replaced("edges", replace(chain.steps[3], how="maximum"))
+    for asked, step in ((chain, "edges"), (chain, "x"), (edited, "edges")):
+        found = calm.ask(Preview(ChainJob(chain=asked, shown=step, picture=camera, device="cpu")))
+        assert np.array_equal(shared.attach(found.shown.values)[..., 0], values_of(CAMERA, asked, step))
+        assert found.steps[-1].id == step
+        calm.client.release(*segments_of(found))
+
+
+@pytest.mark.slow
+def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
+    job = ChainJob(chain=chain_named("unsharp"), picture=camera, device="cpu")
+    found = calm.ask(Run(job, budget_s=0.0))
+    assert found.result.is_proven
+    assert [step.ms > 0 for step in found.steps] == [True, True]
+    assert found.shown.result == found.result
+    calm.client.release(*segments_of(found))
+
+
+def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, camera):
+    chain = chain_from({"steps": [{"mask": "1 2 1"}, {"mask": "3"}]})
+    (offer,) = calm.ask(Describe(MergeRequest(ChainJob(chain=chain, picture=camera, device="cpu"))))
+    assert offer.is_faster
+    assert len(offer.chain.steps) == 1
+    off = replace(chain, steps=tuple(replace(step, on=False) for step in chain.steps))
+    with pytest.raises(BadValue, match="switched off"):
+        calm.ask(Preview(ChainJob(chain=off, picture=camera, device="cpu")))

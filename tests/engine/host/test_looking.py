@@ -1,0 +1,87 @@
+"""Parts of pictures, and pictures in numbers."""
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue
+from engine.host import shared
+from engine.host.display_levels import level_shapes, render
+from engine.host.display_range import shown_level
+from engine.host.picture_numbers import MeasurePicture
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, ScreenLevels
+from engine.host.request import answer
+from engine.host.shared_array import segments_of
+from engine.image.convert import RANGE_MODES
+from engine.image.samples import sample_path
+from engine.verify.regions import Region
+
+
+@pytest.fixture
+def opened():
+    """Return a function that asks for a picture; what it took is given back."""
+    names: list[str] = []
+
+    def ask(request):
+        reply = answer(request, lambda step: None)
+        names.extend(segments_of(reply))
+        return reply
+
+    yield ask
+    shared.unlink(*names)
+
+
+def handle(pixels):
+    (array,) = shared.create((pixels.shape, pixels.dtype.name))
+    shared.attach(array)[...] = pixels
+    return PictureHandle(array, None, ScreenLevels((array,)), "made", "made")
+
+
+def test_that_a_crop_has_the_pixels_of_its_region(opened):
+    whole = opened(OpenPicture(sample="astronaut"))
+    part = opened(CropPicture(whole, Region(10, 30, 40, 90)))
+    assert (shared.attach(part.pixels) == shared.attach(whole.pixels)[10:30, 40:90]).all()
+
+
+def test_that_a_crop_of_a_crop_says_where_it_is_in_the_file(opened):
+    whole = opened(OpenPicture(sample="astronaut", crop=Region(10, 30, 40, 90)))
+    assert opened(CropPicture(whole, Region(1, 5, 2, 9))).crop == Region(11, 15, 42, 49)
+
+
+def test_that_a_crop_ends_with_the_picture(opened):
+    part = opened(OpenPicture(path=str(sample_path("astronaut")), crop=Region(500, 900, 500, 900)))
+    assert part.pixels.shape[:2] == (12, 12)
+
+
+def test_that_a_crop_beside_the_picture_is_refused_in_words(opened):
+    with pytest.raises(BadValue, match="has no pixel there"):
+        opened(OpenPicture(sample="astronaut", crop=Region(900, 950, 0, 9)))
+
+
+def test_that_clipped_samples_are_counted_apart(opened):
+    picture = handle(np.zeros((2, 3, 1), np.uint8))
+    values = np.array([-1, 0, 255, 256, 300, np.nan], np.float32).reshape(2, 3, 1)
+    (array,) = shared.create((values.shape, "float32"))
+    shared.attach(array)[...] = values
+    (after,) = opened(MeasurePicture(picture, array)).after
+    assert (after.below, after.above, after.not_finite, after.counts[0], after.counts[255]) == (1, 2, 1, 1, 1)
+
+
+def test_that_mean_and_deviation_are_those_of_the_samples(opened):
+    values = np.random.default_rng(1).integers(0, 65535, (40, 30, 2), np.uint16)
+    found = opened(MeasurePicture(handle(values))).before
+    # Sums of 1200 whole numbers below 2^32 are exact in float64; a division and a root are left.
+    assert [one.mean for one in found] == [float(values[..., n].sum()) / 1200 for n in range(2)]
+    exact = values.astype(np.float64).std((0, 1))
+    assert [one.deviation for one in found] == pytest.approx(list(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in RANGE_MODES if mode != "rescale"])
+@pytest.mark.parametrize("white", [255.0, 65535.0, 1.0])
+def test_that_the_level_of_a_sample_is_the_byte_on_the_screen(mode, white):
+    random = np.random.default_rng(2)
+    values = (random.standard_normal((8, 9, 1)) * white).astype(np.float32)
+    values[0, :3, 0] = np.nan, np.inf, -np.inf
+    levels = [np.empty(shape, np.uint8) for shape in level_shapes(8, 9)]
+    render(values, levels, white, mode)
+    wanted = [shown_level(float(value), mode, white) for value in values.ravel()]
+    assert levels[0][..., 0].ravel().tolist() == wanted

@@ -1,0 +1,157 @@
+"""A region of the picture: drawn, filtered alone, measured, cropped, simulated, searched for."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from engine.verify.regions import Region
+from gui.explore.picture.drawn import Drawing
+from gui.explore.picture.layers import ViewMode
+from gui.explore.session import Session
+from gui.explore.session_file import load_session, save_session
+
+
+@pytest.fixture
+def page(haloscope):
+    """The page Explore with a picture of 48 x 36."""
+    return haloscope.window.first_page
+
+
+def drag(page, qtbot, first, last, modifier=Qt.KeyboardModifier.NoModifier):
+    """Drag from a pixel (row, column) to another one."""
+    canvas, left = page.picture_view.canvas, Qt.MouseButton.LeftButton
+    places = []
+    for row, column in (first, last):
+        x, y = canvas.view.transform.to_pane(column + 0.5, row + 0.5)
+        places.append(QPoint(round(x), round(y)))
+    qtbot.mousePress(canvas, left, modifier, places[0])
+    # The middle of the way, too: a single jump is no drag on some systems.
+    for place in ((places[0] + places[1]) / 2, places[1]):
+        qtbot.mouseMove(canvas, place)
+    qtbot.mouseRelease(canvas, left, modifier, places[1])
+
+
+def test_that_shift_and_drag_selects_a_region(page, haloscope, qtbot):
+    drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
+    assert haloscope.workspace.region == Region(4, 11, 5, 13)
+
+
+def test_that_dragging_selects_once_after_the_action(page, haloscope, qtbot):
+    haloscope.actions["region_select"].trigger()
+    drag(page, qtbot, (4, 5), (10, 12))
+    assert haloscope.workspace.region == Region(4, 11, 5, 13)
+    assert page.picture_view.canvas.drawing is Drawing.PAN
+
+
+def test_that_only_the_region_is_asked_to_be_filtered(page, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_filter"].trigger()
+    assert haloscope.workspace.job().region == Region(4, 11, 5, 13)
+
+
+def test_that_a_region_that_is_cleared_is_filtered_no_more(page, haloscope):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_filter"].trigger()
+    haloscope.actions["region_clear"].trigger()
+    assert haloscope.workspace.job().region is None
+
+
+def test_that_a_crop_becomes_the_picture(page, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_crop"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.pixels.shape == (7, 8, 3))
+
+
+def test_that_the_whole_picture_comes_back_after_a_crop(page, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_crop"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    haloscope.actions["region_whole"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
+
+
+def test_that_a_crop_is_undone(page, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_crop"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    page.undo_stack.undo()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
+
+
+def test_that_a_session_remembers_the_crop(page, haloscope, qtbot, tmp_path):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    haloscope.actions["region_crop"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    save_session(tmp_path / "one.haloscope", Session(haloscope.workspace.state))
+    assert load_session(tmp_path / "one.haloscope").state.source.crop == Region(4, 11, 5, 13)
+
+
+@pytest.mark.parametrize("crop", ["[1, 2]", "[4, 2, 0, 9]", '"all"', "[0, 1, 0, 99999999999]"])
+def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(
+    page, haloscope, tmp_path, crop
+):
+    path = tmp_path / "one.haloscope"
+    save_session(path, Session(haloscope.workspace.state))
+    path.write_text(path.read_text().replace('"sample":', f'"crop": {crop}, "sample":', 1))
+    session = load_session(path)
+    assert session.state.source is None
+    assert any("'picture'" in note for note in session.left_out)
+
+
+def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
+    haloscope.workspace.choose("find-patch")
+    drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
+    wanted = {"top": 4, "left": 5, "height": 7, "width": 8}
+    assert haloscope.workspace.settings.parameters == wanted
+
+
+def test_that_the_simulator_gets_64_by_64_around_the_region(page, haloscope, qtbot):
+    haloscope.pictures.open_path(Path("large.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
+    haloscope.workspace.select(Region(0, 10, 80, 90))
+    haloscope.actions["region_simulate"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(0, 64, 32, 96))
+    assert haloscope.workspace.settings.device == "simulator"
+
+
+def test_that_the_panel_kernel_offers_a_part_of_the_picture_to_the_simulator(page, haloscope, qtbot):
+    haloscope.pictures.open_path(Path("large.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
+    haloscope.workspace.change(device="simulator")
+    qtbot.mouseClick(page.kernel_panel.small_picture, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+
+
+def test_that_each_action_says_why_it_cannot_be_chosen(page, haloscope):
+    assert "Select a region first" in haloscope.actions["region_crop"].toolTip()
+
+
+def test_that_key_b_blinks_original_and_result(page, qtbot):
+    canvas = page.picture_view.canvas
+    modes = []
+    for _ in range(3):
+        qtbot.keyClick(canvas, Qt.Key.Key_B)
+        modes.append(canvas.mode)
+    assert modes == [ViewMode.ORIGINAL, ViewMode.RESULT, ViewMode.ORIGINAL]
+
+
+def test_that_the_difference_is_asked_for_only_where_it_is_looked_at(page, haloscope, qtbot):
+    view = page.picture_view
+    assert view.comparison.screen is None
+    view.set_mode(ViewMode.DIFFERENCE)
+    qtbot.waitUntil(lambda: view.comparison.screen is not None)
+    assert view.comparison.words == "no difference"
+
+
+def test_that_a_result_that_is_clipped_offers_the_range_that_shows_it(page, haloscope, qtbot):
+    clipped = replace(haloscope.state.last_result, clipped=(0.41, 0.0))
+    page.clip_hint._follow(clipped)
+    message = haloscope.messages.newest
+    assert (message.what, message.action) == (
+        "41 % of the values are negative and shown black",
+        "Show absolute",
+    )
+    message.act()
+    assert haloscope.workspace.range_mode == "absolute"
