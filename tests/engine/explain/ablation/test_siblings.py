@@ -1,7 +1,5 @@
 """Siblings of the teaching kernels: exactly one cost is gone, and no address lies outside what is theirs."""
 
-from itertools import cycle
-
 import numpy as np
 import pytest
 
@@ -178,12 +176,15 @@ def is_gone(cost, found, whole, counts, whole_counts):
 
 @needs_nvvm
 @pytest.mark.slow
-@pytest.mark.parametrize(("dtype", "border"), [*zip(cycle(["uint8", "uint16"]), Border, strict=False)])
-def test_that_every_type_and_border_has_its_siblings(dtype, border):
+@pytest.mark.parametrize(("number", "border"), [*enumerate(Border)])
+def test_that_every_type_and_border_has_its_siblings(number, border):
+    # The test of each border is taken out; every other cost with either type, and with half of the borders.
+    dtype, looked_at = ("uint8", "uint16")[number % 2], list(Cost)[number // 2 % 2 :: 2]
     job = job_of("tiled", 64, border=border, dtype=dtype)
     whole, whole_counts = classes_of(passes_of(job))
-    for cost, passes in siblings_of(job).items():
-        found, counts = classes_of(passes)
+    siblings = siblings_of(job)
+    for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
+        found, counts = classes_of(siblings[cost])
         assert is_gone(cost, found, whole, counts, whole_counts), cost
 
 
