@@ -185,6 +185,31 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
         assert geometries(page) == first
 
 
+@pytest.mark.parametrize(("first", "then"), [(SMALL, (2560, 1440)), ((2560, 1440), SMALL)])
+def test_that_panels_as_at_first_have_their_share_of_a_window_of_another_size(
+    open_page, layouts, first, then
+):
+    window = open_page("explore", first)
+    window.resize(*then)
+    layouts.settle()
+    resized = geometries(window.page)
+    window.restore_default_layout()
+    layouts.settle()
+    assert resized == geometries(window.page)
+
+
+def test_that_a_height_that_a_person_chose_stays_in_a_larger_window(open_page, layouts):
+    window = open_page("explore", (1280, 800))
+    page = window.page
+    below = next(dock for dock in page.docks if dock.objectName() == "time")
+    page.resizeDocks([below], [150], Qt.Orientation.Vertical)
+    layouts.settle()
+    chosen = below.height()
+    window.resize(2560, 1440)
+    layouts.settle()
+    assert below.height() == chosen
+
+
 @pytest.mark.parametrize("key", ["explore", "network"])
 def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, layouts, key):
     window = open_page(key, SMALL)
