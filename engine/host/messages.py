@@ -14,7 +14,7 @@ from engine.results.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class VariantInfo:
-    """A variant, as the window shows it; `remark` is a note on its use."""
+    """A variant, as the window shows it; `remark` is a note on its use, `group` its heading in a list."""
 
     key: str
     title: str
@@ -23,6 +23,7 @@ class VariantInfo:
     default_block: Block
     uses_block: bool
     remark: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

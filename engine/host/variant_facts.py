@@ -11,7 +11,8 @@ from engine.run.variant import AnyVariant
 
 def info_of(v: AnyVariant[Any, Any]) -> VariantInfo:
     """Return a variant as the window shows it."""
-    return VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
+    kind, block = v.device.value, v.default_block
+    return VariantInfo(v.key, v.title, kind, v.idea, block, v.uses_block, v.remark, v.group)
 
 
 def availability_of(key: str, refuse: Callable[[], object]) -> Availability:

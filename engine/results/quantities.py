@@ -11,13 +11,15 @@ def digits_text(value: float, digits: int) -> str:
         return "NaN" if math.isnan(value) else "infinite"
     if value == 0:
         return "0"
+    # 9.996 is 10.0 with three digits.
+    value = float(f"{value:.{digits - 1}e}") if abs(value) < 10**digits else value
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
 
 
 def ms_cell(duration_ms: float | None) -> str:
     """Write a duration for a column whose header has the unit."""
-    return MISSING if duration_ms is None else digits_text(duration_ms, 4)
+    return MISSING if duration_ms is None else digits_text(duration_ms, 3)
 
 
 def ms_text(duration_ms: float) -> str:
@@ -25,23 +27,38 @@ def ms_text(duration_ms: float) -> str:
     return f"{digits_text(duration_ms, 3)} ms"
 
 
+def duration_text(duration_ms: float) -> str:
+    """Write a duration with three digits in the unit that suits it: 118 µs, 19.6 ms, 1.20 s."""
+    unit, in_ms = _unit_of(duration_ms)
+    return f"{digits_text(duration_ms / in_ms, 3)} {unit}" if duration_ms else "0 ms"
+
+
 def tick_text(duration_ms: float) -> str:
     """Write a round duration of an axis in the unit that suits it: 20 µs, 5 ms, 2 s."""
-    for unit, in_ms in (("s", 1000.0), ("ms", 1.0), ("µs", 1e-3)):
-        if duration_ms >= in_ms * 0.999:
-            return f"{rate_text(duration_ms / in_ms)} {unit}"
-    return f"{rate_text(duration_ms * 1e6)} ns"
+    unit, in_ms = _unit_of(duration_ms)
+    return f"{rate_text(duration_ms / in_ms)} {unit}"
+
+
+def _unit_of(duration_ms: float) -> tuple[str, float]:
+    """Return the largest unit of which a duration has one, and how many ms that is."""
+    # 0.9996 ms is 1.00 ms with three digits.
+    units = ("s", 1000.0), ("ms", 1.0), ("µs", 1e-3)
+    return next(((unit, in_ms) for unit, in_ms in units if duration_ms >= in_ms * 0.9995), ("ns", 1e-6))
 
 
 def ratio_text(ratio: float | None) -> str:
-    """Write a speed-up: 1310×, 19.4×; and 90.1× slower, because 0.0111× says little."""
+    """Write a speed-up: 30,800×, 19.4×; and 90.1× slower, because 0.0111× says little."""
     if ratio is None:
         return MISSING
     if 0.0 < ratio < 0.9995:
         return f"{ratio_text(1.0 / ratio)} slower"
     # 0.9996 rounds to 1.00.
     ratio = max(ratio, 1.0) if ratio else ratio
-    return f"{digits_text(ratio, 4 if ratio >= 1000 else 3).replace(',', '')}×"
+    if ratio >= 1000:
+        # The digits that are not worth anything are 0.
+        step = 10 ** (math.floor(math.log10(ratio)) - 2) if math.isfinite(ratio) else 1
+        return f"{count_text(round(ratio / step) * step)}×" if math.isfinite(ratio) else "infinite×"
+    return f"{digits_text(ratio, 3)}×"
 
 
 def percent_text(share: float) -> str:

@@ -60,6 +60,11 @@ class AnyVariant(Generic[P, C]):
         return asked if asked is not None and self.uses_block else self.default_block
 
     @property
+    def group(self) -> str:
+        """The heading under which lists show it."""
+        return "CPU" if self.device is DeviceKind.CPU else "CUDA"
+
+    @property
     def facts(self) -> dict[str, object]:
         """What `variants --json` says of it beside what it says of every variant."""
         return {}

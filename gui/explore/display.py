@@ -73,6 +73,14 @@ class Display(QObject):
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)
 
+    def show_difference(self, shown: Filtered, words: str) -> None:
+        """Show what is no result of any settings: it cannot be saved as one."""
+        old = self._state.last_result
+        self._keeper.hold(segments_of(shown))
+        self._job = None
+        self._state.show_filtered(shown, words=words)
+        self._keeper.drop(segments_of(old))
+
     def _lose_elsewhere(self) -> None:
         """Note that a result on another machine went with the connection: it cannot be saved."""
         if self._state.last_result is not None and self._state.last_result.tiles:

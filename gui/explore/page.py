@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QKeySequence, QShortcut, QUndoStack
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUndoStack
+from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.errors import EngineError
+from engine.files.atomic_write import atomic_write
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.protocol import PictureHandle
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Seen
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.metrics import metric
 from engine.tasks.filtering.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
@@ -44,9 +44,13 @@ from gui.explore.picture_exchange import PictureExchange
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.region_actions import RegionActions
+from gui.explore.results.answer_line import AnswerLine
+from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.results.row_actions import RowActions
+from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
@@ -61,11 +65,10 @@ from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
-from gui.page.messages import PageMessages
+from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
-from gui.widgets.runs_model import baseline_name
 from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
@@ -80,24 +83,18 @@ FIRST_MASK = "sharpen"
 _SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
-_LEFT_WIDTH = 35 * GRID
-# The longest title of a kernel, its time and a scroll bar.
-_RIGHT_WIDTH = 40 * GRID
-_LOWER_HEIGHT = 28 * GRID
-_LOWER_HEIGHT_FRACTION = 0.27
-_NO_TIMES = (
-    "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
-    "Press Run (Ctrl+R) to measure one, or Run all to compare all."
-)
-_NO_SPEED_UPS = (
-    "How many times faster each variant is than the baseline.\n"
-    "Press Run all to measure every kernel on the same problem."
-)
+# Shares of the page, and the least that each needs: the mask's fields; the longest title of a kernel, its
+# time and a scroll bar; five rows of the plot.
+_LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
+_RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.3, 29 * GRID
+_ANSWER_HEIGHT = 4 * GRID + 4
 _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-_LOWER_WIDTHS = (38 * GRID, 41 * GRID, 73 * GRID)
+# Plot and table, as parts of the page's width.
+_LOWER_WIDTHS = (47, 53)
 # Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
@@ -132,16 +129,18 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
-        self.results_panel = ResultsPanel(results, workspace, state)
+        self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
-        self.kernel_panel = KernelPanel(workspace, state, results)
+        self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)
         self.operation_dock = OperationDock(
             self.mask_panel,
             workspace,
             self.display,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
         )
-        self.time_slot, self.speed_up_slot, self.blocks_slot = (Slot(least=_LOWER_LEAST) for _ in range(3))
+        self.plot_panel = PlotPanel(results, self.row_actions, self._teaching_order)
+        self.answer_line = AnswerLine(results, workspace)
+        self.blocks_slot = Slot(least=_LOWER_LEAST)
         self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -149,9 +148,11 @@ class ExplorePage(RunsPage):
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
-        self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
-        speed_up = self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
+        self._add_answer()
+        plot = self.add_dock("time", "Time and speed-up", self.plot_panel, _AREA.BottomDockWidgetArea)
+        self.splitDockWidget(self._answer_dock, plot, Qt.Orientation.Vertical)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
         )
@@ -161,7 +162,7 @@ class ExplorePage(RunsPage):
         self.regions = RegionActions(
             services.actions, workspace, self.pictures, self.picture_view, self._measure_region
         )
-        self._add_late_docks(services, speed_up, beside)
+        self._add_late_docks(services, plot, beside)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
@@ -182,8 +183,6 @@ class ExplorePage(RunsPage):
         results, picture, settings = self.results, self.workspace.picture, self.workspace.settings
         newest = results.current
         is_earlier = newest is not None and results.is_earlier(newest.result)
-        compared = newest if newest and newest.speed_up is not None else None
-        speed_up = metric(SPEED_UP).text(compared) if compared else ""
         each_block = f" with block {settings.blocks[0]}" if settings.blocks else ""
         if len(settings.blocks) > 1:
             each_block = f" with each of {len(settings.blocks)} blocks"
@@ -194,15 +193,13 @@ class ExplorePage(RunsPage):
         if picture is not None and isinstance(picture.screen, TiledScreen):
             height, width, _ = measured_shape(picture)
             of_part = f" Of this picture it measures {width:,} × {height:,} pixels in the middle of the view."
-        is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
+        is_ready = self._services.state.is_ready
         return replace(
             super().status,
             sentence=last_run_sentence(newest.result, is_earlier=is_earlier)
             if newest
             else no_run_sentence(is_ready, picture is not None),
             is_earlier=is_earlier,
-            figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
-            figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=settings.device,
             run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
             f"its time.{of_part}",
@@ -305,16 +302,10 @@ class ExplorePage(RunsPage):
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.explore.blocks.blocks_panel import BlocksPanel
-        from gui.explore.results.metric_plot import MetricPlot
 
-        results = self.results
-        turns = Turns(self)
-        for slot, key, name, empty in (
-            (self.time_slot, KERNEL, "Execution time by variant", _NO_TIMES),
-            (self.speed_up_slot, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS),
-        ):
-            _fill(slot, MetricPlot(results, key, name, empty, turns))
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, turns)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, Turns(self))
+        self.blocks_panel.run_wanted.connect(self._services.actions["run"].trigger)
+        self.blocks_panel.cure_wanted.connect(self.kernel_panel.simulate)
         _fill(self.blocks_slot, self.blocks_panel)
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
@@ -343,10 +334,29 @@ class ExplorePage(RunsPage):
             *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
-        self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_HEIGHT_FRACTION))
+        sides = (
+            max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE)),
+            max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE)),
+        )
+        self.resizeDocks([mask, kernel], list(sides), Qt.Orientation.Horizontal)
+        widths = [self.width() * part // 100 for part in _LOWER_WIDTHS]
+        self.resizeDocks(lower, widths, Qt.Orientation.Horizontal)
+        height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
+        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _add_answer(self) -> None:
+        """Put the answer over the lower panels: as wide as the page, of a fixed height, without a title."""
+        self._answer_dock = dock = QDockWidget("Answer", self)
+        dock.setObjectName("answer")
+        dock.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
+        dock.setTitleBarWidget(QWidget())
+        self.answer_line.setFixedHeight(_ANSWER_HEIGHT)
+        dock.setWidget(self.answer_line)
+        self.addDockWidget(_AREA.BottomDockWidgetArea, dock)
+
+    def _teaching_order(self) -> list[str]:
+        return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
@@ -367,10 +377,14 @@ class ExplorePage(RunsPage):
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
         self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
+        self.row_actions = RowActions(results, workspace, self)
+        self.shown_difference = ShownDifference(
+            self.row_actions, state, link, display, self.previews, answers.on(self)
+        )
         self.files.connect_actions(actions, services.files)
 
-    def _add_late_docks(self, services: Services, speed_up: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the speed-up."""
+    def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
+        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the plot."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -391,7 +405,7 @@ class ExplorePage(RunsPage):
         self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
-        self.why_dock, self.why_slot = add("why", "Why", speed_up, self.speed_up_slot)
+        self.why_dock, self.why_slot = add("why", "Why", plot, self.plot_panel)
         self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.why_dock, self.why_slot)
         behind = self.roofline_dock, self.roofline_slot
         self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
@@ -400,7 +414,7 @@ class ExplorePage(RunsPage):
         self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
         self.code_room = DockRoom(self, self.code_dock)
         self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (mask, beside, speed_up):
+        for front in (mask, beside, plot):
             front.raise_()
 
     @cached_property
@@ -472,6 +486,12 @@ class ExplorePage(RunsPage):
         self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
+        self.row_actions.picture_wanted.connect(self._open_for)
+        self.plot_panel.save_wanted.connect(self._ask_to_save_plot)
+        self.plot_panel.saved.connect(self._write_plot)
+        for empty in (self.plot_panel.stack, self.results_panel.stack):
+            empty.offer(actions["run_all"])
+        self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
@@ -480,6 +500,44 @@ class ExplorePage(RunsPage):
         actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def picture_menu(self) -> QMenu:
+        """Return what can be done with the picture."""
+        menu, actions = QMenu(self), self._services.actions
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions([actions[name] for name in ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")])
+        menu.addSeparator()
+        copy = menu.addAction("Copy what is seen")
+        copy.setEnabled(self.workspace.picture is not None)
+        canvas = self.picture_view.canvas
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setPixmap(canvas.grab()))
+        menu.addAction(actions["save"])
+        return menu
+
+    def _open_for(self, picture: PictureHandle, then: Callable[[], None]) -> None:
+        """Open the picture of a run, then have its settings again."""
+
+        def opened(is_open: bool) -> None:
+            if is_open:
+                then()
+
+        if picture.sample:
+            self.pictures.open_sample(picture.sample, opened)
+        else:
+            self.pictures.open_path(Path(picture.path), opened)
+
+    def _ask_to_save_plot(self, filters: list[str], save: Callable[[Path], None]) -> None:
+        ask = self._services.files.ask_to_save
+        ask("Save the plot", filters, f"{self.files.stem()}-times.png", lambda path, _filter: save(path))
+
+    def _write_plot(self, path: Path, made: bytes) -> None:
+        messages = self._services.messages
+        try:
+            atomic_write(path, made)
+        except EngineError as error:
+            messages.show_error("plot", error)
+        else:
+            messages.show(Message("plot", Severity.INFO, f"Plot saved as {path}"))
 
     def _exchange_pictures(self, services: Services) -> None:
         """Paste pictures, copy them, drag them out."""

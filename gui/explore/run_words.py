@@ -1,11 +1,19 @@
-"""What the status line says of the last run, or of what is missing before one."""
+"""What the page says of its runs: the problem, the answer, what a run cost, how two differ."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from engine.device_info import RECORDED
+from engine.device_info import RECORDED, SIMULATOR
+from engine.geometry.border import Border
 from engine.results.columns import device_text, layout_suffix, server_of
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
+from engine.results.metrics import metric
+from engine.results.quantities import duration_text, rate_text, ratio_text
+from engine.tasks.filtering.problem import Problem
+from gui.explore.mask.preset_names import shown_title
+from gui.explore.workspace import Workspace
 from gui.page.runs_page import run_sentence
 
 EARLIER = "for an earlier problem"
@@ -40,3 +48,121 @@ def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:
     if not engine_is_ready:
         return "No run yet: kernels run once the engine is up."
     return "No run yet: press Run (Ctrl+R) to measure and verify."
+
+
+def problem_words(workspace: Workspace) -> str:
+    """Return what is computed as it is set now: 512 × 512 RGB · Sharpen 3 × 3 · zero border."""
+    picture, settings = workspace.picture, workspace.settings
+    if picture is None:
+        return "No picture"
+    colours = {1: "grey", 3: "RGB", 4: "RGBA"}.get(picture.channels, f"{picture.channels} channels")
+    depth = "" if picture.dtype == "uint8" else f" {picture.dtype}"
+    parts = [f"{picture.width} × {picture.height} {colours}{depth}"]
+    if workspace.is_filtering:
+        rows, columns = workspace.mask.shape
+        size, title = f"{rows} × {columns}", shown_title(workspace.mask, workspace.mask_title)
+        parts.append(title if size in title else f"{title} {size}")
+        value = f" {settings.cval:g}" if settings.border is Border.CONSTANT else ""
+        parts.append(f"{settings.border}{value} border")
+    else:
+        chosen = [f"{name} {value}" for name, value in settings.parameters.items()]
+        parts.append(", ".join((workspace.operation, *chosen)))
+    return " · ".join(parts)
+
+
+def runs_words(runs: Sequence[Compared]) -> str:
+    """Return how many runs there are and whether they are proven: 19 runs, all verified."""
+    if not runs:
+        return "no run yet"
+    proven = sum(run.result.is_proven for run in runs)
+    refuted = sum(run.result.is_refuted for run in runs)
+    verified = "all verified" if proven == len(runs) > 1 else "verified" if proven == len(runs) else ""
+    parts = [f"{len(runs):,} run{'s' * (len(runs) != 1)}", verified or f"{proven:,} verified"]
+    parts.append(f"{refuted:,} failed" if refuted else "")
+    parts.append("not timed" if all(run.result.kernel_ms is None for run in runs) and proven else "")
+    return ", ".join(filter(None, parts))
+
+
+def best_words(runs: Sequence[Compared]) -> str:
+    """Return the fastest run with its speed-up, or its time where nothing is compared with it."""
+    timed = [run for run in runs if run.result.kernel_ms is not None]
+    if not timed:
+        return ""
+    best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)
+    blocks = {run.result.block for run in timed if run.result.variant == best.result.variant}
+    block = f" ({best.result.block})" if len(blocks) > 1 else ""
+    is_own = best.speed_up is None or best.baseline is best.result
+    number = duration_text(best.result.kernel_ms or 0.0) if is_own else ratio_text(best.speed_up)
+    return (
+        f"best {best.result.variant}{block} {number}"
+        if len(timed) > 1
+        else (f"{best.result.variant}{block} {number}")
+    )
+
+
+def compared_words(first: Compared, second: Compared) -> str:
+    """Say which of two runs is faster, by how much, and whether their intervals overlap."""
+    names = [f"run {run.number} ({run.result.variant})" for run in (first, second)]
+    spreads = [run.result.timing.kernel if run.result.timing else None for run in (first, second)]
+    if first.result.kernel_ms is None or second.result.kernel_ms is None or None in spreads:
+        untimed = next(
+            name for name, run in zip(names, (first, second), strict=True) if run.result.kernel_ms is None
+        )
+        return f"{untimed[0].upper()}{untimed[1:]} has no time to compare."
+    times = [first.result.kernel_ms, second.result.kernel_ms]
+    fast, slow = (0, 1) if times[0] <= times[1] else (1, 0)
+    quick, lame = spreads[fast], spreads[slow]
+    assert quick is not None
+    assert lame is not None
+    ratio = times[slow] / times[fast] if times[fast] else math.inf
+    by = f"{ratio_text(ratio)} as fast as {names[slow]}: {duration_text(times[fast])} against "
+    overlap = quick.p80_ms >= lame.p20_ms
+    how = "overlap, so this may be chance" if overlap else "do not overlap"
+    return (
+        f"{names[fast][0].upper()}{names[fast][1:]} is {by}{duration_text(times[slow])}. "
+        f"Their intervals (p20 to p80) {how}."
+    )
+
+
+def costs_words(run: Compared) -> str:
+    """Return what a run cost: first run +266 ms compile · each run 13.9 ms."""
+    timing = run.result.timing if run.result.kernel_ms is not None else None
+    if timing is None:
+        is_simulated = run.result.device == SIMULATOR and not run.result.failure
+        return "Simulated runs are not timed" if is_simulated else run.result.status
+    once = [(timing.compile_ms, "compile"), (timing.allocate_ms, "allocate")]
+    # What is below a thousandth of the other part is nothing that a person waits for.
+    least = max(ms for ms, _ in once) / 1000
+    first = ", ".join(f"+{duration_text(ms)} {name}" for ms, name in once if ms > least)
+    spreads = (
+        ("copy in", timing.host_to_device),
+        ("kernel", timing.kernel),
+        ("copy out", timing.device_to_host),
+    )
+    parts = [(name, spread.median_ms) for name, spread in spreads if spread is not None]
+    total = duration_text(sum(ms for _, ms in parts))
+    each = f" ({', '.join(f'{name} {duration_text(ms)}' for name, ms in parts)})" if len(parts) > 1 else ""
+    return " · ".join(filter(None, (f"First run {first}" if first else "", f"each run {total}{each}")))
+
+
+def work_words(run: Compared) -> str:
+    """Return the model of a run in one line, "" without one; all kinds of loads are in it and add up."""
+    work, values = run.result.work, run.result.problem.values
+    if work is None:
+        return ""
+    # What global loads read beside the image.
+    others = "mask" if run.result.task == Problem.task else "other"
+    others = "intermediate" if work.global_stores > values else others
+    loads = [
+        (work.picture_loads, "image load"),
+        (work.global_loads - work.picture_loads, f"{others} load"),
+        (work.shared_loads, "shared load"),
+        (work.constant_loads, "constant load"),
+    ]
+    parts = ", ".join(_several(rate_text(count / values), name) for count, name in loads if count)
+    cgma = _several(metric("model_cgma_flop_per_load").text(run), "operation")
+    return f"{cgma} per global load (CGMA); per output value: {parts}"
+
+
+def _several(number: str, name: str) -> str:
+    return f"{number} {name}{'s' if number != '1' else ''}"

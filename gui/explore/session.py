@@ -14,6 +14,9 @@ class KeptRun(NamedTuple):
     result: Measurement[Any]
     step: Step | None = None
     source: PictureSource | None = None
+    # What a person has said of it.
+    note: str = ""
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

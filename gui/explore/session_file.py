@@ -89,6 +89,8 @@ def encoded(session: Session) -> bytes:
     problems: list[tuple[Step, PictureSource | None]] = []
     for run in session.runs:
         table: Table = {"section": "result", "result": run.result.as_json()}
+        table |= {"note": run.note} if run.note else {}
+        table |= {"pinned": True} if run.is_pinned else {}
         if run.step is not None:
             default = Settings()
             common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
@@ -284,11 +286,12 @@ class _Reader:
     def _take_result(self, table: Table) -> None:
         result = result_from_json(table["result"])
         known = self._problems.get(table.get("problem", -1))
+        note, is_pinned = _text(table, "note"), table.get("pinned") is True
         if known is None:
-            self._runs.append(KeptRun(result))
+            self._runs.append(KeptRun(result, note=note, is_pinned=is_pinned))
             return
         step = known[0].with_settings(**self._settings(_table(table.get("settings", {}))))
-        self._runs.append(KeptRun(result, step, known[1]))
+        self._runs.append(KeptRun(result, step, known[1], note, is_pinned))
 
     def _take_end(self, table: Table) -> None:
         self._has_ended = True

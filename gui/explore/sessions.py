@@ -64,7 +64,12 @@ class Sessions(QObject):
         self._digest.known.connect(self._compare_digest)
         self._expected: tuple[PictureSource, str] | None = None
         workspace.picture_changed.connect(self._bring_jobs)
-        for changed in (workspace.state_changed, results.rowsInserted, results.modelReset):
+        for changed in (
+            workspace.state_changed,
+            results.rowsInserted,
+            results.modelReset,
+            results.said_changed,
+        ):
             changed.connect(self.edited)
 
     @property
@@ -216,13 +221,14 @@ def _kept(row: Row) -> KeptRun:
     if asked.step is None and asked.job is not None:
         picture = asked.job.picture
         asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
-    return KeptRun(row.result, asked.step, asked.source)
+    return KeptRun(row.result, asked.step, asked.source, asked.note, asked.is_pinned)
 
 
 def _rows_of(runs: tuple[KeptRun, ...]) -> tuple[Row, ...]:
     rows = []
     for at, run in enumerate(runs):
         patch = run.step.settings.patch_path if run.step else ""
-        asked = Asked(comparable_of_result(run.result, patch), None, run.step, run.source)
+        problem = comparable_of_result(run.result, patch)
+        asked = Asked(problem, None, run.step, run.source, run.note, run.is_pinned)
         rows.append(Row(at, run.result, asked))
     return tuple(rows)

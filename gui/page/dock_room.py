@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QTabBar
 
 from gui.page.dock import Dock
 
@@ -39,6 +39,11 @@ class DockRoom:
             before, self._before = self._before, {}
             self._resize(before)
 
+    def _tabs_of(self, dock: Dock) -> int:
+        """Return the height of the tabs over a panel, which are a part of its place."""
+        bars = self._page.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return max((bar.height() for bar in bars), default=0) if dock.is_tabbed else 0
+
     def _others(self) -> list[Dock]:
         """Return the panels beside it: they have their size alone, while panels behind tabs share one."""
         page, area = self._page, self._page.dockWidgetArea(self._dock)
@@ -59,5 +64,5 @@ class DockRoom:
         self._page.resizeDocks(docks, [size.width() for size in sizes.values()], sides.Horizontal)
         # A panel behind tabs is lower than its place, by the tabs; all places of the row have one height.
         others = docks[1:] or docks
-        height = max(sizes[dock].height() for dock in others)
+        height = max(sizes[dock].height() + self._tabs_of(dock) for dock in others)
         self._page.resizeDocks(others, [height] * len(others), sides.Vertical)

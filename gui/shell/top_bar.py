@@ -27,11 +27,14 @@ class TopBar(QFrame):
         self.setLayout(self._row)
         # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
-        run.setObjectName("primary")
-        # On the accent colour, an icon in the colour of text would hardly be seen.
-        run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        for button in (run, self._run_all, cancel):
-            self._row.addWidget(button)
+        for button, look in ((run, "primary"), (self._run_all, "primaryPart")):
+            button.setObjectName(look)
+            # On the accent colour, an icon in the colour of text would hardly be seen.
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self._run = run
+        # One button in two parts.
+        self._row.addLayout(row(run, self._run_all, spacing=0))
+        self._row.addWidget(cancel)
 
     def show_page(self, page: Page) -> None:
         """Show the tools of a page."""
@@ -42,7 +45,12 @@ class TopBar(QFrame):
         for other, buttons in self._tools.items():
             for button in buttons:
                 button.setVisible(other is page)
-        self._run_all.setVisible(bool(page.status.run_all_does))
+        has_both = bool(page.status.run_all_does)
+        self._run_all.setVisible(has_both)
+        if self._run.property("hasPart") != has_both:
+            self._run.setProperty("hasPart", has_both)
+            self._run.style().unpolish(self._run)
+            self._run.style().polish(self._run)
 
 
 def _button(tool: Tool) -> QToolButton:

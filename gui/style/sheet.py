@@ -16,10 +16,15 @@ QDockWidget[docking="tab"]::title {{ padding: 0; }}
 QDockWidget[docking="window"]::title {{ background: {raised}; }}
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 8px 4px; }}
 QLabel#drop {{ background: {base}; color: {text}; border: 3px dashed {accent}; border-radius: 8px; }}
-QToolButton#primary {{ background: {accent}; color: {accent_text}; border: 0; border-radius: 4px;
-                       padding: 4px 12px; font-weight: 600; }}
-QToolButton#primary:hover, QToolButton#primary:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
-QToolButton#primary:disabled {{ background: {raised}; color: {muted}; }}
+QToolButton#primary, QToolButton#primaryPart {{ background: {accent}; color: {accent_text}; border: 0;
+    border-radius: 4px; padding: 4px 12px; font-weight: 600; }}
+QToolButton#primary[hasPart="true"] {{ border-top-right-radius: 0; border-bottom-right-radius: 0; }}
+QToolButton#primaryPart {{ border-top-left-radius: 0; border-bottom-left-radius: 0;
+    border-left: 1px solid {accent_text}; }}
+QToolButton#primary:hover, QToolButton#primary:focus, QToolButton#primaryPart:hover,
+QToolButton#primaryPart:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
+QToolButton#primary:disabled, QToolButton#primaryPart:disabled {{ background: {raised}; color: {muted}; }}
+QFrame#answer {{ background: {base}; border: 0; border-bottom: 1px solid {line}; }}
 QToolButton#dragHandle {{ background: {raised}; border: 0; border-radius: 4px; }}
 QToolButton#dragHandle:hover {{ border: 1px solid {outline}; }}
 QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}

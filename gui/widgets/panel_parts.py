@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QAction, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
@@ -221,13 +221,21 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
 
 
 class Placeholder(QStackedWidget):
-    """A widget, or a quiet text in its place while there is one to say."""
+    """A widget, or a quiet text in its place while there is one to say, with the action that helps."""
 
     def __init__(self, widget: QWidget, text: str = "") -> None:
         super().__init__()
         self.label = centred_text()
+        self.button = QToolButton()
+        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.button.setVisible(False)
+        card = QWidget()
+        card.setAutoFillBackground(True)
+        card.setBackgroundRole(QPalette.ColorRole.Base)
+        card.setLayout(column(1, self.label, row(1, self.button, 1), 1, margins=(GRID, GRID, GRID, GRID)))
         self.addWidget(widget)
-        self.addWidget(self.label)
+        self.addWidget(scrolled(card))
         self.say(text)
 
     @property
@@ -240,6 +248,11 @@ class Placeholder(QStackedWidget):
         if text:
             self.label.setText(text)
         self.setCurrentIndex(int(bool(text)))
+
+    def offer(self, action: QAction) -> None:
+        """Put the button of an action under the text."""
+        self.button.setDefaultAction(action)
+        self.button.setVisible(True)
 
 
 def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drops_wide: bool = False) -> None:

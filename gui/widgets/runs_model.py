@@ -6,17 +6,19 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
     QSortFilterProxyModel,
     Qt,
     Signal,
 )
 
+from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, Column, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.measurement import Measurement
 from engine.results.problem import TaskProblem
-from engine.results.quantities import ms_text, ratio_text
+from engine.results.quantities import duration_text, ratio_text
 from gui.widgets.run_tooltip import no_speed_sentence, run_tooltip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -27,6 +29,9 @@ RUN_ROLE = Qt.ItemDataRole.UserRole + 1
 
 RECORDED_MARK = " (rec)"
 """Follows the name of a variant where another machine ran it."""
+
+PIN = "⚑"
+"""Stands before the name of a run that was pinned."""
 
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -105,6 +110,14 @@ class RunsModel(QAbstractTableModel):
         """Return whether a run is for an earlier problem than the one that is set now; by default none is."""
         return False
 
+    def note_of(self, result: Run) -> str:
+        """Return what a person has noted about a run; by default nothing can be."""
+        return ""
+
+    def is_pinned(self, result: Run) -> bool:
+        """Whether a run stays on top; by default none does."""
+        return False
+
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
 
@@ -159,8 +172,8 @@ class RunsModel(QAbstractTableModel):
             return run_tooltip(run)
         if run.speed_up is not None and run.baseline is not None:
             return (
-                f"{ratio_text(run.speed_up)}: {ms_text(run.result.kernel_ms or 0.0)} against "
-                f"{ms_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
+                f"{ratio_text(run.speed_up)}: {duration_text(run.result.kernel_ms or 0.0)} against "
+                f"{duration_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
             )
         return no_speed_sentence(run.result) or (
             f"Run {self.baseline} on the same problem (size, channels, types, weights, anchor, border) to "
@@ -185,13 +198,42 @@ def baseline_name(run: Compared) -> str:
 
 
 class RunsOrder(QSortFilterProxyModel):
-    """Sorts runs by value, not by text; rows without a value come last in either direction."""
+    """Sorts runs by value, not by text; rows without a value come last in either direction.
+
+    Pinned ones come first. Without a column runs are in the order of their model; with `newest_first` the
+    newest one is on top, and recorded ones, which stand at the end of the model, stay below.
+    """
+
+    def __init__(self, parent: QObject | None = None, *, newest_first: bool = False) -> None:
+        super().__init__(parent)
+        self._newest_first = newest_first
+        self._by_arrival = False
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._by_arrival = column < 0 and self._newest_first
+        if self._by_arrival:
+            # Qt sorts by no column only what it has sorted before.
+            self.invalidate()
+            super().sort(0, Qt.SortOrder.AscendingOrder)
+        else:
+            super().sort(column, order)
 
     def lessThan(self, left: Index, right: Index) -> bool:
+        model = self.sourceModel()
+        assert isinstance(model, RunsModel)
+        ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
+        one, other = (index.data(RUN_ROLE).result for index in (left, right))
+        is_pinned = model.is_pinned(one), model.is_pinned(other)
+        if is_pinned[0] != is_pinned[1]:
+            return is_pinned[0] == ascending
+        if self._by_arrival:
+            are_recorded = one.device == RECORDED, other.device == RECORDED
+            if are_recorded[0] or are_recorded[1]:
+                return are_recorded[1] if are_recorded[0] != are_recorded[1] else left.row() < right.row()
+            return left.row() > right.row()
         a, b = left.data(SORT_ROLE), right.data(SORT_ROLE)
         a_missing, b_missing = _is_missing(a), _is_missing(b)
         if a_missing or b_missing:
-            ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
             return a_missing != b_missing and b_missing == ascending
         return bool(a < b)
 

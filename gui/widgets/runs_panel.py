@@ -17,7 +17,8 @@ _COPY_TIP = "Copy all rows as text for a spreadsheet, or the selected ones where
 class RunsPanel(QWidget):
     """Shows a `RunsModel`; a subclass lays out `buttons` and `stack` among its own controls.
 
-    `empty` says what the table will hold; `name`, `shown` and `typical` are those of `RunsTable`.
+    `empty` says what the table will hold; `name`, `shown`, `typical` and `newest_first` are those of
+    `RunsTable`.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class RunsPanel(QWidget):
         name: str,
         shown: Mapping[str, bool] | None = None,
         typical: Mapping[str, str] | None = None,
+        newest_first: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
-        self.table = RunsTable(model, name, shown, typical)
+        self.table = RunsTable(model, name, shown, typical, newest_first=newest_first)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.baseline_asked.connect(model.use_as_baseline)
         self.copy_button = text_button("copy", "Copy", f"Copy {name.lower()}", _COPY_TIP)
@@ -47,11 +49,15 @@ class RunsPanel(QWidget):
             changed.connect(self._enable)
         self._enable()
 
-    def select(self, wanted: Callable[[Run], bool]) -> None:
-        """Select the rows of these runs, unless they are among those that the person has selected."""
+    def select(self, wanted: Callable[[Run], bool], *, alone: bool = False) -> None:
+        """Select the rows of these runs, unless they are among those that the person has selected.
+
+        With `alone` exactly these are selected.
+        """
         chosen, model = self.table.selectionModel(), self.table.order
         rows = [at for at, run in enumerate(self.table.runs()) if wanted(run.result)]
-        if rows and {index.row() for index in chosen.selectedRows()}.issuperset(rows):
+        selected = {index.row() for index in chosen.selectedRows()}
+        if rows and (selected == set(rows) if alone else selected.issuperset(rows)):
             return
         selection = QItemSelection()
         for at in rows:

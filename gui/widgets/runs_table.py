@@ -7,7 +7,16 @@ it.
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPalette,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.device_info import RECORDED
@@ -17,8 +26,9 @@ from engine.results.metrics import Metric
 from gui.style.metrics import GRID
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
+from gui.widgets.metric_menu import COMMON_COLUMNS, fill_metric_menu
 from gui.widgets.panel_parts import dress_table
-from gui.widgets.runs_model import RECORDED_MARK, RUN_ROLE, RunsModel, RunsOrder
+from gui.widgets.runs_model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel, RunsOrder
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
@@ -36,11 +46,14 @@ _TYPICAL = {
     "max_error": "Max error",
 }
 _NUMBER = "0.01234"
+# Without its name a row says nothing.
+_NAME = "variant"
 
 
 class RunsTable(QTableView):
     """A table of runs.
 
+    With `newest_first` the newest run stands on top, as long as no header is clicked.
     By the key of a column, `shown` overrides whether it is shown at first, `typical` the longest text that it
     should show whole.
     """
@@ -48,7 +61,9 @@ class RunsTable(QTableView):
     copied = Signal(int)  # the number of rows copied to the clipboard
     # The person wants this Measurement as baseline; None: the fastest run of the baseline again.
     baseline_asked = Signal(object)
+    delete_asked = Signal()  # the person pressed Delete on the selected rows
     caption_changed = Signal(str)  # what is the same for all rows
+    menu_made = Signal(QMenu, object)  # the menu of a row, to which more can be added, and its run
 
     def __init__(
         self,
@@ -56,13 +71,15 @@ class RunsTable(QTableView):
         name: str,
         shown: Mapping[str, bool] | None = None,
         typical: Mapping[str, str] | None = None,
+        *,
+        newest_first: bool = False,
     ) -> None:
         super().__init__()
         self._runs = model
         self._at_first = dict(shown or {})
         self._wanted: dict[str, bool] = {}
         self.caption = ""
-        self.order = RunsOrder(self)
+        self.order = RunsOrder(self, newest_first=newest_first)
         self.order.setSourceModel(model)
         self.setModel(self.order)
         self.setItemDelegate(_RunCells(model))
@@ -117,14 +134,18 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def column_menu(self) -> QMenu:
+        """Return the menu of columns; that of the variant names the rows, and stays."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
-        for position, column in enumerate(self._runs.columns):
-            action = menu.addAction(column.header)
+
+        def dress(action: QAction, column: Column) -> None:
             action.setToolTip(column.explanation)
             action.setCheckable(True)
-            action.setChecked(not self.isColumnHidden(position))
-            action.toggled.connect(lambda shown, key=column.key: self.show_column(key, shown))
+            action.setChecked(not self.isColumnHidden(self._runs.position(column.key)))
+            action.toggled.connect(lambda shown: self.show_column(column.key, shown))
+
+        columns = (column for column in self._runs.columns if column.key != _NAME)
+        fill_metric_menu(menu, columns, COMMON_COLUMNS, dress)
         menu.addSeparator()
         menu.addAction("Reset columns").triggered.connect(self._show_first_columns)
         return menu
@@ -140,6 +161,7 @@ class RunsTable(QTableView):
             fastest.triggered.connect(lambda: self.baseline_asked.emit(None))
         menu.addSeparator()
         menu.addAction("Copy").triggered.connect(self.copy)
+        self.menu_made.emit(menu, run)
         return menu
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -160,6 +182,10 @@ class RunsTable(QTableView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if _is_copy(event):
             self.copy()
+        elif event.matches(QKeySequence.StandardKey.Delete):
+            self.delete_asked.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.activated.emit(self.currentIndex())
         else:
             super().keyPressEvent(event)
 
@@ -211,7 +237,8 @@ class RunsTable(QTableView):
         repeated_facts = repeated(self._runs.columns, self._runs.rows())
         for position, column in enumerate(self._runs.columns):
             at_first = self._at_first.get(column.key, column.shown) and column.key not in repeated_facts
-            self.setColumnHidden(position, not self._wanted.get(column.key, at_first))
+            is_shown = column.key == _NAME or self._wanted.get(column.key, at_first)
+            self.setColumnHidden(position, not is_shown)
         caption = " · ".join(
             text for key, text in repeated_facts.items() if text and not self._wanted.get(key, False)
         )
@@ -251,7 +278,11 @@ class _RunCells(QStyledItemDelegate):
             # Room for the shape, which `paint` adds in its own colour.
             space = max(1, option.fontMetrics.horizontalAdvance(" "))
             mark = RECORDED_MARK if run.result.device == RECORDED else ""
-            option.text = f"{' ' * round(2 * GRID / space + 1)}{option.text}{mark}"
+            note = self._runs.note_of(run.result)
+            pin = f"{PIN} " if self._runs.is_pinned(run.result) else ""
+            option.text = (
+                f"{' ' * round(2 * GRID / space + 1)}{pin}{option.text}{mark}{f' – {note}' if note else ''}"
+            )
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

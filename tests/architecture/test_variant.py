@@ -34,7 +34,7 @@ from engine.tasks.filtering.variants import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
@@ -106,8 +106,12 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
     state.set_ready(Ready(answers.describe(Describe(FiltersRequest()), lambda step: None), ()))
     model = VariantsModel(workspace, state, ResultsModel())
-    listed = [model.index(row, 0).data(ROW_ROLE).key for row in range(model.rowCount())]
-    assert listed == [AUTO, *(known.key for known in toys)]
+    assert [row.key for row in model.rows()] == [AUTO, *(known.key for known in toys)]
+    listed = [model.index(row, 0).data(ROW_ROLE) for row in range(model.rowCount())]
+    keys = [item.key for item in listed if isinstance(item, VariantRow)]
+    assert sorted(keys) == sorted([AUTO, *(known.key for known in toys)])
+    heads = [item.title for item in listed if not isinstance(item, VariantRow)]
+    assert len(heads) == len(set(heads))
     assert series_for(PLAIN.key).symbol
 
 

@@ -14,7 +14,7 @@ from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
-from gui.explore.results.metric_plot import MetricPlot
+from gui.explore.results.plot_panel import PlotPanel
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -79,10 +79,8 @@ def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, q
     assert speed_ups["cpu-parallel"] > 2.0
     column = window.results.position(SPEED_UP)
     shown = [window.results.index(row, column).data() for row in range(window.results.rowCount())]
-    plots = window.window.findChildren(MetricPlot)
-    (plot,) = (plot for plot in plots if plot.accessibleName().startswith("Speed-up"))
-    drawn = [f"{variant}: {text}" for variant, text in zip(speed_ups, shown, strict=True)]
-    qtbot.waitUntil(lambda: all(words in plot.accessibleDescription() for words in drawn))
+    (plot,) = window.window.findChildren(PlotPanel)
+    qtbot.waitUntil(lambda: all(f"{text} against" in plot.accessibleDescription() for text in shown))
 
 
 def test_that_a_variant_without_its_device_says_why_it_cannot_be_chosen(window, qtbot):

@@ -39,7 +39,7 @@ from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScree
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment
 from engine.results.progress import Progress
-from engine.tasks.filtering.messages import FilterJob, RecordedRequest
+from engine.tasks.filtering.messages import Difference, FilterJob, RecordedRequest, ShowDifference
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
@@ -284,6 +284,7 @@ class FakeEngineClient:
             (Run, FilterJob): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
             (ResultTiles, type(None)): self._tiles_of_result,
             (ResultValues, type(None)): self._values_of_result,
+            (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.device_info import SIMULATOR
 from engine.geometry.tile_plan import TilePlan
-from engine.host.protocol import PictureHandle
+from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Request
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -44,6 +45,28 @@ class SaveFiltered(Request):
     path_field: ClassVar[str] = "path"
     # It takes the road of the command `filter`.
     handler: ClassVar[str] = "engine.commands.large_saving:save_filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDifference(Request):
+    """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
+
+    first: FilterJob
+    second: FilterJob
+    handler: ClassVar[str] = "engine.tasks.filtering.difference:difference"
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether one of the two runs in the simulator."""
+        return SIMULATOR in (self.first.device, self.second.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The absolute difference of two results as a picture, the largest one white."""
+
+    shown: Filtered
+    largest: float
 
 
 @dataclass(frozen=True, slots=True)

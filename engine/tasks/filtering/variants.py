@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
@@ -82,6 +83,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # where it lies: then a picture may be filtered in bands, with the very same results. Running sums and
     # transforms are not.
     band_invariant: bool = True
+    # Whether it is one of the plain kernels of the course papers, to be read; the others are made for speed.
+    is_course_kernel: bool = False
     masks: MaskClass = MaskClass.ANY  # the masks it takes
     rank: int = 0  # columns times rows that such a mask is a sum of; 0 where the rank does not matter
     grows_with: Growth = Growth.CELLS  # what its time grows with
@@ -99,6 +102,15 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
     # covers the output tile.
     block_covers_input: bool = False
+
+    @property
+    def group(self) -> str:
+        """The CPU's, those of the papers, those for speed, and those for masks of one row."""
+        if self.device is DeviceKind.CPU:
+            return "CPU"
+        if self.masks is MaskClass.ONE_ROW:
+            return "1-D kernels"
+        return "Course kernels" if self.is_course_kernel else "Fast kernels"
 
     @property
     def facts(self) -> dict[str, object]:

@@ -55,7 +55,7 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **{"tiles": direct_tiles, "sum_order": _sum_order, **traits},
+        **{"tiles": direct_tiles, "is_course_kernel": True, "sum_order": _sum_order, **traits},
     )
 
 

@@ -28,16 +28,16 @@ _TIP = (
 
 
 class BlocksField(ListField):
-    """Edits `Settings.blocks`; `beside` stands in its line."""
+    """Edits `Settings.blocks`; `beside` stand in its line."""
 
-    def __init__(self, workspace: Workspace, beside: QWidget) -> None:
+    def __init__(self, workspace: Workspace, *beside: QWidget) -> None:
         label = QLabel("Bloc&ks")
-        super().__init__("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=(beside,))
+        super().__init__("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=beside)
         label.setBuddy(self.field)
-        self.field.setPlaceholderText("8x8, 16x16, 32x8")
+        self.field.setPlaceholderText("for example 8x8, 16x16")
         self.field.setToolTip(_TIP)
         self.field.setAccessibleName("Blocks to compare, width × height, with commas")
-        self.field.setMinimumWidth(digits_width(18))
+        self.field.setMinimumWidth(digits_width(9))
         self.chosen.connect(lambda blocks: workspace.change(blocks=blocks))
         workspace.settings_changed.connect(lambda settings: self.show_items(settings.blocks))
         self.show_items(workspace.settings.blocks)

@@ -1,11 +1,13 @@
 """The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QSplitter, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter, QWidget
 
+from engine.device_info import SIMULATOR
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
-from engine.results.metrics import metric
+from engine.results.compare import ComparedRun
+from engine.results.metrics import AnyMetric, metric
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.axis_button import axis_button
@@ -15,6 +17,9 @@ from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
 from gui.explore.blocks.block_table import BlockTable
 from gui.explore.blocks.blocks_field import BlocksField
 from gui.explore.blocks.kernels_menu import KernelsMenu
+from gui.explore.kernel.block_editor import PRESETS
+from gui.explore.kernel.variants_model import SIMULATE
+from gui.explore.results.plot_rows import CGMA, is_of_speed
 from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
@@ -25,7 +30,7 @@ from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
-    "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
+    "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
 )
 _SIMULATOR = "In the simulator, with a picture up to 64 × 64, blocks are compared by what is counted."
 _SIGNS = "\n".join(f"{kind.sign}  {kind.words}" for kind in Kind if kind.sign.strip())
@@ -34,6 +39,9 @@ _HINT = f"Click a cell to load its block and kernel.\n{STAR}  best\n{_SIGNS}"
 
 class BlocksPanel(QWidget):
     """Follows the cells. It is made after the first paint, because of the lines."""
+
+    run_wanted = Signal()  # the person wants the blocks compared
+    cure_wanted = Signal()  # the person wants the simulator, because there is no GPU
 
     def __init__(
         self, workspace: Workspace, engine_state: EngineState, cells: BlockCells, turns: Turns | None = None
@@ -48,7 +56,13 @@ class BlocksPanel(QWidget):
         self._preferred = ""
         self._pointed = ""
         self.kernels = KernelsMenu(workspace, engine_state)
-        self.field = BlocksField(workspace, self.kernels.button)
+        self.compare_button = QPushButton("Compare")
+        self.compare_button.setToolTip(
+            "Run the chosen kernel with each of these blocks; without a list, with the common ones (Return)."
+        )
+        self.field = BlocksField(workspace, self.kernels.button, self.compare_button)
+        self.simulate_button = QPushButton(SIMULATE)
+        self.simulate_button.setToolTip("Choose the simulator, with a picture that it takes.")
         self.kernel = QComboBox()
         self.kernel.setToolTip("The kernel whose map is shown.")
         self.kernel.setAccessibleName("Kernel of the map")
@@ -65,7 +79,11 @@ class BlocksPanel(QWidget):
         compared.setLayout(column(head, (views, 1), spacing=HALF_GRID))
         self._stack = Placeholder(compared)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        cure = row(1, self.simulate_button, 1)
+        self.setLayout(column(self.field, (self._stack, 1), cure, spacing=HALF_GRID, margins=margins))
+        self.compare_button.clicked.connect(self._compare)
+        self.field.field.returnPressed.connect(self._compare)
+        self.simulate_button.clicked.connect(self.cure_wanted)
 
         self.table.pointed.connect(self._point)
         self.lines.clicked.connect(lambda variant, x: self.load(variant, self.lines.block_at(x)))
@@ -91,6 +109,7 @@ class BlocksPanel(QWidget):
     def explain(self, why_not: str) -> None:
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
+        self._allow()
         self._stack.say(why_not)
 
     def load(self, variant: str, block: Block) -> None:
@@ -105,7 +124,8 @@ class BlocksPanel(QWidget):
     def refresh(self) -> None:
         """Read the state again."""
         limits, settings, newest = self._limits(), self._workspace.settings, self._cells.newest
-        maps = {key: map_of(key, cells, self._shown, limits) for key, cells in self._cells.all().items()}
+        metric_shown = self._shown_now()
+        maps = {key: map_of(key, cells, metric_shown, limits) for key, cells in self._cells.all().items()}
         candidates = (self._preferred, newest.variant if newest else "", *maps)
         kernel = next((key for key in candidates if key in maps), "")
         fill_box(self.kernel, {key: key for key in maps}, kernel)
@@ -118,7 +138,32 @@ class BlocksPanel(QWidget):
         # What to do first needs the whole width.
         for part in (self.kernel, self.summary, self.axis_button, self.lines):
             part.setVisible(bool(maps))
+        self.simulate_button.setVisible(not maps and bool(self._no_gpu()) and settings.device != SIMULATOR)
+        self._allow()
         self._show_summary()
+
+    def _shown_now(self) -> AnyMetric:
+        """Return the number that is drawn: a count where no run has a time because all were simulated."""
+        runs = [
+            cell
+            for cells in self._cells.all().values()
+            for cell in cells.values()
+            if isinstance(cell, ComparedRun)
+        ]
+        are_simulated = bool(runs) and all(run.result.no_speed == "simulated" for run in runs)
+        return metric(CGMA, Problem) if are_simulated and is_of_speed(self._shown) else self._shown
+
+    def _compare(self) -> None:
+        """Run with the blocks that are typed; with the common ones where none are."""
+        self.field.take()
+        if self.is_refused or not self.compare_button.isEnabled():
+            return
+        if not self._workspace.settings.blocks:
+            self._workspace.change(blocks=PRESETS)
+        self.run_wanted.emit()
+
+    def _allow(self) -> None:
+        self.compare_button.setEnabled(self.field.isEnabled() and not self._engine_state.why_no_run)
 
     def _refresh_soon(self) -> None:
         if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
@@ -137,8 +182,9 @@ class BlocksPanel(QWidget):
             f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else "",
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
-            self._shown.header,
-            f"cells in {shown.unit}" if shown.unit != self._shown.unit and shown.best else "",
+            "Simulated runs are not timed" if self._shown_now() is not self._shown else "",
+            self._shown_now().header,
+            f"cells in {shown.unit}" if shown.unit != self._shown_now().unit and shown.best else "",
             f"{problem_text(newest)}{layout_suffix(newest)}" if newest else "",
         )
         return " · ".join(filter(None, parts))
@@ -158,6 +204,7 @@ class BlocksPanel(QWidget):
         self.refresh()
 
     def _follow_run(self) -> None:
+        self._allow()
         if self._engine_state.running and not self._engine_state.cancelling:
             self._preferred = ""
 

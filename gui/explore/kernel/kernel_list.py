@@ -1,16 +1,36 @@
-"""The ladder of kernels as a list: as long as the ladder where there is room, else it scrolls.
+"""The kernels as a list in groups that open and close: as long as there is room, else it scrolls.
 
-On its line a kernel has shape, title, key and newest time; below it stands why it is greyed.
+On its line a kernel has shape, title, key and newest time with a bar behind it; below it stands why it is
+greyed. A group that cannot run is closed to one line, with the button of what helps.
 """
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtCore import (
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSignalBlocker,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QColor,
+    QCursor,
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.device_info import AUTO
-from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
+from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font, small_font
 from gui.style.series import Series, series_for
 from gui.style.theme import current_theme
 
@@ -36,8 +56,19 @@ _EXPECTED_HEIGHT = 26 * _ROW_HEIGHT
 _FEWEST_ROWS_SHOWN = 5
 
 
+# A bar behind a time takes at most this much of the row.
+_BARS_SHARE = 0.34
+# Words are read on the bar as well as beside it.
+_BAR_ALPHA = 0.28
+_OPEN, _CLOSED = "▾", "▸"
+_CURE_MARGIN = 2
+
+
 class KernelList(QListView):
     """Chooses the variant of the workspace."""
+
+    chosen = Signal(str)  # the person chose a variant, by its key
+    cure_wanted = Signal()  # the person wants what lets a group run
 
     def __init__(self, model: VariantsModel, workspace: Workspace) -> None:
         super().__init__()
@@ -74,15 +105,59 @@ class KernelList(QListView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # The arrows pass over greyed rows, so without a mouse their reasons would stay out of sight.
         steps = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}.get(Qt.Key(event.key()), 0)
-        bar = self.verticalScrollBar()
+        bar, current = self.verticalScrollBar(), self.currentIndex()
+        item = current.data(ROW_ROLE) if current.isValid() else None
+        if isinstance(item, GroupRow) and self._act_on(item, Qt.Key(event.key())):
+            return
         if steps and event.modifiers() == Qt.KeyboardModifier.NoModifier:
             bar.setValue(bar.value() + steps * (bar.pageStep() - _ROW_HEIGHT))
         else:
             super().keyPressEvent(event)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        item = index.data(ROW_ROLE) if index.isValid() else None
+        if isinstance(item, GroupRow) and event.button() == Qt.MouseButton.LeftButton:
+            if item.cure and self.cure_rect(index).contains(event.position().toPoint()):
+                self.cure_wanted.emit()
+            else:
+                self._variants.open_group(item.title, not item.is_open)
+            return
+        super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        # The button of a head is drawn: its look says when the mouse is on it.
+        self.viewport().update()
+
+    def cure_rect(self, index: Index) -> QRect:
+        """Return where the button of a head is drawn."""
+        item, row = index.data(ROW_ROLE), self.visualRect(index)
+        wide = QFontMetrics(small_font()).horizontalAdvance(item.cure) + 2 * GRID
+        top = row.top() + _CURE_MARGIN
+        return QRect(row.right() - wide - HALF_GRID, top, wide, _ROW_HEIGHT - 2 * _CURE_MARGIN)
+
+    def _act_on(self, group: GroupRow, key: Qt.Key) -> bool:
+        """Do what a key does on the head of a group; False for another key."""
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self._variants.open_group(group.title, key == Qt.Key.Key_Right)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            if group.cure:
+                self.cure_wanted.emit()
+            else:
+                self._variants.open_group(group.title, not group.is_open)
+        else:
+            return False
+        # The list was made anew, and the focus stays on the head.
+        with QSignalBlocker(self.selectionModel()):
+            self.setCurrentIndex(self._variants.index(self._variants.position(group.title)))
+        return True
+
     def _choose(self, current: Index, _previous: Index) -> None:
-        if current.isValid() and current.flags() & Qt.ItemFlag.ItemIsSelectable:
-            self._workspace.change(variant=current.data(ROW_ROLE).key)
+        item = current.data(ROW_ROLE) if current.isValid() else None
+        if isinstance(item, VariantRow) and current.flags() & Qt.ItemFlag.ItemIsSelectable:
+            self._workspace.change(variant=item.key)
+            self.chosen.emit(item.key)
 
     def reason_width(self) -> int:
         """Return how wide a reason may be, so that its lines stay when a scroll bar appears."""
@@ -91,7 +166,8 @@ class KernelList(QListView):
 
     def _rows_height(self) -> int:
         width = self.reason_width()
-        return max(_EXPECTED_HEIGHT, sum(_row_height(row.under, width) for row in self._variants.rows()))
+        heights = (_row_height(item, width) for item in self._variants.items())
+        return max(_EXPECTED_HEIGHT, sum(heights))
 
     def _show_ladder(self) -> None:
         self._fit_ladder()
@@ -119,7 +195,10 @@ class KernelList(QListView):
 
     def _show_choice(self) -> None:
         index = self._chosen()
-        if index != self.currentIndex():
+        # A head that has the focus keeps it.
+        current = self.currentIndex()
+        is_on_head = current.isValid() and isinstance(current.data(ROW_ROLE), GroupRow) and self.hasFocus()
+        if index != current and not is_on_head:
             # The state leads here; the person's own choice comes through `_choose`.
             with QSignalBlocker(self.selectionModel()):
                 self.setCurrentIndex(index)
@@ -128,19 +207,68 @@ class KernelList(QListView):
 
 
 class _Rows(QStyledItemDelegate):
-    """Paints one variant; the chosen one by the state, because in Qt a greyed row cannot be selected."""
+    """Paints one variant, or the head of a group.
+
+    The chosen one by the state, because in Qt a greyed row cannot be selected.
+    """
 
     def __init__(self, kernels: KernelList, workspace: Workspace) -> None:
         super().__init__(kernels)
+        self._kernels = kernels
         self._workspace = workspace
         self._reason_width = kernels.reason_width
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE).under, self._reason_width()))
+        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._reason_width()))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        item: VariantRow | GroupRow = index.data(ROW_ROLE)
+        if isinstance(item, GroupRow):
+            self._paint_head(painter, option, index, item)
+        else:
+            self._paint_kernel(painter, option, item)
+
+    def _paint_head(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, group: GroupRow
+    ) -> None:
+        theme, rect = current_theme(), option.rect
+        painter.save()
+        painter.fillRect(rect, QColor(theme.window))
+        painter.setPen(QColor(theme.line))
+        painter.drawLine(rect.left(), rect.top(), rect.right(), rect.top())
+        painter.setFont(scaled_font(0.9, bold=True))
+        painter.setPen(QColor(theme.muted))
+        arrow = QRect(rect.left(), rect.top(), _SHAPE_WIDTH, rect.height())
+        painter.drawText(arrow, _CENTRE, _OPEN if group.is_open else _CLOSED)
+        inner = rect.adjusted(_SHAPE_WIDTH, 0, -HALF_GRID, 0)
+        if group.cure:
+            button = self._kernels.cure_rect(index)
+            inner.setRight(button.left() - HALF_GRID)
+            self._paint_cure(painter, button, group.cure)
+        if QFontMetrics(painter.font()).horizontalAdvance(group.words) > inner.width():
+            painter.setFont(small_font())
+        _draw_text(painter, inner, group.words, QColor(theme.muted))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(rect.adjusted(1, 1, -2, -2))
+        painter.restore()
+
+    def _paint_cure(self, painter: QPainter, rect: QRect, words: str) -> None:
         theme = current_theme()
-        row: VariantRow = index.data(ROW_ROLE)
+        viewport = self._kernels.viewport()
+        is_under_mouse = viewport.underMouse() and rect.contains(viewport.mapFromGlobal(QCursor.pos()))
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.accent), 1))
+        painter.setBrush(QColor(theme.accent if is_under_mouse else theme.base))
+        painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+        painter.setFont(small_font())
+        painter.setPen(QColor(theme.accent_text if is_under_mouse else theme.accent))
+        painter.drawText(rect, _CENTRE, words)
+        painter.restore()
+
+    def _paint_kernel(self, painter: QPainter, option: QStyleOptionViewItem, row: VariantRow) -> None:
+        theme = current_theme()
         whole: QRect = option.rect
         line = QRect(whole.left(), whole.top(), whole.width(), _ROW_HEIGHT)
         muted, text = QColor(theme.muted), QColor(theme.muted if row.reason else theme.text)
@@ -153,10 +281,22 @@ class _Rows(QStyledItemDelegate):
             painter.fillRect(bar, QColor(theme.accent))
         elif option.state & QStyle.StateFlag.State_MouseOver and not row.reason:
             painter.fillRect(whole, QColor(theme.window))
+        if row.share is not None:
+            # The list itself is the chart: the longer the bar, the longer the time.
+            longest = _BARS_SHARE * line.width()
+            bar_rect = QRectF(0, line.top() + 3, max(2.0, row.share * longest), line.height() - 6)
+            bar_rect.moveRight(line.right() - HALF_GRID)
+            tint = QColor(series_for(row.key).colour)
+            tint.setAlphaF(_BAR_ALPHA)
+            painter.fillRect(bar_rect, tint)
         painter.setPen(muted)
         painter.setFont(small_font())
         left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
-        painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
+        is_beside = bool(row.under) and _fits_beside(row, self._reason_width())
+        if is_beside:
+            painter.drawText(line.adjusted(0, 0, -GRID, 0), _RIGHT, row.under)
+        else:
+            painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())
         series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)
@@ -166,7 +306,10 @@ class _Rows(QStyledItemDelegate):
         painter.setOpacity(1.0)
 
         # Numbers stand out, words in their place do not.
-        painter.setFont(number_font() if row.time.endswith("ms") else small_font())
+        font = number_font() if row.share is not None else small_font()
+        # The run that is described in plot and table.
+        font.setBold(row.is_described)
+        painter.setFont(font)
         inner = line.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
         painter.setPen(text)
         painter.drawText(inner, _RIGHT, row.time)
@@ -176,7 +319,7 @@ class _Rows(QStyledItemDelegate):
         inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the results and in the baselines too.
-        if painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
+        if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
             _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(muted, 1, Qt.PenStyle.DotLine))
@@ -192,12 +335,19 @@ def _draw_text(painter: QPainter, rect: QRect, words: str, colour: QColor) -> in
     return painter.fontMetrics().horizontalAdvance(shown)
 
 
-def _row_height(under: str, width: int) -> int:
-    """Return the height of a row with these words under its title, in lines of so many pixels."""
-    if not under:
+def _row_height(item: VariantRow | GroupRow, width: int) -> int:
+    """Return the height of a row whose reason has so many pixels: one line where it fits beside the title."""
+    if isinstance(item, GroupRow) or not item.under or _fits_beside(item, width):
         return _ROW_HEIGHT
-    words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, under)
+    words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, item.under)
     return _ROW_HEIGHT - _REASON_LIFT + words.height() + HALF_GRID
+
+
+def _fits_beside(row: VariantRow, width: int) -> bool:
+    """Whether a reason stands in the line of its title."""
+    title = QFontMetrics(number_font()).horizontalAdvance(row.title)
+    reason = QFontMetrics(small_font()).horizontalAdvance(row.under)
+    return title + GRID + reason <= width
 
 
 def _title_font(title: str, width: int) -> QFont:

@@ -1,15 +1,16 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
-from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.small_picture import USE_PART, small_picture_helps
@@ -28,18 +29,29 @@ _SMALL_PICTURE_TIP = (
     "Crop to 64 × 64 in the middle of the view, or of the selected region, and run the GPU's kernels on it "
     "in the simulator."
 )
-# What all kernels need at the panel's first width; in a narrower one the longest texts scroll.
-NOTE_LINES = 5
+# Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
+NOTE_LINES = 3
 _DEVICE_NOTE_LINES = 2
 
 
 class KernelPanel(QWidget):
-    """The kernel and launch settings of the workspace, and where the time of the selected run went."""
+    """The kernel and launch settings of the workspace.
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState, results: ResultsModel) -> None:
+    `take_small_picture` opens a picture that the simulator takes, and chooses the simulator.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        results: ResultsModel,
+        take_small_picture: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
+        self._results = results
+        self._take_small_picture = take_small_picture
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
         self.note = ScrolledText("The chosen kernel", NOTE_LINES, NOTE_LINES)
@@ -51,8 +63,6 @@ class KernelPanel(QWidget):
         self.small_picture = QPushButton(USE_PART)
         self.small_picture.setToolTip(_SMALL_PICTURE_TIP)
         self.baseline = QComboBox()
-        self.breakdown = BreakdownBar(results)
-        self.work = WorkLine(results)
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()
@@ -62,13 +72,14 @@ class KernelPanel(QWidget):
                 (self.kernels, 1),
                 self.note,
                 self._form(),
-                column(self.breakdown, self.work, spacing=HALF_GRID // 2),
                 0,
                 margins=(GRID, HALF_GRID, GRID, HALF_GRID),
             )
         )
         self.setLayout(column(scrolled(content)))
 
+        self.kernels.cure_wanted.connect(self.simulate)
+        self.kernels.chosen.connect(self._describe_newest)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
@@ -76,6 +87,20 @@ class KernelPanel(QWidget):
         workspace.picture_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
         self._refresh()
+
+    def simulate(self) -> None:
+        """Choose the simulator, with a picture that it takes where the one that is open is too large."""
+        picture = self._workspace.picture
+        if picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE:
+            self._take_small_picture()
+        else:
+            self._workspace.change(device=SIMULATOR)
+
+    def _describe_newest(self, key: str) -> None:
+        """Select in plot and table the newest run of the kernel that was chosen."""
+        newest = self.variants.newest_run(key)
+        if newest is not None:
+            self._results.select([newest])
 
     def _form(self) -> QFormLayout:
         fields = form()

@@ -1,4 +1,4 @@
-"""The variants of the operation as a list model: auto first, then the engine's order; times and reasons."""
+"""The variants of the operation as a list model: auto first, then groups in the engine's order."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -7,23 +7,28 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
-from engine.results.quantities import ms_text
+from engine.results.measurement import Measurement
+from engine.results.quantities import duration_text
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
+from gui.explore.results.bar_scale import scale_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex
 
-# The VariantRow itself.
+# The VariantRow or GroupRow itself.
 ROW_ROLE = Qt.ItemDataRole.UserRole
 
 _NO_PARENT = QModelIndex()
+SIMULATE, SMALL_PICTURE = "Simulate", "Small picture"
+"""What a group that cannot run is cured by; both choose the simulator with a picture that it takes."""
+
 _AUTO_IDEA = "Haloscope chooses the kernel for these settings and this device, and says why."
 
 
@@ -40,6 +45,10 @@ class VariantRow:
     subtitle: str = ""
     # Newest kernel time on the present problem, or a word in its place.
     time: str = ""
+    # Where that time stands between none and the longest one, 0 to 1; None without a time.
+    share: float | None = None
+    # Whether the run that the results describe is of this kernel.
+    is_described: bool = False
     # Why the variant cannot do the present job; None if it can.
     reason: Reason | None = None
     # False where only another device or picture would help; a block can be mended once the row is chosen.
@@ -48,8 +57,29 @@ class VariantRow:
     under: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """The head of a group; closed, its kernels are not in the list."""
+
+    title: str
+    count: int
+    is_open: bool
+    # Why none of them can run, where all have one reason; it stands in the head and nowhere else.
+    reason: Reason | None = None
+    # What helps, as the word of a button; empty where nothing does.
+    cure: str = ""
+
+    @property
+    def words(self) -> str:
+        """The head: CPU, or CUDA: 25 kernels, no NVIDIA driver."""
+        if self.reason is None:
+            return self.title
+        kernels = f"{self.count} kernel{'s' if self.count != 1 else ''}"
+        return f"{self.title}: {kernels}, {_inside(self.reason.short)}"
+
+
 class VariantsModel(QAbstractListModel):
-    """Variants that can be chosen, those that cannot (with the reason), and their newest kernel times."""
+    """Variants in groups that open and close; those that cannot run have their reason, and times a bar."""
 
     def __init__(
         self,
@@ -63,6 +93,9 @@ class VariantsModel(QAbstractListModel):
         self._engine_state = engine_state
         self._results = results
         self._rows: list[VariantRow] = []
+        self._items: list[VariantRow | GroupRow] = []
+        # The groups that the person has opened or closed, while their kernels could run and while not.
+        self._opened: dict[tuple[str, bool], bool] = {}
         # The variant that auto chose, why, and for which job.
         self._choice: tuple[str, Reason, Hashable] | None = None
         self.refresh()
@@ -72,63 +105,114 @@ class VariantsModel(QAbstractListModel):
             workspace.job_changed,
             results.rowsInserted,
             results.modelReset,
+            results.described_changed,
         ):
             signal.connect(self.refresh)
         engine_state.filtered.connect(self._keep_choice)
 
     def refresh(self) -> None:
-        """Read the state again; a selection survives unless the ladder itself changed."""
-        rows = self._read_rows()
-        if [row.key for row in rows] != [row.key for row in self._rows]:
+        """Read the state again; a selection survives unless other rows are listed."""
+        self._rows = self._read_rows()
+        items = self._grouped(self._rows)
+        if [_key(item) for item in items] != [_key(item) for item in self._items]:
             self.beginResetModel()
-            self._rows = rows
+            self._items = items
             self.endResetModel()
-        elif rows != self._rows:
-            self._rows = rows
-            self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+        elif items != self._items:
+            self._items = items
+            self.dataChanged.emit(self.index(0), self.index(len(items) - 1))
+
+    def open_group(self, title: str, is_open: bool) -> None:
+        """Open or close a group."""
+        group = next((one for one in self._items if isinstance(one, GroupRow) and one.title == title), None)
+        if group is not None and group.is_open != is_open:
+            self._opened[title, group.reason is None] = is_open
+            self.refresh()
 
     def row(self, key: str) -> VariantRow | None:
         """Return the row of a variant, or None if the engine has not named it."""
         return next((row for row in self._rows if row.key == key), None)
 
     def rows(self) -> tuple[VariantRow, ...]:
-        """All rows, auto first."""
+        """All variants, auto first, those of closed groups too."""
         return tuple(self._rows)
 
+    def items(self) -> tuple[VariantRow | GroupRow, ...]:
+        """Return what the list shows: auto, heads, and the variants of open groups."""
+        return tuple(self._items)
+
     def position(self, key: str) -> int:
-        """Return where a variant stands, or -1."""
-        return next((i for i, row in enumerate(self._rows) if row.key == key), -1)
+        """Return where a variant stands, or -1; of a group, by its title, where its head stands."""
+        return next((at for at, item in enumerate(self._items) if _key(item) in (key, f"group {key}")), -1)
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._rows)
+        return 0 if parent.isValid() else len(self._items)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        if not self._rows[index.row()].selectable:
+        item = self._items[index.row()]
+        if isinstance(item, VariantRow) and not item.selectable:
             return Qt.ItemFlag.ItemNeverHasChildren
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        row = self._rows[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return row.title
-            case Qt.ItemDataRole.ToolTipRole:
-                why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
-                return "\n\n".join(filter(None, (why, row.remark)))
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return ", ".join(filter(None, (row.title, row.key, row.time, str(row.reason or ""))))
-            case Qt.ItemDataRole.UserRole:
-                return row
-        return None
+        item = self._items[index.row()]
+        if role == ROW_ROLE:
+            return item
+        return _group_data(item, role) if isinstance(item, GroupRow) else _variant_data(item, role)
+
+    def _grouped(self, rows: Sequence[VariantRow]) -> list[VariantRow | GroupRow]:
+        """Return auto, then each group: its head, and its kernels where it is open."""
+        variants = self._engine_state.variants_of(self._workspace.operation)
+        titles = {one.key: one.group or ("CPU" if one.kind == "cpu" else "CUDA") for one in variants}
+        cuda = [row for row in rows[1:] if titles[row.key] != "CPU"]
+        if _shared_reason(cuda) is not None:
+            # One line for all of them: nothing but another device or picture helps.
+            titles |= {row.key: "CUDA" for row in cuda}
+        items: list[VariantRow | GroupRow] = list(rows[:1])
+        groups: dict[str, list[VariantRow]] = {}
+        for row in rows[1:]:
+            groups.setdefault(titles[row.key], []).append(row)
+        for title, kernels in groups.items():
+            reason = _shared_reason(kernels)
+            is_chosen = any(row.key == self._workspace.settings.variant for row in kernels)
+            is_open = self._opened.get((title, reason is None), reason is None or is_chosen)
+            cure = self._cure() if reason is not None and title != "CPU" else ""
+            items.append(GroupRow(title, len(kernels), is_open, reason, cure))
+            if is_open:
+                # What the head says is not said again.
+                items += [replace(row, under="") for row in kernels] if reason else kernels
+        return items
+
+    def _cure(self) -> str:
+        """Return what lets CUDA kernels run that cannot: the simulator, or a picture that it takes."""
+        settings, picture = self._workspace.settings, self._workspace.picture
+        if settings.device == SIMULATOR:
+            is_large = picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
+            return SMALL_PICTURE if is_large else ""
+        has_gpu = any(one.is_usable_gpu for one in self._engine_state.devices)
+        return "" if has_gpu or not self._engine_state.is_ready else SIMULATE
 
     def _read_rows(self) -> list[VariantRow]:
-        times = self._newest_times()
+        newest = self._newest_runs()
+        times = {key: run.kernel_ms for key, run in newest.items() if run.kernel_ms is not None}
+        scale, described = scale_of(times.values()), self._results.described
         variants = self._engine_state.variants_of(self._workspace.operation)
-        rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
+        rows = [self._auto_row()]
+        for entry in variants:
+            run, ms = newest.get(entry.key), times.get(entry.key)
+            row = self._variant_row(entry, (run.no_speed or duration_text(ms or 0.0)) if run else "")
+            is_described = described is not None and run is not None and described.result.variant == entry.key
+            rows.append(
+                replace(
+                    row,
+                    share=scale.share(ms) if ms is not None and not row.reason else None,
+                    is_described=is_described,
+                )
+            )
         reasons = reasons_in_list([None if row.selectable else row.reason for row in rows])
         return [replace(row, under=under) for row, under in zip(rows, reasons, strict=True)]
 
@@ -148,16 +232,20 @@ class VariantsModel(QAbstractListModel):
             selectable=selectable,
         )
 
-    def _newest_times(self) -> dict[str, str]:
-        """Return the newest kernel time of each variant on the present problem, or a word in its place."""
+    def _newest_runs(self) -> dict[str, Measurement[Any]]:
+        """Return the newest run of each variant on the present problem."""
         job = self._workspace.job()
         present = job and comparable_of(job)
         layouts = ("", self._workspace.settings.layout)
         return {
-            result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
+            result.variant: result
             for result in self._results.results()
             if result.layout in layouts and self._results.problem_of(result) == present
         }
+
+    def newest_run(self, key: str) -> Measurement[Any] | None:
+        """Return the newest run of a variant on the present problem; None where there is none."""
+        return self._newest_runs().get(key)
 
     def _auto_row(self) -> VariantRow:
         row = VariantRow(AUTO, "Automatic", _AUTO_IDEA)
@@ -180,6 +268,48 @@ class VariantsModel(QAbstractListModel):
         settings, job = self._workspace.settings, self._workspace.job()
         problem = problem_of(job) if isinstance(job, FilterJob) else job and comparable_of(job)
         return problem, settings.device, settings.block
+
+
+def _key(item: VariantRow | GroupRow) -> str:
+    return f"group {item.title}" if isinstance(item, GroupRow) else item.key
+
+
+def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
+    """Return the one reason for which none of some kernels can be chosen; None where there is no such one."""
+    reasons = {row.reason.short: row.reason for row in rows if row.reason is not None and not row.selectable}
+    refused = [row for row in rows if row.reason is not None and not row.selectable]
+    return next(iter(reasons.values())) if rows and len(refused) == len(rows) and len(reasons) == 1 else None
+
+
+def _inside(short: str) -> str:
+    """Return a few words as part of a sentence; an abbreviation keeps its capitals."""
+    return short if short[:2].isupper() else short[:1].lower() + short[1:]
+
+
+def _variant_data(row: VariantRow, role: int) -> Any:
+    match role:
+        case Qt.ItemDataRole.DisplayRole:
+            return row.title
+        case Qt.ItemDataRole.ToolTipRole:
+            why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
+            return "\n\n".join(filter(None, (why, row.remark)))
+        case Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(filter(None, (row.title, row.key, row.time, str(row.reason or ""))))
+    return None
+
+
+def _group_data(group: GroupRow, role: int) -> Any:
+    state = "open" if group.is_open else "closed"
+    match role:
+        case Qt.ItemDataRole.DisplayRole:
+            return group.words
+        case Qt.ItemDataRole.ToolTipRole:
+            why = str(group.reason or f"{group.count} kernels.")
+            return f"{why}\n\nClick, or the left and right arrow keys, to close and open the group."
+        case Qt.ItemDataRole.AccessibleTextRole:
+            cure = f"Return: {group.cure}" if group.cure else ""
+            return ", ".join(filter(None, (group.words, state, cure)))
+    return None
 
 
 def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:

@@ -1,6 +1,6 @@
 """The table in which the mask is edited; cells shrink to fit, then the table scrolls."""
 
-from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
+from PySide6.QtCore import QEvent, QMargins, QModelIndex, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
 
@@ -14,7 +14,9 @@ from gui.style.metrics import GRID
 
 # 15 x 15 at the width of a small screen.
 _SMALLEST = QSize(17, 14)
-_LARGEST = QSize(11 * GRID, 9 * GRID)
+_LARGEST = QSize(15 * GRID, 14 * GRID)
+# Whatever the shape of the mask, so that the controls below do not jump with it.
+_LEAST_HEIGHT, _MOST_HEIGHT = 12 * GRID, 43 * GRID
 # A mask that must be scrolled anyway gets cells in which numbers can be read.
 _SCROLLED = QSize(5 * GRID, 3 * GRID)
 _MOST_MEASURED = 100
@@ -36,6 +38,8 @@ class MaskGrid(QTableView):
         self._painted: tuple[int, int] | None = None
         self._cell = _LARGEST
         self._fitted: tuple[Mask | None, QSize] = None, QSize()
+        self._margins = QMargins()
+        self._is_placing = False
         self.setModel(model)
         self._delegate = CellDelegate(self)
         self._delegate.left_by_arrow.connect(self._move_by)
@@ -52,6 +56,7 @@ class MaskGrid(QTableView):
             | QAbstractItemView.EditTrigger.DoubleClicked
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
+        self.setMaximumHeight(_MOST_HEIGHT)
         self.setAccessibleName("Mask")
         self.setAccessibleDescription(
             "Weights of the mask. Type a number or a fraction; arrow keys move, Delete sets 0, Ctrl+V pastes."
@@ -69,7 +74,7 @@ class MaskGrid(QTableView):
 
     def minimumSizeHint(self) -> QSize:
         # At any width: a panel whose least height followed its width would flicker with its scroll bar.
-        return QSize(12 * GRID, min(12 * GRID, self._model.rowCount() * _SCROLLED.height()))
+        return QSize(12 * GRID, _LEAST_HEIGHT)
 
     def selected_cells(self) -> list[tuple[int, int]]:
         """Return the selected cells, the current one first; without a selection the current one."""
@@ -169,8 +174,18 @@ class MaskGrid(QTableView):
             self.scrollTo(self.currentIndex())
         return handled
 
+    def updateGeometries(self) -> None:
+        # Qt gives the margins to its headers, of which there are none: the cells stand in the middle.
+        super().updateGeometries()
+        if not self._is_placing and self.viewportMargins() != self._margins:
+            self._is_placing = True
+            try:
+                self.setViewportMargins(self._margins)
+            finally:
+                self._is_placing = False
+
     def _fit_cells(self) -> None:
-        """Share the room among the cells, down to a size that can be hit; the table ends with its cells."""
+        """Share the room among the cells, down to a size that can be hit; they stand in its middle."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
         room = self.contentsRect()
         if rows * _SMALLEST.height() > room.height():
@@ -182,7 +197,6 @@ class MaskGrid(QTableView):
         highest = _SCROLLED.height() if is_scrolled else min(_LARGEST.height(), max(width, 3 * GRID))
         # A scroll bar under the cells would hide most of a single row.
         bar = self.horizontalScrollBar().sizeHint().height() if columns * width > room.width() else 0
-        self.setMaximumHeight(rows * highest + bar + self.height() - room.height())
         room.setHeight(room.height() - bar)
         height = min(room.height() // rows, highest)
         if height < _SMALLEST.height():
@@ -190,7 +204,8 @@ class MaskGrid(QTableView):
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
         side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
-        self.setViewportMargins(side, above, side, above)
+        self._margins = QMargins(side, above, side, above)
+        self.updateGeometries()
         self._cell = QSize(width, height)
         self._fit_font()
 

@@ -9,7 +9,7 @@ from engine.mask.mask import Mask
 from gui.explore.mask.library import MaskLibrary
 from gui.explore.mask.library_entries import LibraryEntry
 from gui.explore.mask.own_masks import OwnMasks
-from gui.explore.mask.preset_names import is_title, preset_of
+from gui.explore.mask.preset_names import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 
@@ -67,11 +67,7 @@ class PresetButton(QPushButton):
         self.library.open_generator(self, GENERATORS["gaussian"])
 
     def _show_mask(self, mask: Mask) -> None:
-        preset, title = preset_of(mask), self._workspace.mask_title
-        # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
-        is_own = bool(mask.name) and not is_title(mask.name)
-        if preset is None and not is_own:
-            title = f"{title}, edited" if title else "Custom mask"
+        preset, title = preset_of(mask), shown_title(mask, self._workspace.mask_title)
         # A name is no text with mnemonics.
         self.setText(title.replace("&", "&&"))
         self.setToolTip(f"{preset.teaches if preset is not None else title}\n\n{_TOOLTIP}")

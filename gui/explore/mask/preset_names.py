@@ -26,3 +26,12 @@ def _presets() -> tuple[Preset, ...]:
         return tuple(presets())
     except EngineError:
         return ()
+
+
+def shown_title(mask: Mask, title: str) -> str:
+    """Return what a mask is called that goes by a title: Sobel x; Sobel x, edited; Custom mask."""
+    # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
+    is_own = bool(mask.name) and not is_title(mask.name)
+    if preset_of(mask) is None and not is_own:
+        return f"{title}, edited" if title else "Custom mask"
+    return title

@@ -6,6 +6,7 @@ from typing import cast
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QEnterEvent,
     QKeyEvent,
     QMouseEvent,
@@ -43,6 +44,7 @@ class PictureCanvas(QWidget):
     """Original and result at one place and zoom."""
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
+    menu_asked = Signal(object)  # a menu is wanted at this QPoint of the screen
     pixel_clicked = Signal(object)  # (row, column)
     walked = Signal(int, int)  # rows down and columns across, by the arrow keys while a pixel is pinned
     let_go = Signal()  # Esc while a pixel is pinned
@@ -231,6 +233,9 @@ class PictureCanvas(QWidget):
             self.view.zoom_to(1.0, at.x(), at.y())
         elif self._original is not None:
             self.view.fit()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_asked.emit(event.globalPos())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pixel_hovered.emit(None)

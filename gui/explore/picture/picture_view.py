@@ -263,7 +263,7 @@ class PictureView(QWidget):
 
     def _name_result(self) -> None:
         self.drag_handle.setVisible(self._state.last_result is not None)
-        name = "earlier result" if self._state.result_is_earlier else "result"
+        name = self._state.result_words or ("earlier result" if self._state.result_is_earlier else "result")
         self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
         self.readout.name_result(name)
         self._hover(self._hovered)

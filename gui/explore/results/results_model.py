@@ -1,6 +1,6 @@
 """The results of all operations, one row per run, failed ones too; and which one is selected."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +20,8 @@ from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
-_FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
+# Beside the name what differs: otherwise times of two masks seem to be of one problem.
+_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation")
 
 
 @dataclass(eq=False, slots=True)
@@ -34,6 +35,9 @@ class Asked:
     job: PictureJob | None = None
     step: Step | None = None
     source: PictureSource | None = None
+    # What a person has said of it since.
+    note: str = ""
+    is_pinned: bool = False
 
 
 class Row(NamedTuple):
@@ -48,10 +52,12 @@ class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
     described_changed = Signal()  # `described` is another run, is compared with another one, or there is none
+    selected_changed = Signal()  # `selected`
+    said_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(self) -> None:
         super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
-        self._described: Measurement[Any] | None = None
+        self._selected: tuple[Measurement[Any], ...] = ()
         # By the identity of the results.
         self._asked: dict[int, Asked] = {}
         # The last of the rows are recorded runs for the problem that is set now.
@@ -102,15 +108,32 @@ class ResultsModel(RunsModel):
         return own or (runs[-1] if runs else None)
 
     @property
+    def selected(self) -> tuple[Compared, ...]:
+        """The runs selected in table and plot, in the order in which they were selected."""
+        known = {id(run.result): run for run in self._runs}
+        return tuple(known[id(one)] for one in self._selected if id(one) in known)
+
+    @property
     def described(self) -> Compared | None:
-        """The run that panels describe: the one selected in the table, until a new one arrives."""
+        """The run that panels describe: the one selected last, until a new one arrives."""
         here = self._runs[: self._made_here]
-        newest = here[-1] if here else None
-        return next((run for run in self._runs if run.result is self._described), newest)
+        chosen = self.selected
+        return chosen[-1] if chosen else here[-1] if here else None
+
+    def select(self, results: Sequence[Measurement[Any]]) -> None:
+        """Select runs, in table and plot at once; none: the newest is described."""
+        before = {id(one) for one in self._selected}
+        wanted = [one for one in self._selected if any(one is other for other in results)]
+        wanted += [one for one in results if id(one) not in before]
+        if [id(one) for one in wanted] != [id(one) for one in self._selected]:
+            self._selected = tuple(wanted)
+            self.selected_changed.emit()
+            self.described_changed.emit()
 
     def describe(self, result: Measurement[Any] | None) -> None:
-        """Describe the run with this result; the newest for None."""
-        self._described = result
+        """Select the run with this result alone; for None none, so that the newest is described."""
+        self._selected = () if result is None else (result,)
+        self.selected_changed.emit()
         self.described_changed.emit()
 
     def _describe_new(self, _parent: QModelIndex, first: int) -> None:
@@ -151,10 +174,35 @@ class ResultsModel(RunsModel):
         if (asked := self._asked.pop(id(result), None)) is not None:
             self._asked[id(knowing)] = asked
         self._chosen = {key: knowing if run is result else run for key, run in self._chosen.items()}
-        if self._described is result:
-            self._described = knowing
+        self._selected = tuple(knowing if run is result else run for run in self._selected)
         self._compare()
         return knowing
+
+    def note_of(self, result: Measurement[Any]) -> str:
+        """Return what a person has noted about a run."""
+        asked = self._asked.get(id(result))
+        return asked.note if asked else ""
+
+    def is_pinned(self, result: Measurement[Any]) -> bool:
+        """Whether a run stays on top of table and plot."""
+        asked = self._asked.get(id(result))
+        return asked is not None and asked.is_pinned
+
+    def set_note(self, result: Measurement[Any], note: str) -> None:
+        """Note something about a run; its row shows it."""
+        self._mark(result, note=" ".join(note.split()))
+
+    def pin(self, result: Measurement[Any], is_pinned: bool) -> None:
+        """Keep a run on top, or no more."""
+        self._mark(result, is_pinned=is_pinned)
+
+    def _mark(self, result: Measurement[Any], **said: Any) -> None:
+        # A recorded run comes and goes with the problem.
+        if (asked := self._asked.get(id(result))) is not None:
+            for name, value in said.items():
+                setattr(asked, name, value)
+            self._compare()
+            self.said_changed.emit()
 
     def rows_made_here(self) -> tuple[Row, ...]:
         """All runs of this machine, oldest first."""

@@ -9,12 +9,14 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.explore.results.removed_runs import clear_command
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.row_actions import RowActions
 from gui.explore.run_words import EARLIER
 from gui.explore.state import Settings
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row, text_button
+from gui.widgets.runs_model import RUN_ROLE
 from gui.widgets.runs_panel import RunsPanel
 
 _EMPTY = (
@@ -23,17 +25,27 @@ _EMPTY = (
 )
 _WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 _CLEAR_TIP = "Forget all results. Undo (Ctrl+Z) brings them back."
-_HINT = "Right-click the header to choose columns, a row to use it as baseline."
+_HINT = (
+    "Double-click a row to restore its settings. Right-click it for more, the header to choose columns; two "
+    "selected rows are compared."
+)
 
 
 class ResultsPanel(RunsPanel):
     """Results in a sortable table; the newest is selected."""
 
-    def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
-        super().__init__(results, _EMPTY, name="Results of the runs")
+    def __init__(
+        self,
+        results: ResultsModel,
+        workspace: Workspace,
+        state: EngineState,
+        actions: RowActions | None = None,
+    ) -> None:
+        super().__init__(results, _EMPTY, name="Results of the runs", newest_first=True)
         self._results = results
         self._workspace = workspace
         self._state = state
+        self._actions = actions or RowActions(results, workspace, self)
         self._operation = workspace.operation
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
@@ -48,6 +60,10 @@ class ResultsPanel(RunsPanel):
         self.table.caption_changed.connect(self._show_summary)
         self.table.baseline_asked.connect(self._keep_baseline)
         self.table.selectionModel().selectionChanged.connect(self._select)
+        self.table.menu_made.connect(lambda menu, run: self._actions.fill(menu, run, self))
+        self.table.activated.connect(lambda index: self._actions.restore(index.data(RUN_ROLE)))
+        self.table.delete_asked.connect(lambda: self._actions.delete(results.selected))
+        results.selected_changed.connect(self._follow_selected)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._show_summary)
         results.present_changed.connect(self._follow_present)
@@ -58,16 +74,25 @@ class ResultsPanel(RunsPanel):
         self._show_summary()
         self._offer_recorded()
 
+    def _offer_recorded(self) -> None:
+        self.explain_empty(f"{_EMPTY}\n\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
+
     def clear(self) -> None:
         """Forget all results, as a step that can be undone."""
         self._workspace.undo_stack.push(clear_command(self._results))
 
-    def _offer_recorded(self) -> None:
-        self.explain_empty(f"{_EMPTY}\n\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
-
     def _select(self) -> None:
         chosen = self.table.selectionModel().selectedRows()
-        self._results.describe(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
+        # Of rows that are replaced nothing is selected for a moment.
+        if chosen:
+            rows = [index.row() for index in chosen]
+            self._results.select([run.result for run in self.table.runs(rows)])
+
+    def _follow_selected(self) -> None:
+        """Select in the table what was selected in a plot."""
+        wanted = [run.result for run in self._results.selected]
+        if wanted:
+            self.select(lambda run: any(run is one for one in wanted), alone=True)
 
     def _follow_baseline(self, settings: Settings) -> None:
         if settings.baseline:
@@ -97,6 +122,7 @@ class ResultsPanel(RunsPanel):
         self.table.scrollTo(index)
 
     def _show_summary(self) -> None:
+        """Say what the line over the panels does not: runs of earlier problems, and recorded ones."""
         results, recorded = self._results.results(), self._results.recorded
         self.clear_button.setEnabled(bool(results))
         without = sum(result.kernel_ms is None for result in results)
@@ -109,8 +135,8 @@ class ResultsPanel(RunsPanel):
             f"{without} without a speed" if without else "",
             f"{len(recorded)} recorded" if recorded else "",
             self._results.recorded_note,
-            self.table.caption,
         )
         shown = parts if results else parts[3:]
         self.summary.setText(" · ".join(part for part in shown if part))
-        self.summary.setToolTip(f"{self.summary.text()}\n\n{_HINT}")
+        caption = f"All rows: {self.table.caption}\n\n" if self.table.caption else ""
+        self.summary.setToolTip(f"{self.summary.text()}\n{caption}{_HINT}")

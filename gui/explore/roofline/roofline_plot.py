@@ -7,7 +7,6 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 
 from engine.results.quantities import rate_text
-from gui.explore.results.metric_plot import MARK_SIZE, MARK_SIZES
 from gui.explore.roofline.roofs import Point, Roof
 from gui.explore.run_words import run_title
 from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
@@ -16,6 +15,9 @@ from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier
 
 _RING_SIZE = 19
+_MARK_SIZE = 11
+# A star and two crossed bars look smaller than they measure.
+_MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 # Blanks before the name of a marked run: half a ring is as wide.
 _BESIDE_RING = "    "
 # The plot reaches so many times further than corners and runs; above the flat roof may be its name.
@@ -153,7 +155,7 @@ class RooflinePlot(pg.PlotWidget):
                 [math.log10(point.intensity) for point in points],
                 [math.log10(point.gflops) for point in points],
                 symbol=[one.symbol for one in series],
-                size=[MARK_SIZES.get(one.symbol, MARK_SIZE) for one in series],
+                size=[_MARK_SIZES.get(one.symbol, _MARK_SIZE) for one in series],
                 brush=[brushes[one.colour] for one in series],
                 pen=pg.mkPen(theme.base, width=1),
                 data=list(points),

@@ -21,6 +21,7 @@ from engine.results.metrics import metric, metrics_of, number_of
 from engine.results.quantities import (
     MISSING,
     digits_text,
+    duration_text,
     error_text,
     ms_cell,
     ms_text,
@@ -48,19 +49,22 @@ from tests.made_runs import (
 @pytest.mark.parametrize(
     ("write", "written"),
     [
-        # A duration has four digits and no exponent; what was not measured is a dash and not a zero.
-        (ms_cell, {0.04123: "0.04123", 0.00012: "0.0001200", 18.4: "18.40", 8013.2: "8,013", 0.0: "0",
-                   912.0: "912.0", None: MISSING}),
+        # A duration has three digits and no exponent; what was not measured is a dash and not a zero.
+        (ms_cell, {0.04123: "0.0412", 0.00012: "0.000120", 18.4: "18.4", 8013.2: "8,013", 0.0: "0",
+                   912.0: "912", None: MISSING}),
         (ms_text, {0.0412: "0.0412 ms"}),
+        # And alone the unit that suits it.
+        (duration_text, {0.1178: "118 µs", 19.6: "19.6 ms", 0.99996: "1.00 ms", 1200: "1.20 s",
+                         5e-4: "500 ns", 0.0: "0 ms"}),
         # A tick has the unit that suits it.
         (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2e3: "2 s", 1e-4: "100 ns", 1.0: "1 ms", 1e8: "100,000 s"}),
         # A speed-up has a multiplication sign; what is slower is said the other way round.
-        (ratio_text, {1310.2: "1310×", 19.44: "19.4×", 31415.9: "31416×", 0.9996: "1.00×", None: MISSING,
-                      0.0111: "90.1× slower", 0.000667: "1499× slower", 0.8: "1.25× slower"}),
+        (ratio_text, {1310.2: "1,310×", 19.44: "19.4×", 30799: "30,800×", 0.9996: "1.00×", None: MISSING,
+                      0.0111: "90.1× slower", 0.000667: "1,500× slower", 0.8: "1.25× slower"}),
         (error_text, {math.nan: "NaN", math.inf: "infinite", None: MISSING}),
         (lambda value: digits_text(value, 3), {math.nan: "NaN"}),
     ],
-    ids=["cell", "words", "tick", "speed-up", "error", "digits"],
+    ids=["cell", "words", "duration", "tick", "speed-up", "error", "digits"],
 )  # fmt: skip
 def test_that_numbers_are_written_as_people_read_them(write, written):
     assert {value: write(value) for value in written} == written

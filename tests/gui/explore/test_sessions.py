@@ -47,7 +47,7 @@ def full_session(folder):
     other = step.with_operation("median").with_settings(parameters={"size": 5}, block=Block(8, 8))
     state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
     runs = (
-        KeptRun(make_result("tiled", 2.0), step, state.source),
+        KeptRun(make_result("tiled", 2.0), step, state.source, "before the fix", True),
         KeptRun(make_result("naive", 4.0), step.with_settings(variant="naive", block=None), state.source),
         KeptRun(make_failure("tiled")),
     )

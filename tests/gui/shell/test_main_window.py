@@ -63,7 +63,7 @@ def assert_no_word_is_cut(page):
             [
                 ["Mask", "Tile", "History", "Lens", "Look"],
                 ["Results", "Block sizes", "Launch", "Code", "Doctor"],
-                ["Speed-up", "Why", "Roofline", "Ablation"],
+                ["Time and speed-up", "Why", "Roofline", "Ablation"],
             ],
         ),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
@@ -111,7 +111,6 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() and not haloscope.state.running)
     page = haloscope.window.first_page
-    assert page.kernel_panel.breakdown.isVisible()
     assert page.mask_panel.apply_controls.offset_field.isVisible()
     QtWidgets.QApplication.processEvents()
     for panel in (page.mask_panel, page.kernel_panel):
@@ -128,7 +127,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         "mask",
         "kernel",
         "time",
-        "speed-up",
+        "answer",
         "results",
         "blocks",
         "tile",
@@ -146,7 +145,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
     kinds = [type(widget).__name__ for widget in window.findChildren(QtWidgets.QWidget)]
-    assert kinds.count("MetricPlot") == 2
+    assert kinds.count("PlotPanel") == 1
     menus = window.menuBar()
     for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
@@ -170,10 +169,10 @@ def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
         copy()
         assert haloscope.window.message_bar.text == "3 rows copied."
         haloscope.messages.clear(haloscope.messages.newest.source)
-    assert page.kernel_panel.breakdown.title.startswith("Run 3: naive")
-    page.results_panel.table.selectRow(0)
-    assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
-    assert "cpu-serial" in page.kernel_panel.work.toolTip()
+    assert page.plot_panel.about.text().startswith("Run 3: naive")
+    page.results_panel.table.selectRow(2)
+    assert page.plot_panel.about.text().startswith("Run 1: cpu-serial · ")
+    assert "cpu-serial" in page.plot_panel.about.toolTip()
 
 
 def test_that_either_run_or_cancel_can_be_chosen(haloscope, qtbot):
@@ -267,14 +266,14 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
     first.preferences.themes.actions()[1].trigger()
-    first.window.findChild(QtWidgets.QDockWidget, "speed-up").close()
+    first.window.findChild(QtWidgets.QDockWidget, "time").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
     second = open_window(theme="", preferences_path=path)
     assert current_theme().name == "dark"
-    assert not second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
+    assert not second.window.findChild(QtWidgets.QDockWidget, "time").isVisible()
     second.actions["reset_layout"].trigger()
-    assert second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
+    assert second.window.findChild(QtWidgets.QDockWidget, "time").isVisible()
 
 
 def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):
@@ -465,14 +464,16 @@ def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypa
     haloscope.link.shutdown()
 
 
-def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(haloscope):
-    line = haloscope.window.status_line
-    haloscope.results.add(make_result("cpu-serial", 20.0))
-    haloscope.results.add(make_result("tiled", 0.04))
-    assert line._figure.text() == "500× vs cpu-serial"
-    assert line._figure.toolTip() == "Against run 1 (cpu-serial), same problem."
-    haloscope.results.add(make_failure("tiled"))
-    assert (line._figure.text(), line._figure.toolTip()) == ("", "")
+def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
+    line, results = haloscope.window.first_page.answer_line, haloscope.results
+    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · no run yet"
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("tiled", 0.04))
+    results.follow(results.problem_of(results.results()[0]))
+    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 2 runs, all verified ·"
+    assert line.answer.text() == "best tiled 500×"
+    results.add(make_failure("tiled"))
+    assert "3 runs, 2 verified, 1 failed" in line.problem.text()
 
 
 def test_that_a_message_does_not_move_the_picture(haloscope):
@@ -523,10 +524,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page.bring_to_front("tile")
     assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(
-        UnknownName,
-        match="It has mask, kernel, time, speed-up, results, blocks, tile, history, lens, look, launch",
-    ):
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, lens"):
         page.bring_to_front("tiles")
 
 
@@ -541,8 +539,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    for other in (page.history_dock, page.lens_dock, page.look_dock, tile):
-        other.close()
+    for dock in (page.history_dock, page.lens_dock, page.look_dock, tile):
+        dock.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
     tile.show()

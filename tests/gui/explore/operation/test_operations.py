@@ -262,7 +262,7 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
     assert haloscope.window.message_bar.text == "4 rows copied."
     choose(page, qtbot, "")
     assert page.results.baseline == "cpu-serial"
-    assert page.kernel_panel.breakdown.title == "Run 3: naive"
+    assert page.plot_panel.about.text().startswith("Run 3: naive · ")
     assert page.status.sentence.startswith("Last run: Naive")
     haloscope.actions["clear_results"].trigger()
     assert page.results.rowCount() == 0

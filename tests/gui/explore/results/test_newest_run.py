@@ -54,54 +54,57 @@ def test_that_the_newest_row_is_in_sight(open_window, qtbot, size):
 
 def test_that_the_newest_row_stays_in_view_where_the_panel_becomes_lower(open_window, qtbot):
     haloscope = open_window()
-    page, table = haloscope.window.page, haloscope.window.page.results_panel.table
+    table = haloscope.window.page.results_panel.table
     for _ in range(4):
         run(haloscope, qtbot)
-    table.resize(table.width(), table.height() - 60)
+    table.resize(table.width(), table.height() - 20)
     rect = table.visualRect(table.currentIndex())
     assert rect.bottom() <= table.viewport().rect().bottom()
-    assert table.currentIndex().row() == page.results.rowCount() - 1
+    assert table.currentIndex().row() == 0, "the newest is on top"
 
 
 def parts(page):
-    """Return what the panels say and how they are drawn: table, breakdown, plots."""
-    plots = [slot.layout().itemAt(0).widget() for slot in (page.time_slot, page.speed_up_slot)]
+    """Return what the panels say of the runs: table, selected run, plot; and whether that is dimmed."""
+    plot = page.plot_panel
     return (
         page.results_panel.summary.text(),
-        page.kernel_panel.breakdown.title,
-        *(plot.caption.text() for plot in plots),
-    ), [plot.plot.getPlotItem().opacity() for plot in plots]
+        plot.about.text(),
+        plot.caption.text(),
+    ), plot.model.shown.is_earlier
 
 
 def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(haloscope, qtbot):
     page, line = haloscope.window.page, haloscope.window.status_line
     haloscope.workspace.change(variant="cpu-serial")
     run(haloscope, qtbot)
-    texts, opacities = parts(page)
+    texts, is_dimmed = parts(page)
     assert not any("earlier problem" in text for text in (*texts, line.last_run))
-    assert opacities == [1.0, 1.0]
+    assert not is_dimmed
     haloscope.workspace.set_mask(preset("box-3"))
     settle()
-    texts, opacities = parts(page)
+    texts, is_dimmed = parts(page)
     assert texts[0].startswith("3 runs · all for an earlier problem")
-    assert texts[1] == "Run 3: naive, for an earlier problem"
-    assert all(text.startswith("For an earlier problem · ") for text in texts[2:])
-    assert all(opacity < 0.6 for opacity in opacities)
+    assert texts[1].startswith("Run 3: naive, for an earlier problem")
+    assert texts[2].startswith("For an earlier problem: 48")
+    assert is_dimmed
+    # The line over the panels is of what is set now.
+    assert page.answer_line.problem.text().endswith("Box 3 × 3 · zero border · no run yet")
+    assert page.answer_line.answer.text() == ""
     assert line.last_run.startswith("Last run, for an earlier problem: ")
     assert line._last.colour.name() == current_theme().muted
     # A run of the new problem is the one to speak of; three rows are left of the earlier one.
     run(haloscope, qtbot, "run")
-    texts, opacities = parts(page)
+    texts, is_dimmed = parts(page)
     assert texts[0].startswith("4 runs · 3 for an earlier problem")
     assert not any("earlier problem" in text for text in (*texts[1:], line.last_run))
-    assert opacities == [1.0, 1.0]
+    assert not is_dimmed
     # Undo: the former runs are again those of the problem that is set.
     haloscope.actions["undo"].trigger()
     settle()
-    texts, opacities = parts(page)
+    texts, is_dimmed = parts(page)
     assert texts[0].startswith("4 runs · 1 for an earlier problem")
     assert not any("earlier problem" in text for text in (*texts[2:], line.last_run))
-    assert opacities == [1.0, 1.0]
+    assert not is_dimmed
 
 
 def ink(table, row):
@@ -120,20 +123,20 @@ def test_that_rows_of_an_earlier_problem_are_dimmed_in_the_table(haloscope, qtbo
     haloscope.actions["undo"].trigger()
     settle()
     # The newest is selected, and of the earlier problem now.
-    assert current_theme().accent not in ink(table, 1)
+    assert current_theme().accent not in ink(table, 0)
     haloscope.actions["redo"].trigger()
     settle()
-    assert current_theme().accent in ink(table, 1)
+    assert current_theme().accent in ink(table, 0)
     table.clearSelection()
     QTest.mouseMove(haloscope.window, QPoint(5, 5))
     settle()
     text = current_theme().text
-    assert text not in ink(table, 0)
-    assert text in ink(table, 1)
+    assert text not in ink(table, 1)
+    assert text in ink(table, 0)
     haloscope.actions["undo"].trigger()
     settle()
-    assert text in ink(table, 0)
-    assert text not in ink(table, 1)
+    assert text in ink(table, 1)
+    assert text not in ink(table, 0)
 
 
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):
@@ -143,14 +146,14 @@ def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(halos
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.results.rowCount() == 1 and not haloscope.state.running)
     settle()
-    plot = page.time_slot.layout().itemAt(0).widget()
+    plot = page.plot_panel
     assert "earlier" not in line.last_run + page.results_panel.summary.text() + plot.caption.text()
     page.workspace.set_parameter("size", 7)
     settle()
     assert line.last_run.startswith("Last run, for an earlier problem: ")
     assert "all for an earlier problem" in page.results_panel.summary.text()
-    assert plot.caption.text().startswith("For an earlier problem · ")
-    assert plot.plot.getPlotItem().opacity() < 0.6
+    assert plot.caption.text().startswith("For an earlier problem: ")
+    assert plot.model.shown.is_earlier
     page.workspace.set_parameter("size", 3)
     settle()
     assert "earlier" not in line.last_run + page.results_panel.summary.text() + plot.caption.text()

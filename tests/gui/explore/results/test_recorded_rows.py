@@ -3,9 +3,7 @@
 import json
 from dataclasses import replace
 
-import pyqtgraph as pg
 import pytest
-from PySide6.QtGui import QColor
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
@@ -13,14 +11,11 @@ from engine.device_info import RECORDED
 from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.presets import preset
-from engine.results.columns import KERNEL
-from engine.results.compare import ComparedRun
 from engine.tasks.filtering.messages import RecordedRequest, RecordedRuns
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.results.metric_plot import MetricPlot
+from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
-from gui.style.theme import current_theme
 from gui.widgets.runs_model import RUN_ROLE
 from gui.widgets.runs_table import RunsTable
 from tests.gui.made_results import make_engine_state
@@ -103,28 +98,20 @@ def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
 
 @pytest.fixture
 def plot(qtbot, mixed):
-    plot = MetricPlot(mixed, KERNEL, "Plot", "Empty.")
+    plot = PlotPanel(mixed)
     qtbot.addWidget(plot)
     settle()
     return plot
 
 
 def test_that_a_plot_has_rows_of_their_own_for_recorded_runs(plot):
-    names = [name for _, name in plot.plot.getAxis("left")._tickLevels[0]]
-    assert [name for name in names if name.endswith(" (rec)")] == ["cpu-serial (rec)", "tiled (rec)"]
+    names = [row.name for row in plot.model.rows()]
+    assert sorted(name for name in names if name.endswith(" (rec)")) == ["cpu-serial (rec)", "tiled (rec)"]
 
 
 def test_that_a_plot_says_whose_the_recorded_rows_are_and_of_what(plot):
     caption = plot.caption.text().replace("\u00a0", " ")
-    assert caption.endswith("hollow: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8")
-
-
-def test_that_the_marks_of_recorded_runs_are_hollow(plot):
-    scatters = [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.ScatterPlotItem)]
-    points = [point for item in scatters for point in item.points() if isinstance(point.data(), ComparedRun)]
-    base = QColor(current_theme().base)
-    hollow = {point.data().result.device for point in points if point.brush().color() == base}
-    assert hollow == {RECORDED}
+    assert caption == "Hollow bars: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8"
 
 
 def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):

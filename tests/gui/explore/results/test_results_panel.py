@@ -1,12 +1,19 @@
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QLabel, QToolButton
 
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.quantities import MISSING
+from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.widgets.metric_menu import all_actions
 from gui.widgets.runs_model import RunsOrder
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
@@ -48,7 +55,7 @@ def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot
     for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
         results.add(make_result(variant, kernel_ms))
     qtbot.mouseClick(button(panel, "Copy"), Qt.MouseButton.LeftButton)
-    assert [cells[0] for cells in copied()] == ["Variant", "cpu-serial", "naive", "tiled"]
+    assert [cells[0] for cells in copied()] == ["Variant", "tiled", "naive", "cpu-serial"]
     panel.table.sortByColumn(results.position(KERNEL), Qt.SortOrder.AscendingOrder)
     # Not selectRow, which asks for the keys that are down and may find those of an earlier test.
     rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
@@ -87,21 +94,22 @@ def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(panel, re
 def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chosen(panel, results):
     results.add(make_result("tiled"))
     assert hidden(panel, results, "picture", "device", "operation", "block") == [True, True, True, False]
-    assert panel.summary.text() == (
-        "1 run · 512 × 512 RGB uint8 · mask Gaussian, 5 × 5 · border zero · pitched rows · cuda:0"
-    )
+    # The line over the panels says what is computed.
+    assert panel.summary.text() == "1 run"
+    shared = "512 × 512 RGB uint8 · mask Gaussian, 5 × 5 · border zero · pitched rows · cuda:0"
+    assert shared in panel.summary.toolTip()
     results.add(make_result("cpu-serial"))
     assert hidden(panel, results, "device") == [False]
-    assert "cuda:0" not in panel.summary.text()
+    assert "cuda:0" not in panel.summary.toolTip()
     results.clear()
     results.add(make_result("tiled"))
-    actions = {action.text(): action for action in panel.table.column_menu().actions()}
+    actions = {action.text(): action for action in all_actions(panel.table.column_menu())}
     assert not actions["Compile, ms"].isChecked()
     assert actions["Compile, ms"].toolTip()
     for title in ("Compile, ms", "Picture, px", "Proof"):
         actions[title].trigger()
     assert hidden(panel, results, "compile_ms", "picture", "proof") == [False, False, True]
-    assert "512" not in panel.summary.text()
+    assert "512" not in panel.summary.toolTip()
     panel.table.copy()
     assert "Compile, ms" in copied()[0]
     assert "Proof" not in copied()[0]
@@ -112,7 +120,8 @@ def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chose
 def test_that_a_row_can_be_used_as_baseline(panel, results, workspace):
     for result in (make_result("naive", 2.0), make_result("naive", 8.0), make_failure()):
         results.add(result)
-    assert not panel.table.run_menu(2).actions()[0].isEnabled()
+    # The newest one is on top.
+    assert not panel.table.run_menu(0).actions()[0].isEnabled()
     panel.table.run_menu(1).actions()[0].trigger()
     assert results.baseline == workspace.settings.baseline == "naive"
     assert results.rows()[0].baseline_run == 2
@@ -162,8 +171,8 @@ def test_that_times_are_sorted_as_numbers_before_missing_ones(results, order):
         results.add(result)
     results.add(make_result(kernel_ms=0.5))
     for way, times in (
-        (Qt.SortOrder.AscendingOrder, ["0.5000", "9.000", "10.00"]),
-        (Qt.SortOrder.DescendingOrder, ["10.00", "9.000", "0.5000"]),
+        (Qt.SortOrder.AscendingOrder, ["0.500", "9.00", "10.0"]),
+        (Qt.SortOrder.DescendingOrder, ["10.0", "9.00", "0.500"]),
     ):
         order.sort(results.position(KERNEL), way)
         assert [order.index(row, results.position(KERNEL)).data() for row in range(3)] == times
@@ -171,7 +180,7 @@ def test_that_times_are_sorted_as_numbers_before_missing_ones(results, order):
 
 def test_that_a_speed_up_says_which_run_it_is_against(results):
     add(results, ("cpu-serial", 20.0), ("cpu-serial", 10.0), ("tiled", 0.5))
-    assert cell(results, 2, SPEED_UP, TOOLTIP) == "20.0×: 0.500 ms against 10.0 ms of run 2 (cpu-serial)."
+    assert cell(results, 2, SPEED_UP, TOOLTIP) == "20.0×: 500 µs against 10.0 ms of run 2 (cpu-serial)."
     assert [cell(results, row, "baseline_run") for row in range(3)] == ["2", "2", "2"]
     results.clear()
     add(results, ("naive", 2.0), ("naive", 8.0))
@@ -231,7 +240,7 @@ def test_that_the_tooltip_has_all_that_is_known_of_a_run(results):
     tooltip = cell(results, 0, KERNEL, TOOLTIP)
     for part in (
         *("(CGMA)", ">25<", "shared loads", "per output value 25", "rows packed"),
-        *("p20 0.03760", "minimum 0.03600", "max error", "error bound 3e-06"),
+        *("p20 0.0376", "minimum 0.0360", "max error", "error bound 3e-06"),
         *("compile", "allocate", "host to device", "kernel", "device to host", "end to end"),
         *("580.65", "H200"),
     ):
@@ -257,3 +266,111 @@ def test_that_layouts_stand_beside_the_block_only_where_they_differ(panel, resul
     results.add(make_result("tiled", 0.06, layout="packed"))
     assert not table.isColumnHidden(at)
     assert results.position("block") < at < results.position(KERNEL)
+
+
+def names(panel):
+    """Return the variants in the order of the table."""
+    return [run.result.variant for run in panel.table.runs()]
+
+
+def test_that_the_newest_run_stands_on_top_and_is_selected(panel, results):
+    add(results, ("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5))
+    assert names(panel) == ["tiled", "naive", "cpu-serial"]
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [0]
+
+
+def test_that_a_pinned_run_stands_on_top_in_any_order_with_its_note(panel, results):
+    add(results, ("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5))
+    results.pin(results.results()[0], True)
+    results.set_note(results.results()[0], "as in the paper")
+    assert names(panel) == ["cpu-serial", "tiled", "naive"]
+    for way in (Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder):
+        panel.table.sortByColumn(results.position(KERNEL), way)
+        assert names(panel)[0] == "cpu-serial"
+
+
+def test_that_the_column_menu_has_eight_columns_and_groups_and_never_the_variant(panel, results):
+    menu = panel.table.column_menu()
+    first = [action for action in menu.actions() if not action.menu() and not action.isSeparator()]
+    assert len(first) == 8 + 1, "and Reset columns"
+    assert "Variant" not in [action.text() for action in all_actions(menu)]
+    panel.table.choose_columns({"variant": False})
+    assert hidden(panel, results, "variant") == [False]
+
+
+def test_that_delete_takes_a_row_away_and_undo_brings_it_back_with_its_note(qtbot, panel, results, workspace):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    run = results.results()[0]
+    results.set_note(run, "slow")
+    results.select([run])
+    qtbot.keyClick(panel.table, Qt.Key.Key_Delete)
+    assert names(panel) == ["tiled"]
+    assert workspace.undo_stack.undoText() == "Delete run 1"
+    workspace.undo_stack.undo()
+    assert names(panel) == ["tiled", "cpu-serial"]
+    assert results.note_of(run) == "slow"
+
+
+def test_that_clear_can_be_undone(panel, results, workspace):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    button(panel, "Clear").click()
+    assert results.results() == ()
+    workspace.undo_stack.undo()
+    assert names(panel) == ["tiled", "cpu-serial"]
+
+
+def job_of(workspace, **fields):
+    return replace(workspace.filter_job(), **fields)
+
+
+def test_that_return_on_a_row_restores_its_settings_as_one_step(qtbot, panel, results, workspace):
+    job = job_of(workspace, variant="tiled", block=Block(8, 8), border=Border.WRAP)
+    results.add(make_result("tiled", 0.5), job=job)
+    before = workspace.settings
+    qtbot.keyClick(panel.table, Qt.Key.Key_Return)
+    settings = workspace.settings
+    assert (settings.variant, settings.block, settings.border) == ("tiled", Block(8, 8), Border.WRAP)
+    assert workspace.undo_stack.undoText() == "Settings of run 1"
+    workspace.undo_stack.undo()
+    assert workspace.settings == before
+
+
+def test_that_a_restored_run_brings_the_mask_that_it_applied(panel, results, workspace):
+    results.add(make_result("tiled", 0.5), job=workspace.filter_job())
+    ran = workspace.applied_mask()
+    workspace.set_mask(preset("sobel-x"), flip=True)
+    panel.table.activated.emit(panel.table.order.index(0, 0))
+    assert workspace.applied_mask() == ran
+
+
+def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
+    other = replace(workspace.picture, title="other.png", path="/pictures/other.png")
+    results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
+    with qtbot.waitSignal(panel._actions.picture_wanted) as wanted:
+        panel.table.activated.emit(panel.table.order.index(0, 0))
+    assert wanted.args[0] is other
+    assert workspace.settings.border is Border.ZERO
+    wanted.args[1]()
+    assert workspace.settings.border is Border.WRAP
+
+
+def test_that_a_row_in_the_plot_is_the_row_in_the_table(qtbot, panel, results):
+    plot = PlotPanel(results)
+    qtbot.addWidget(plot)
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    plot.model.refresh()
+    rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+    plot.view.selectionModel().select(plot.model.index(1, 0), rows)
+    assert [run.result.variant for run in results.selected] == ["cpu-serial"]
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [1]
+    panel.table.selectionModel().select(panel.table.order.index(0, 0), rows)
+    assert [index.row() for index in plot.view.selectionModel().selectedRows()] == [0]
+    assert results.described.result.variant == "tiled"
+
+
+def test_that_a_note_is_asked_for_and_shown_in_the_row(panel, results):
+    add(results, ("tiled", 0.5))
+    menu = panel.table.run_menu(0)
+    next(action for action in menu.actions() if action.text() == "Note…").trigger()
+    panel._actions.dialog.textValueSelected.emit("  with a  fan ")
+    assert results.note_of(results.results()[0]) == "with a fan"

@@ -1,0 +1,70 @@
+"""The line over the lower panels: what is computed, how many runs there are of it, and the answer."""
+
+from collections.abc import Sequence
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy
+
+from engine.results.compare import Compared
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_words import best_words, problem_words, runs_words
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID, HALF_GRID, scaled_font
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import row
+
+_PROBLEM_SCALE, _ANSWER_SCALE = 1.1, 1.3
+
+
+class AnswerLine(QFrame):
+    """Says it once for the whole page; the most visible text after the picture."""
+
+    def __init__(self, results: ResultsModel, workspace: Workspace) -> None:
+        super().__init__()
+        self._results = results
+        self._workspace = workspace
+        self.problem = ElidedLabel()
+        self.problem.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.problem.setFont(scaled_font(_PROBLEM_SCALE))
+        self.answer = QLabel()
+        self.answer.setFont(scaled_font(_ANSWER_SCALE, bold=True))
+        self.answer.setAccessibleName("Best run")
+        self.problem.setAccessibleName("Problem and runs")
+        # What has no room is cut from the problem; the answer stays whole.
+        self.answer.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.problem.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+        self.setLayout(row(self.problem, self.answer, 1, spacing=GRID, margins=margins))
+        self.setObjectName("answer")
+        for changed in (
+            results.rowsInserted,
+            results.rowsRemoved,
+            results.modelReset,
+            results.dataChanged,
+            results.present_changed,
+            workspace.job_changed,
+            workspace.settings_changed,
+            workspace.picture_changed,
+        ):
+            changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the state again."""
+        runs = self._runs()
+        best = best_words(runs)
+        words = " · ".join((problem_words(self._workspace), runs_words(runs)))
+        self.problem.setText(f"{words} ·" if best else words)
+        self.answer.setText(best)
+        self.answer.setToolTip(
+            f"The shortest kernel time of these runs, against the baseline {self._results.baseline}."
+            if best
+            else ""
+        )
+        self.setAccessibleName(f"{words}{f' · {best}' if best else ''}")
+
+    def _runs(self) -> Sequence[Compared]:
+        """Return the runs of this machine for the problem that is set."""
+        results = self._results
+        here = results.rows()[: len(results.results())]
+        return [run for run in here if not results.is_earlier(run.result)]

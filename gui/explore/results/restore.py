@@ -1,0 +1,49 @@
+"""The settings of a run, back in the workspace."""
+
+from dataclasses import replace
+from typing import Any
+
+from engine.tasks.filtering.messages import FilterJob
+from gui.explore.picture_job import PictureJob
+from gui.explore.workspace import Workspace
+
+
+def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
+    """Choose what a job did: mask or parameters, kernel, block, device, as one step `text`.
+
+    The picture stays. The mask's name and its switches stay too where they give the job's mask.
+    """
+    how: dict[str, Any] = {
+        "variant": job.variant,
+        "block": job.block,
+        "device": job.device,
+        "layout": job.layout,
+    }
+    if isinstance(job, FilterJob):
+        how |= {"border": job.border, "cval": job.cval, "result_type": job.result_type}
+        mask = workspace.mask
+        if workspace.applied_mask() != job.mask:
+            # As the weights are: neither turned nor divided by their sum.
+            mask, how = job.mask, how | {"flip": False, "normalise": False}
+        workspace.set_mask(mask, text, **how)
+        return
+    step = workspace.step.with_operation(job.operation)
+    how |= {"parameters": dict(job.settings), "patch_path": job.patch_path}
+    workspace.edit_step(step.with_settings(**how), text)
+
+
+def same_picture(workspace: Workspace, job: PictureJob) -> bool:
+    """Whether the job's picture is the one that is open; opened anew it lies elsewhere in memory."""
+    open_now = workspace.picture
+    if open_now is None:
+        return False
+    where = (open_now.path, open_now.sample, open_now.title)
+    return open_now == job.picture or where == (job.picture.path, job.picture.sample, job.picture.title)
+
+
+def on_open_picture(workspace: Workspace, job: FilterJob) -> FilterJob | None:
+    """Return the job with the pixels of the open picture; None where that is another one."""
+    picture = workspace.picture
+    if picture is None or not same_picture(workspace, job):
+        return None
+    return replace(job, picture=picture)

@@ -1,0 +1,99 @@
+"""What can be done with rows of the table and the plot: restore, pin, note, delete, compare two."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+
+from engine.results.compare import Compared
+from engine.tasks.filtering.messages import FilterJob
+from gui.explore.results.removed_runs import RemoveRuns
+from gui.explore.results.restore import on_open_picture, restore, same_picture
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_words import run_title
+from gui.explore.workspace import Workspace
+
+_MOST_NOTE = 60
+
+
+class RowActions(QObject):
+    """Acts on the selected runs; table and plot share it."""
+
+    picture_wanted = Signal(object, object)  # the PictureHandle of a run, and what to do once it is open
+    difference_wanted = Signal(object, object)  # two Compared whose jobs can be computed again
+
+    def __init__(self, results: ResultsModel, workspace: Workspace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.results = results
+        self.workspace = workspace
+        self.dialog: QInputDialog | None = None
+
+    def restore(self, run: Compared) -> None:
+        """Choose the settings of a run; where its picture is not open, that comes first."""
+        job = self.results.job_of(run.result)
+        if job is None:
+            return
+        then = partial(restore, self.workspace, job, f"Settings of run {run.number}")
+        if same_picture(self.workspace, job):
+            then()
+        else:
+            self.picture_wanted.emit(job.picture, then)
+
+    def delete(self, runs: Sequence[Compared]) -> None:
+        """Forget runs, as a step that can be undone."""
+        here = [run for run in runs if any(run.result is one for one in self.results.results())]
+        if here:
+            what = f"run {here[0].number}" if len(here) == 1 else f"{len(here)} runs"
+            self.workspace.undo_stack.push(
+                RemoveRuns(self.results, [run.result for run in here], f"Delete {what}")
+            )
+
+    def ask_for_note(self, run: Compared, parent: QWidget) -> None:
+        """Ask for a short text that the row of a run shows."""
+        self.dialog = dialog = QInputDialog(parent)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("Note")
+        dialog.setLabelText(f"A note for {run_title(run)}, shown in its row:")
+        dialog.setTextValue(self.results.note_of(run.result))
+        dialog.textValueSelected.connect(lambda text: self.results.set_note(run.result, text[:_MOST_NOTE]))
+        dialog.open()
+
+    def jobs_of_pair(self, runs: Sequence[Compared]) -> tuple[FilterJob, FilterJob] | None:
+        """Return what two runs did, on the open picture; None where that cannot be computed again."""
+        jobs = [self.results.job_of(run.result) for run in runs]
+        here = [on_open_picture(self.workspace, job) for job in jobs if isinstance(job, FilterJob)]
+        pair = [job for job in here if job is not None]
+        return (pair[0], pair[1]) if len(runs) == len(pair) == 2 else None
+
+    def fill(self, menu: QMenu, run: Compared, parent: QWidget) -> None:
+        """Append what can be done with a run, and with the selected ones where it is among them."""
+        results = self.results
+        selected = list(results.selected)
+        runs = selected if any(one.result is run.result for one in selected) else [run]
+        is_here = any(run.result is one for one in results.results())
+        is_pinned = results.is_pinned(run.result)
+        menu.addSeparator()
+        many = f" {len(runs)} runs" if len(runs) > 1 else ""
+        entries: tuple[tuple[str, bool, Callable[[], object]], ...] = (
+            (
+                "Restore its settings\tReturn",
+                results.job_of(run.result) is not None,
+                partial(self.restore, run),
+            ),
+            (
+                "Unpin" if is_pinned else "Pin to the top",
+                is_here,
+                partial(results.pin, run.result, not is_pinned),
+            ),
+            ("Note…", is_here, partial(self.ask_for_note, run, parent)),
+            (f"Delete{many}\tDel", is_here, partial(self.delete, runs)),
+        )
+        for text, is_enabled, act in entries:
+            action = menu.addAction(text)
+            action.setEnabled(is_enabled)
+            action.triggered.connect(lambda _checked=False, act=act: act())
+        if len(runs) == 2:
+            difference = menu.addAction("Show the difference of the two")
+            difference.setEnabled(self.jobs_of_pair(runs) is not None)
+            difference.triggered.connect(lambda: self.difference_wanted.emit(*runs))

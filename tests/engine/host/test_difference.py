@@ -1,0 +1,58 @@
+"""The difference of two runs: the absolute one of their results, its largest value white."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.host import shared
+from engine.host.picture_jobs import open_picture
+from engine.host.protocol import OpenPicture
+from engine.host.shared_array import segments_of
+from engine.image.samples import open_sample
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.difference import difference
+from engine.tasks.filtering.messages import FilterJob, ShowDifference
+
+
+@pytest.fixture
+def picture():
+    handle = open_picture(OpenPicture(sample="impulse"), lambda step: None)
+    yield handle
+    shared.unlink(*segments_of(handle))
+
+
+def shown(first, second):
+    """Return the difference as values and as the picture that is seen, and the largest."""
+    found = difference(ShowDifference(first, second), lambda step: None)
+    values = shared.attach(found.shown.values).copy()
+    screen = shared.attach(found.shown.screen.levels[0]).copy()
+    shared.unlink(*segments_of(found))
+    return values, screen, found.largest
+
+
+def test_that_it_is_the_absolute_difference_of_two_results(picture):
+    one = FilterJob(picture=picture, mask=preset("sharpen"), variant="cpu-serial")
+    other = replace(one, mask=preset("box-3"), variant="cpu-parallel")
+    values, screen, largest = shown(one, other)
+    pixels = open_sample("impulse").pixels
+    results = [oracle.correlate(pixels, job.mask).reshape(values.shape) for job in (one, other)]
+    # Each result is off by half a step of float32 per operation at most: 10 of them, of sums below 9 x 255.
+    assert np.abs(values - np.abs(results[0] - results[1])).max() <= 20 * 9 * 255 * 2.0**-24
+    assert largest == values.max()
+    at = np.unravel_index(values[..., 0].argmax(), values.shape[:2])
+    assert screen[at][0] == 255
+
+
+def test_that_results_with_the_same_bits_are_black(picture):
+    job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial")
+    values, screen, largest = shown(job, replace(job, variant="cpu-parallel"))
+    assert (values.max(), largest, screen[..., :3].max()) == (0.0, 0.0, 0)
+
+
+def test_that_a_simulated_run_is_asked_of_the_simulator(picture):
+    job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="naive")
+    assert ShowDifference(job, replace(job, device="simulator")).wants_simulator
+    assert not ShowDifference(job, job).wants_simulator

@@ -1,0 +1,219 @@
+"""The page Explore as a person meets it: what the tries found, each as a test of the whole window."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from gui.explore.kernel.block_editor import PRESETS
+from gui.explore.kernel.variants_model import ROW_ROLE
+
+
+def settle():
+    for _ in range(10):
+        QApplication.processEvents()
+
+
+def run_all(haloscope, qtbot):
+    before = haloscope.results.rowCount()
+    haloscope.actions["run_all"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() > before and not haloscope.state.running)
+    settle()
+
+
+def heights(page):
+    """Return the heights of the panels that are in front."""
+    return {dock.objectName(): dock.height() for dock in page.docks if not dock.visibleRegion().isEmpty()}
+
+
+def test_that_a_look_at_tile_leaves_every_panel_as_high_as_it_was(open_window):
+    page = open_window((1280, 800)).window.first_page
+    settle()
+    before, lower = heights(page), page.plot_panel.height()
+    page.bring_to_front("tile")
+    settle()
+    assert page.plot_panel.height() == lower
+    page.bring_to_front("mask")
+    settle()
+    assert heights(page) == before
+
+
+def test_that_default_layout_is_that_of_the_first_start(open_window):
+    haloscope = open_window((1280, 800))
+    page = haloscope.window.first_page
+    settle()
+    before = heights(page)
+    page.resizeDocks([page.docks[2]], [420], Qt.Orientation.Vertical)
+    page.bring_to_front("tile")
+    settle()
+    haloscope.actions["reset_layout"].trigger()
+    settle()
+    page.bring_to_front("mask")
+    settle()
+    assert heights(page) == before
+
+
+@pytest.mark.parametrize("size", [(1024, 700), (1280, 800), (2560, 1440)])
+def test_that_the_lower_third_is_a_share_of_the_height(open_window, size):
+    page = open_window(size).window.first_page
+    settle()
+    lower = page.plot_panel.height() / page.height()
+    assert 0.2 < lower < 0.36
+    # Neither side is left empty: each has a fifth, or what it needs.
+    assert page.kernel_panel.width() >= 0.18 * page.width()
+    assert page.mask_panel.width() >= 0.18 * page.width()
+
+
+def test_that_the_pointer_over_the_kernels_moves_nothing(haloscope):
+    panel = haloscope.window.first_page.kernel_panel
+    settle()
+    fixed = (panel.block, panel.device, panel.baseline)
+    places, text = [one.mapTo(panel, QPoint()) for one in fixed], panel.note.text
+    for row in range(panel.variants.rowCount()):
+        QTest.mouseMove(
+            panel.kernels.viewport(), panel.kernels.visualRect(panel.variants.index(row)).center()
+        )
+        settle()
+        assert ([one.mapTo(panel, QPoint()) for one in fixed], panel.note.text) == (places, text)
+
+
+def test_that_after_run_all_the_answer_stands_once_over_the_panels(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    line = page.answer_line
+    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 3 runs, all verified ·"
+    assert line.answer.text().startswith("best ")
+    sizes = {label: label.font().pointSizeF() for label in (line.answer, line.problem)}
+    assert sizes[line.answer] > sizes[line.problem] > page.plot_panel.legend.font().pointSizeF()
+    # No panel says the problem again.
+    for words in (
+        page.results_panel.summary.text(),
+        page.plot_panel.caption.text(),
+        page.plot_panel.legend.text(),
+    ):
+        assert "RGB" not in words
+
+
+def test_that_the_newest_result_is_selected_everywhere(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    newest = haloscope.results.results()[-1]
+    (row,) = page.results_panel.table.selectionModel().selectedRows()
+    assert page.results_panel.table.runs([row.row()])[0].result is newest
+    (bar,) = page.plot_panel.view.selectionModel().selectedRows()
+    assert page.plot_panel.model.rows()[bar.row()].run.result is newest
+    marked = [one.key for one in page.kernel_panel.variants.rows() if one.is_described]
+    assert marked == [newest.variant]
+
+
+def test_that_a_click_on_a_bar_selects_row_kernel_and_reasons(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    first = haloscope.results.results()[0]
+    view = page.plot_panel.view
+    at = next(n for n, row in enumerate(page.plot_panel.model.rows()) if row.run.result is first)
+    QTest.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(view.model().index(at, 1)).center()
+    )
+    (row,) = page.results_panel.table.selectionModel().selectedRows()
+    assert page.results_panel.table.runs([row.row()])[0].result is first
+    assert haloscope.results.described.result is first
+    assert page.why.run is None or page.why.run.result is first
+
+
+def test_that_two_rows_show_their_difference_in_the_picture_until_one_is_selected(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    page.plot_panel.view.selectAll()
+    page.results.select(haloscope.results.results()[:2])
+    assert page.plot_panel.difference.isEnabled()
+    page.plot_panel.difference.click()
+    qtbot.waitUntil(lambda: page.surface.result_name == "difference of runs 1 and 2, white: 0.5")
+    assert not page.pictures.can_save_result(), "it is no result"
+    page.results.select(haloscope.results.results()[:1])
+    qtbot.waitUntil(lambda: page.surface.result_name == "result")
+
+
+def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    ran = haloscope.workspace.mask
+    haloscope.workspace.set_mask(preset("sobel-x"))
+    table = page.results_panel.table
+    rect = table.visualRect(table.order.index(0, 0))
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    QTest.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    settle()
+    assert haloscope.workspace.mask == ran
+    assert haloscope.workspace.mask_title == "Sharpen"
+    haloscope.actions["undo"].trigger()
+    assert haloscope.workspace.mask == preset("sobel-x")
+
+
+def test_that_a_large_mask_moves_no_control(haloscope):
+    panel = haloscope.window.first_page.mask_panel
+    settle()
+    places = set()
+    for shape in ((1, 3), (3, 1), (5, 5), (63, 63)):
+        haloscope.workspace.set_mask(Mask([[1.0] * shape[1]] * shape[0]))
+        settle()
+        places.add(panel.transforms.mapTo(panel, QPoint()).y())
+    assert len(places) == 1
+
+
+def test_that_return_in_the_list_of_blocks_compares_them(haloscope, qtbot):
+    panel = haloscope.blocks_panel
+    haloscope.window.first_page.bring_to_front("blocks")
+    haloscope.workspace.change(variant="naive")
+    panel.field.field.setText("8x8, 16x16")
+    before = haloscope.results.rowCount()
+    qtbot.keyClick(panel.field.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == before + 2 and not haloscope.state.running)
+    assert haloscope.workspace.settings.blocks == (Block(8, 8), Block(16, 16))
+
+
+def test_that_compare_takes_the_common_blocks_where_none_are_written(haloscope, qtbot):
+    haloscope.window.first_page.bring_to_front("blocks")
+    haloscope.workspace.change(variant="naive")
+    haloscope.blocks_panel.compare_button.click()
+    assert haloscope.workspace.settings.blocks == PRESETS
+    qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() > 0)
+
+
+def test_that_run_all_is_the_other_half_of_the_button_run(haloscope):
+    bar = haloscope.window.top_bar
+    settle()
+    run, everything = bar._run, bar._run_all
+    assert everything.isVisible()
+    assert run.geometry().right() + 1 == everything.geometry().left()
+    assert run.height() == everything.height()
+
+
+def test_that_the_picture_has_a_menu(haloscope):
+    page = haloscope.window.first_page
+    texts = [action.iconText() for action in page.picture_menu().actions() if not action.isSeparator()]
+    assert texts[:2] == ["Fit", "Actual size"]
+    copy = next(action for action in page.picture_menu().actions() if action.text() == "Copy what is seen")
+    copy.trigger()
+    assert not QGuiApplication.clipboard().pixmap().isNull()
+
+
+def test_that_empty_panels_look_alike_and_offer_run_all(haloscope):
+    page = haloscope.window.first_page
+    for stack in (page.plot_panel.stack, page.results_panel.stack):
+        assert stack.text
+        assert stack.button.defaultAction() is haloscope.actions["run_all"]
+
+
+def test_that_a_head_of_a_group_is_never_a_kernel(haloscope, qtbot):
+    kernels = haloscope.window.first_page.kernel_panel.kernels
+    chosen = haloscope.workspace.settings.variant
+    model = kernels.model()
+    for row in range(model.rowCount()):
+        if not hasattr(model.index(row).data(ROW_ROLE), "key"):
+            kernels.setCurrentIndex(model.index(row))
+    assert haloscope.workspace.settings.variant == chosen
