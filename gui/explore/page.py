@@ -586,7 +586,7 @@ class ExplorePage(RunsPage):
         return any(known.key == key for known in self._services.state.variants)
 
     def _follow_problem(self) -> None:
-        job = self.workspace.job()
+        job = self.workspace.run_job()
         self.results.follow(job and comparable_of(job))
 
     def _follow_operation(self) -> None:

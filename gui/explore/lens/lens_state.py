@@ -20,7 +20,7 @@ from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.lens.lens import FilterLens, OperationLens, filter_lens, operation_lens
 from gui.explore.picture.pixel_values import Numbers, PixelValues
-from gui.explore.picture_job import operation_of
+from gui.explore.picture_job import is_chain, operation_of
 from gui.explore.workspace import Workspace
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
@@ -31,6 +31,10 @@ _IN_PARTS = (
 )
 _ELSEWHERE = (
     "The result is on another machine; the lens reads results in memory.\nChoose This computer under Device."
+)
+_OF_A_CHAIN = (
+    "This result takes several steps, and the lens explains one that reads the picture itself: select such a "
+    "step of the chain."
 )
 _NO_RESULT = "There is no result of these settings yet."
 _ASKING = "Finding out in which order the kernel adds."
@@ -134,6 +138,8 @@ class LensState(QObject):
             return None, _IN_PARTS
         if self.pixel is None:
             return None, _POINT
+        if is_chain(job):
+            return None, _OF_A_CHAIN
         if isinstance(job, OperationJob):
             return self._look_at_operation(job, values)
         if result is None or job is None:

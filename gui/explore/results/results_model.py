@@ -11,6 +11,7 @@ from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable, compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
+from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
@@ -21,7 +22,7 @@ from gui.widgets.runs_model import RunsModel
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
 # Beside the name what differs: otherwise times of two masks seem to be of one problem.
-_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation")
+_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation", "chain")
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +57,7 @@ class ResultsModel(RunsModel):
     said_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(self) -> None:
-        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
+        super().__init__([Problem, OperationProblem, ChainProblem], "cpu-serial", _FIRST)
         self._selected: tuple[Measurement[Any], ...] = ()
         # By the identity of the results.
         self._asked: dict[int, Asked] = {}
