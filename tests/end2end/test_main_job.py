@@ -14,6 +14,7 @@ from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
+from gui.explore.kernel.variants_model import GroupRow
 from gui.explore.results.plot_panel import PlotPanel
 
 # Each starts processes: 1 s and more.
@@ -43,6 +44,10 @@ def usable(window):
 def choose(window, qtbot, variant):
     """Click a kernel in the list, and return what its tooltip says."""
     (kernels,) = window.window.findChildren(KernelList)
+    # Without a GPU its kernels are behind one head.
+    for item in kernels.model().items():
+        if isinstance(item, GroupRow):
+            kernels.model().open_group(item.title, True)
     index = kernels.model().index(kernels.model().position(variant))
     kernels.scrollTo(index)
     point = kernels.visualRect(index).center()

@@ -96,7 +96,7 @@ def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypat
 
 def test_that_a_diff_has_the_measured_difference_as_its_heading(command, results):
     answer = command("code naive --diff tiled --results", results)
-    assert answer.out.startswith("naive → tiled: 0.5000 ms instead of 2.000 ms, 75 % less than naive (")
+    assert answer.out.startswith("naive → tiled: 0.500 ms instead of 2.00 ms, 75 % less than naive (")
     assert "\n+    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)\n" in answer.out
 
 

@@ -539,8 +539,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    for dock in (page.history_dock, page.lens_dock, page.look_dock, tile):
-        dock.close()
+    for other in (page.history_dock, page.lens_dock, page.look_dock, tile):
+        other.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
     tile.show()

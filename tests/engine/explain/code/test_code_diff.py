@@ -131,7 +131,7 @@ def test_that_a_heading_has_the_measured_difference_where_it_is_known():
     assert diff("x = 1", "x = 2").heading == "a → b"
     measured = MeasuredDifference("a", "b", 2.0, 0.5, "512 × 512", "NVIDIA H200")
     found = source_diff([function("x = 1")], [function("x = 2")], NAMES, measured)
-    assert found.heading == "a → b: 0.5000 ms instead of 2.000 ms, 75 % less than a (512 × 512, NVIDIA H200)"
+    assert found.heading == "a → b: 0.500 ms instead of 2.00 ms, 75 % less than a (512 × 512, NVIDIA H200)"
 
 
 def test_that_of_measured_blocks_the_fastest_counts():

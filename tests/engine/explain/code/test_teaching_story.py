@@ -125,6 +125,6 @@ def test_that_slides_print_and_follow_light_and_dark(chapters):
 def test_that_a_slide_shows_what_was_saved(chapters):
     page = slides(chapters, "Measured here & now.")
     slide = page.partition('<section id="tiled">')[2].partition("</section>")[0]
-    assert "0.5000 ms instead of 2.000 ms, 75 % less than naive" in slide
+    assert "0.500 ms instead of 2.00 ms, 75 % less than naive" in slide
     assert '<span class="added">+' in slide
     assert "Measured here &amp; now." in page
