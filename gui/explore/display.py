@@ -33,7 +33,7 @@ class Display(QObject):
         self._job: PictureJob | None = None
         self.found: Operated | None = None
         """What an operation found beside its picture; None for a convolution."""
-        self.step_times: "tuple[StepTime, ...]" = ()
+        self.step_times: tuple[StepTime, ...] = ()
         """What the steps of a chain took that was shown last."""
         self.refusal = ""
         """Why the operation cannot be done; its panel says it."""

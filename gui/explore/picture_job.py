@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from engine.tasks.chain.messages import ChainJob
     from engine.tasks.operation.contract import Operation
 
-PictureJob: TypeAlias = "FilterJob | OperationJob | ChainJob"
+StepJob = FilterJob | OperationJob
+PictureJob = Union[FilterJob, OperationJob, "ChainJob"]
 
 
 def is_chain(job: "PictureJob | None") -> "TypeGuard[ChainJob]":
     """Whether a job is that of several steps. Its module takes a while to import, and need not be here."""
-    return job is not None and not isinstance(job, FilterJob | OperationJob)
+    return job is not None and not isinstance(job, StepJob)
 
 
 def comparable_of(job: PictureJob) -> Hashable:
@@ -113,7 +114,7 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
     if is_chain(job):
         failed: Measurement[Any] = import_module(".chain.chain_job", __package__).failed_chain(job, error)
         return failed
-    assert not is_chain(job)
+    assert isinstance(job, StepJob)
     mask = job.mask if isinstance(job, FilterJob) else None
     problem = problem_of(job) if isinstance(job, FilterJob) else _operation_problem(job)
     if problem is None:

@@ -16,12 +16,11 @@ from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display, Reply, shown_of
-from gui.explore.picture_job import PictureJob, comparable_of, failed_run, is_chain
+from gui.explore.picture_job import PictureJob, StepJob, comparable_of, failed_run, is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
@@ -33,7 +32,6 @@ _ONE_WAY = (
     "Each of its steps has the kernel that its row names, so there are no others to compare.",
     "To compare the kernels of a mask, run it as the only step.",
 )
-StepJob = FilterJob | OperationJob
 # For the samples of each cell of a run of several blocks, seconds: 66 cells then take half a minute.
 SWEEP_BUDGET_S = 0.2
 
@@ -74,7 +72,9 @@ class RunController(QObject):
         if is_chain(job):
             run = Run(job, seen=self._seen())
             title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
-            made = Job(title, run, lambda reply: self._replied(job, reply), lambda e: self._failed(job, None, e))
+            made = Job(
+                title, run, lambda reply: self._replied(job, reply), lambda e: self._failed(job, None, e)
+            )
             self._jobs.begin(SOURCE, [made], self._messages)
             return
         assert isinstance(job, StepJob)
@@ -173,7 +173,6 @@ class RunController(QObject):
     def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
-        if is_chain(wanted) or is_chain(job):
+        if not isinstance(job, StepJob):
             return wanted == job
-        assert isinstance(wanted, StepJob | None)
-        return wanted is not None and wanted == replace(job, variant=wanted.variant)
+        return isinstance(wanted, StepJob) and wanted == replace(job, variant=wanted.variant)

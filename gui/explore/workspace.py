@@ -168,6 +168,11 @@ class Workspace(QObject):
         key = None if merge_key is None else (self._state.selected, merge_key)
         self.edit(self._state.with_step(step), text, key)
 
+    def select_step(self, at: int) -> None:
+        """Let the panels show another step. It changes no step, so there is nothing to undo."""
+        if at != self._state.selected and 0 <= at < len(self._state.steps):
+            self._take(replace(self._state, selected=at))
+
     def choose(self, operation: str) -> None:
         """Choose an operation by its key, with the settings that it had before."""
         self.edit_step(self.step.with_operation(operation), f"Operation: {operation or 'convolution'}")
@@ -330,7 +335,8 @@ class Workspace(QObject):
             self.operation_changed.emit()
         if (new.mask, new.title, new.typed) != (old.mask, old.title, old.typed):
             self.mask_changed.emit(new.mask)
-        if new.settings != old.settings:
+        # What can be chosen differs with several steps.
+        if new.settings != old.settings or before.is_chain != state.is_chain:
             self.settings_changed.emit(new.settings)
         if state.result_part != before.result_part:
             self.job_changed.emit()

@@ -1,4 +1,4 @@
-"""A chain of the engine from the steps of the page, and back; the job that it is for a picture. No Qt in here.
+"""The engine's chain from the steps of the page, and back; the job that it is for a picture. No Qt in here.
 
 Its modules take a while to import, so this one is imported when there is a chain.
 """
@@ -66,6 +66,7 @@ def failed_chain(job: ChainJob, error: EngineError) -> Measurement[Any]:
         title="Chain",
         device=job.device,
         problem=ChainProblem(*shape, picture.dtype, title, chain.text),
+        block=None,
         environment=Environment(job.device),
         failure=error.failure,
     )
@@ -75,7 +76,9 @@ def _engine_step(step: Step) -> AnyStep:
     settings = step.settings
     common: dict[str, Any] = {"id": step.id, "input": step.input, "on": step.on}
     if step.operation == COMBINE:
-        how, weight = (settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5)))
+        how, weight = (
+            settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5))
+        )
         return CombineStep(**common, how=how, second=step.second, weight=weight)
     common |= {"variant": settings.variant, "block": settings.block}
     if step.operation:

@@ -123,7 +123,9 @@ def number_of(state: State, id_: str) -> int:
 
 def new_step(step: Step, operation: str) -> Step:
     """Return a step that does an operation as it is at first; a mask begins as a copy of another step's."""
-    return Step(step.mask, step.title, settings=Settings(border=step.settings.border)).with_operation(operation)
+    return Step(step.mask, step.title, settings=Settings(border=step.settings.border)).with_operation(
+        operation
+    )
 
 
 def _free_id(state: State) -> str:

@@ -47,7 +47,6 @@ class ResultTypeBox(QComboBox):
         self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))
         workspace.settings_changed.connect(self._refresh)
         workspace.picture_changed.connect(self._refresh)
-        workspace.steps_changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:

@@ -20,7 +20,7 @@ from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.lens.lens import FilterLens, OperationLens, filter_lens, operation_lens
 from gui.explore.picture.pixel_values import Numbers, PixelValues
-from gui.explore.picture_job import is_chain, operation_of
+from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
@@ -138,10 +138,10 @@ class LensState(QObject):
             return None, _IN_PARTS
         if self.pixel is None:
             return None, _POINT
-        if is_chain(job):
-            return None, _OF_A_CHAIN
         if isinstance(job, OperationJob):
             return self._look_at_operation(job, values)
+        if job is not None and not isinstance(job, FilterJob):
+            return None, _OF_A_CHAIN
         if result is None or job is None:
             return None, _NO_RESULT
         if values.result is None:

@@ -10,7 +10,7 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture_job import PictureJob, is_chain
+from gui.explore.picture_job import StepJob
 from gui.explore.workspace import Workspace
 
 AS_CHOSEN = ""
@@ -67,10 +67,10 @@ class LookedAt(QObject):
         return job
 
     @property
-    def any_job(self) -> PictureJob | None:
+    def any_job(self) -> StepJob | None:
         """The same, or the job of another operation, with the kernel that is chosen for it."""
         job = self.job if self.can_choose else self._workspace.job()
-        return None if is_chain(job) else job
+        return job if isinstance(job, StepJob) else None
 
     @property
     def alternatives(self) -> tuple[VariantInfo, ...]:
