@@ -172,7 +172,7 @@ class ChainActions(QObject):
         state, range_mode = self._state, self._workspace.range_mode
 
         def write() -> None:
-            chain = import_module(".chain_job", __package__).chain_of(state, range_mode)
+            chain = import_module(".chain_job", __package__).written_chain(state, range_mode)
             import_module("engine.tasks.chain.files").save_chain(chain, path)
 
         def done(_: None) -> None:

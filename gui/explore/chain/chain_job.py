@@ -17,7 +17,7 @@ from engine.tasks.chain.messages import ChainJob
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
 from engine.tasks.operation.problem import Settings as Parameters
-from gui.explore.mask.preset_names import title_of
+from gui.explore.mask.preset_names import preset_of, title_of
 from gui.explore.picture_job import PictureJob, job_of
 from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step
 
@@ -28,6 +28,17 @@ ON_CPU = "cpu"
 def chain_of(state: State, range_mode: RangeMode = "clip") -> Chain:
     """Return the steps as a chain; an EngineError says why they form none."""
     return Chain(tuple(map(_engine_step, state.steps)), title=state.title, range=range_mode)
+
+
+def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) -> Chain:
+    """Return the steps for a file, up to the selected one unless `whole`; presets have their keys."""
+    shown = state if whole else replace(state, steps=state.steps[: state.selected + 1], selected=0)
+    chain = chain_of(shown, range_mode)
+    steps = []
+    for step in chain.steps:
+        known = preset_of(step.mask) if isinstance(step, MaskStep) else None
+        steps.append(replace(step, written=known.key) if known is not None else step)
+    return replace(chain, steps=tuple(steps))
 
 
 def chain_job(
@@ -98,7 +109,7 @@ def _page_step(step: AnyStep, common: Settings) -> Step:
     settings = replace(common, variant=step.variant, block=step.block)
     found = Step(_ALONE, settings=settings, id=step.id, input=step.input, on=step.on)
     if isinstance(step, MaskStep):
-        title = title_of(step.mask) or step.written
+        title = title_of(step.mask)
         fields = {"border": step.border, "cval": step.cval, "flip": step.flip, "normalise": step.normalise}
         return replace(found, mask=step.mask, title=title).with_settings(**fields)
     if isinstance(step, OperationStep):

@@ -4,8 +4,8 @@ No Qt in here.
 """
 
 from dataclasses import replace
-from typing import Any
 
+from engine.mask.mask import Mask
 from gui.explore.state import COMBINE, FIRST_ID, PICTURE, SHARED, Settings, State, Step
 
 MOST_STEPS = 64
@@ -29,7 +29,7 @@ def duplicated(state: State) -> State:
 def combining(state: State) -> Step:
     """Return a step that adds the picture to the result of the step before."""
     step = state.step.with_operation(COMBINE).with_settings(parameters={"how": "add"})
-    return replace(step, kept={}, on=True)
+    return replace(step, on=True)
 
 
 def removed(state: State) -> State:
@@ -84,7 +84,7 @@ def moved(state: State, by: int) -> State:
     return replace(state, steps=tuple(steps), selected=at)
 
 
-def split(state: State, first: Any, second: Any) -> State:
+def split(state: State, first: Mask, second: Mask) -> State:
     """Return the state with two masks, one after the other, in the place of the selected step's."""
     plain = {"flip": False, "normalise": False}
     step = state.step
