@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Pass
+from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, closest
 from engine.explain.architectures import DEFAULT, Architecture
 from engine.geometry.block import Block, Limits
@@ -19,8 +19,13 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant
+from engine.tasks.chain.files import chain_named
+from engine.tasks.chain.planned import COMBINED, Plan, PlannedStep
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.steps import MaskStep
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import MaskClass, Variant
+from engine.tasks.filtering.variants import variant as filter_variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import trained_weights
 from engine.tasks.operation.operations import operation_named
@@ -190,6 +195,22 @@ def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, Any, dict[s
     return ForwardPass(BATCH), trained_weights(), {"batch": str(BATCH)}
 
 
+def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan, dict[str, str]]:
+    """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
+    chain, dtype = chain_named("sobel-magnitude"), asked.dtype or "uint8"
+    key = "cpu-parallel" if variant.device is DeviceKind.CPU else "naive"
+    plan: list[PlannedStep] = []
+    for node in chain.nodes():
+        if isinstance(node.step, MaskStep):
+            own = Asked(mask=node.step.applied, dtype=dtype, channels=asked.channels)
+            problem, mask, _ = _filtering(filter_variant(key), own)
+            plan.append(PlannedStep(node.step, node.inputs, key, None, problem, mask))
+        else:
+            plan.append(PlannedStep(node.step, node.inputs, COMBINED, None, None))
+    problem_of_all = ChainProblem(HEIGHT, WIDTH, asked.channels, dtype, chain.title, chain.text)
+    return problem_of_all, tuple(plan), {"chain": chain.title, "picture": _picture(dtype, asked.channels)}
+
+
 def _picture(dtype: str, channels: int) -> str:
     return f"{dtype}, {channels} channel{'s' * (channels > 1)}"
 
@@ -199,4 +220,5 @@ _EXAMPLES: dict[str, tuple[Callable[[Any, Asked], tuple[Any, Any, dict[str, str]
     OperationProblem.task: (_operation, ("dtype", "channels", "set")),
     MatrixProduct.task: (_product, ()),
     ForwardPass.task: (_network, ()),
+    ChainProblem.task: (_chain, ("dtype", "channels")),
 }

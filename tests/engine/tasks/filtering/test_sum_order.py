@@ -42,7 +42,7 @@ def _picture(dtype: str, channels: int, random: np.random.Generator, side: int) 
     return values
 
 
-def _all_are_equal(variant: Variant, border: Border, device: str, side: int, pixels: int) -> None:
+def all_are_equal(variant: Variant, border: Border, device: str, side: int, pixels: int) -> None:
     random = np.random.default_rng(list(Border).index(border))
     for number, shape in enumerate(SHAPES):
         dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
@@ -62,13 +62,13 @@ def _all_are_equal(variant: Variant, border: Border, device: str, side: int, pix
 @pytest.mark.parametrize("border", list(Border), ids=str)
 @pytest.mark.parametrize("variant", CPU, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant, border: Border) -> None:
-    _all_are_equal(variant, border, "cpu", 23, 12)
+    all_are_equal(variant, border, "cpu", 23, 12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", SIMULATED, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_simulator_stored(variant: Variant) -> None:
-    _all_are_equal(variant, Border.CONSTANT, SIMULATOR, 6, 5)
+    all_are_equal(variant, Border.CONSTANT, SIMULATOR, 6, 5)
 
 
 def test_that_a_fused_sum_rounds_once() -> None:

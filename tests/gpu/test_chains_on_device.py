@@ -1,0 +1,37 @@
+"""Chains on a real device: every ready one is proven, and what lies between its steps stays there."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.api.chain import ChainCall
+from engine.image.samples import open_sample
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.tasks.chain.files import ready_chains
+
+QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
+every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@every_ready_chain
+def test_that_a_ready_chain_is_proven_and_timed_on_the_device(chain, dtype, gpu, device):
+    photo = open_sample("astronaut").pixels
+    picture = {"uint8": photo, "uint16": photo.astype(np.uint16) * 257, "float32": photo / np.float32(255)}
+    call = ChainCall(np.ascontiguousarray(picture[dtype][:301, :403]), chain, device=device)
+    result = measure(call.job(), gpu, QUICK).result
+    assert result.is_proven, result.status
+    assert result.timing.clock == "device events around a replayed graph"
+    print(f"{chain.key} {dtype}: {result.kernel_ms:.4f} ms, {result.status}")  # noqa: T201
+
+
+def test_that_a_chain_on_the_device_is_that_of_the_cpu_where_all_of_it_is_exact(device):
+    steps = [
+        {"id": "calm", "operation": "median", "input": "picture"},
+        {"id": "x", "mask": "sobel-x", "border": "mirror"},
+        {"id": "most", "combine": "maximum", "second": "calm"},
+    ]
+    photo = open_sample("astronaut").pixels
+    here, there = (engine.chain(photo, steps, device=one).values for one in ("cpu", device))
+    assert np.array_equal(here, there)
