@@ -61,9 +61,9 @@ ENTRIES = (
     Entry("chain_whole", "Show the whole &chain",
           "Show the result of the last step, whichever step is selected.", "", "format-vertical-align-bottom",
           _EDIT, 30, _CHAIN),
-    Entry("open_chain", "Open c&hain…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
+    Entry("open_chain", "Open &chain…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
           _FILE, 30),
-    Entry("save_chain", "Save ch&ain…",
+    Entry("save_chain", "Save c&hain…",
           "Save the steps as a file, which `filter --chain` and `batch` take.", "", "save", _FILE, 30),
 )  # fmt: skip
 

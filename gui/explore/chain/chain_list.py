@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QPushButton, QToolButton, QWidget
 
@@ -15,7 +15,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row
 
-MOST_ROWS = 4
+LEAST_ROWS, MOST_ROWS = 2, 6
 _BUTTONS = ("step_up", "step_down", "step_duplicate", "step_remove", "chain_whole")
 _READS_TIP = "What the selected step takes: the picture, or the result of an earlier step."
 _SECOND_TIP = "The other result that is combined with the first."
@@ -69,8 +69,19 @@ class StepList(QListView):
     def _show(self) -> None:
         with QSignalBlocker(self.selectionModel()):
             self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected))
-        self.setFixedHeight(min(MOST_ROWS, self.rows.rowCount()) * ROW_HEIGHT + 2 * self.frameWidth())
+        self.setMaximumHeight(self._height(MOST_ROWS))
+        self.updateGeometry()
+        self.scrollTo(self.currentIndex())
         self.viewport().update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(20 * GRID, self._height(MOST_ROWS))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * GRID, self._height(LEAST_ROWS))
+
+    def _height(self, most: int) -> int:
+        return min(most, self.rows.rowCount()) * ROW_HEIGHT + 2 * self.frameWidth()
 
 
 def button_for(action: QAction) -> QToolButton:
@@ -122,7 +133,7 @@ class ChainList(QWidget):
         state = self._chain.workspace.state
         names = {PICTURE: "picture"}
         for at, step in enumerate(state.steps[: state.selected], start=1):
-            names[step.id] = f"step {at}: {title_of_step(step)}"
+            names[step.id] = f"{at}: {title_of_step(step)}"
         reads = reads_of(state, state.selected)
         fill_box(self.first, names, reads[0], drops_wide=True)
         is_two = state.step.operation == COMBINE

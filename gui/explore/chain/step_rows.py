@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPalette
+from PySide6.QtGui import QColor, QIcon, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gui.explore.chain.chain_state import ChainState
@@ -138,7 +138,8 @@ class StepRow(QStyledItemDelegate):
         place = QRect(0, 0, 2 * GRID + 2, 2 * GRID + 2)
         place.moveCenter(self.eye_rect(rect).center())
         painter.setOpacity(1.0 if step.on else 0.6)
-        eye.paint(painter, place)
+        modes = QIcon.Mode
+        eye.paint(painter, place, mode=modes.Selected if is_selected else modes.Normal)
         text = rect.adjusted(_EYE + HALF_GRID, HALF_GRID, -GRID, -HALF_GRID)
         time = self._rows.time_of(index) if step.on else "off"
         painter.setFont(number_font())

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
@@ -39,6 +40,7 @@ class Asked:
     # What a person has said of it since.
     note: str = ""
     is_pinned: bool = False
+    details: str = ""
 
 
 class Row(NamedTuple):
@@ -151,19 +153,32 @@ class ResultsModel(RunsModel):
         asked = self._asked.get(id(result))
         return asked.job if asked else None
 
-    def add(self, result: Measurement[Any], problem: Hashable = None, job: PictureJob | None = None) -> None:
+    def add(
+        self,
+        result: Measurement[Any],
+        problem: Hashable = None,
+        job: PictureJob | None = None,
+        details: str = "",
+    ) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
 
         `problem` is what it shares with those that are for the same one, by default what they compare; `job`
-        is the one that it did.
+        is the one that it did; `details` is what the tooltip of its row says of its parts.
         """
         position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
-        self._asked[id(result)] = Asked(problem or comparable(result), job)
+        self._asked[id(result)] = Asked(problem or comparable(result), job, details=details)
         self._results.insert(position, result)
         self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
+
+    def _tooltip(self, key: str, run: Compared) -> str:
+        asked = self._asked.get(id(run.result))
+        words = super()._tooltip(key, run)
+        if asked is None or not asked.details or key == SPEED_UP:
+            return words
+        return f"{words}<br>Steps: {escape(asked.details)}"
 
     def explain(self, result: Measurement[Any], explained: ExplainedTime) -> Measurement[Any]:
         """Return a result that knows the reason for its time, in the place of the one that did not."""
