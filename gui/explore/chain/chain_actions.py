@@ -40,7 +40,7 @@ SOURCE = "chain"
 CHAINS = ["Chains (*.json)", "All files (*)"]
 CHAINS_AS = ["Haloscope chain (*.json)"]
 _EDIT, _FILE = "&Edit", "&File"
-_ADD, _CHAIN, _READY = "Add &step", "C&hain", "Read&y chains"
+_ADD, _CHAIN, _READY = "Add &step", "Chai&n", "Read&y chains"
 ENTRIES = (
     Entry("add_step:mask", "&Mask", "Add a step after the selected one: a mask, which begins as a copy.",
           "Ctrl+Alt+A", "mask", _EDIT, 30, _ADD),
