@@ -143,7 +143,9 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "gui/explore/results/test_plots.py": ("the_selected_run_says_what_it_cost",),
     }),
     "3": ("parts of the model of accesses did not add up to what was said", {
-        "gui/explore/tile/test_tile_words.py": ("counting_all_windows_at_once_is_counting_one_after_the_other",),
+        "gui/explore/tile/test_tile_words.py": (
+            "counting_all_windows_at_once_is_counting_one_after_the_other",
+        ),
     }),
     "4": ("Ctrl+Z in a number box took back nothing", {
         "gui/shell/test_main_window.py": ("ctrl_z_in_a_number_field_undoes_the_last_edit",),
@@ -199,7 +201,10 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "gui/explore/kernel/test_kernel_controls.py": ("a_refused_block_offers_the_nearest_one",),
     }),
     "16": ("each page had a button of its own to run", {
-        "gui/shell/test_main_window.py": ("either_run_or_cancel_can_be_chosen", "run_all_fills_what_shows_runs"),
+        "gui/shell/test_main_window.py": (
+            "either_run_or_cancel_can_be_chosen",
+            "run_all_fills_what_shows_runs",
+        ),
         "real_window/test_pages.py": ("a_page_runs_and_saves_its_rows",),
     }),
     "17": ("settings had no label or a word that nobody knew", {

@@ -105,7 +105,9 @@ def test_that_a_session_brings_the_rows(program, ran, tmp_path):
     program.wait_for_rest()
     kept = ("variant", "status", "kernel_median_ms")
     again = program.rows(tmp_path / "again.csv")
-    assert [[row.get(key) for key in kept] for row in again] == [[row.get(key) for key in kept] for row in ran]
+    assert [[row.get(key) for key in kept] for row in again] == [
+        [row.get(key) for key in kept] for row in ran
+    ]
 
 
 def test_that_rows_are_saved_as_json(program, ran, tmp_path):
