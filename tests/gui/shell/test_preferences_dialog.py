@@ -93,7 +93,7 @@ def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):
     editor = dialog.letters.lineEdit()
     editor.setText("500")
     dialog.letters.interpretText()
-    assert dialog.refusal.text() == "Letters did not change: '500' is not a whole number from 80 to 200."
+    assert dialog.refusal.text() == "Letter size did not change: '500' is not a whole number from 80 to 200."
     assert dialog.letters.value() == 100
 
 
