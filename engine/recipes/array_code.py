@@ -4,11 +4,14 @@ The mask is written as it is applied, in float32 as the kernels have it. What a 
 written out with NumPy: a border that it lacks is padding, and the range of the result is arithmetic.
 """
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.geometry.border import Border
+from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe, float32_text
 
 # NumPy's names of the borders.
@@ -39,6 +42,9 @@ _SCIPY = {
 _CUPY: dict[Border, str] = {border: mode for border, mode in _SCIPY.items() if border is not Border.WRAP}
 
 
+_Filtering = Callable[[Recipe], list[str]]
+
+
 class _Reading(NamedTuple):
     """How a picture is read and written: what is imported, the reading, the writing."""
 
@@ -51,13 +57,6 @@ def opencv_code(recipe: Recipe) -> str:
     """Return a script that calls `cv2.filter2D`."""
     recipe.refuse_operation("OpenCV")
     recipe.refuse_parts("OpenCV")
-    mask = recipe.applied_mask
-    border = _OPENCV.get(recipe.border)
-    picture = "picture" if border else "padded"
-    where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
-    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
-    if not border:
-        call += _inside(recipe)
     if recipe.source.dtype == "float32":
         # OpenCV 5 reads no TIFF of float32.
         how, note = _read_as_rgb(recipe, ("import cv2",)), ""
@@ -69,7 +68,18 @@ def opencv_code(recipe: Recipe) -> str:
             f"cv2.imwrite({recipe.output!r}, result)",
         )
         note = "  # blue before red, without alpha" if recipe.source.channels > 1 else ""
-    return _script(recipe, how, note, [] if border else _padding(recipe), f"values = {call}")
+    return _script(recipe, how, note, "OpenCV", _opencv_filtering)
+
+
+def _opencv_filtering(recipe: Recipe) -> list[str]:
+    mask = recipe.applied_mask
+    border = _OPENCV.get(recipe.border)
+    picture = "picture" if border else "padded"
+    where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
+    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
+    if border:
+        return [f"values = {call}"]
+    return [*_padding(recipe), f"values = {call}{_inside(recipe)}"]
 
 
 def scipy_code(recipe: Recipe) -> str:
@@ -77,8 +87,12 @@ def scipy_code(recipe: Recipe) -> str:
     recipe.refuse_operation("SciPy")
     recipe.refuse_parts("SciPy")
     how = _read_as_rgb(recipe, ("from scipy import ndimage",))
+    return _script(recipe, how, "", "SciPy", _scipy_filtering)
+
+
+def _scipy_filtering(recipe: Recipe) -> list[str]:
     call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, _SCIPY)})"
-    return _script(recipe, how, "", [], f"values = {call}{_offset(recipe)}")
+    return [f"values = {call}{_offset(recipe)}"]
 
 
 def cupy_code(recipe: Recipe) -> str:
@@ -86,18 +100,32 @@ def cupy_code(recipe: Recipe) -> str:
     recipe.refuse_operation("CuPy")
     recipe.refuse_parts("CuPy")
     how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
+    return _script(recipe, how, "", "CuPy", _cupy_filtering)
+
+
+def _cupy_filtering(recipe: Recipe) -> list[str]:
     padding = [] if recipe.border in _CUPY else _padding(recipe)
     picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
     weights = f"cp.asarray({_weights(recipe)})"
     call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {_mode(recipe, _CUPY)})"
-    return _script(recipe, how, "", padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}")
+    return [*padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}"]
 
 
-def _script(recipe: Recipe, how: _Reading, note: str, padding: list[str], filtering: str) -> str:
-    mask, source = recipe.applied_mask, recipe.source
+def _mask_lines(mask: Mask) -> list[str]:
     rows = ",\n     ".join(
         f"[{', '.join(float32_text(weight) for weight in row)}]" for row in mask.weights32.tolist()
     )
+    return ["mask = np.array(", f"    [{rows}],", "    dtype=np.float32,", ").astype(np.float64)"]
+
+
+def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _Filtering) -> str:
+    source = recipe.source
+    if recipe.chain is not None:
+        # The table of chains takes a while to import.
+        blocks = import_module("engine.recipes.chain_blocks").chain_blocks
+        body = blocks(recipe, target, lambda one: [*_mask_lines(one.applied_mask), *filtering(one)])
+    else:
+        body = [*_mask_lines(recipe.applied_mask), *filtering(recipe)]
     hint = [f"# {source.hint}"] * bool(source.hint)
     where = recipe.variant != "auto" or recipe.block is not None or recipe.device != "auto"
     elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * where
@@ -110,12 +138,7 @@ def _script(recipe: Recipe, how: _Reading, note: str, padding: list[str], filter
             "",
             f"picture = {how.read}{note}",
             "dtype, picture = picture.dtype, picture.astype(np.float64)",
-            "mask = np.array(",
-            f"    [{rows}],",
-            "    dtype=np.float32,",
-            ").astype(np.float64)",
-            *padding,
-            filtering,
+            *body,
             *_result(recipe),
             how.write,
             "",

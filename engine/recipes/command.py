@@ -1,14 +1,20 @@
 """A recipe as a command line, quoted for a POSIX shell or for Windows."""
 
+import json
 import os
 import shlex
+from importlib import import_module
 from subprocess import list2cmdline
+from typing import TYPE_CHECKING
 
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.mask.text import format_mask
 from engine.mask.text_cells import number_text
 from engine.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.steps import Chain
 
 
 def command_line(recipe: Recipe, system: str = os.name) -> str:
@@ -18,18 +24,32 @@ def command_line(recipe: Recipe, system: str = os.name) -> str:
     where `auto` chooses the same kernel: without a GPU always.
     """
     output = recipe.output if not recipe.output.startswith("-") else f"./{recipe.output}"
-    how = _operation(recipe) if recipe.operation else _mask(recipe)
-    arguments = [recipe.source.name, output, *how, *_where(recipe)]
+    arguments = [recipe.source.name, output, *option_words(recipe)]
     is_windows = system == "nt"
     line = f"python main.py filter {list2cmdline(arguments) if is_windows else shlex.join(arguments)}\n"
     hint = recipe.source.hint
     return f"{'rem' if is_windows else '#'} {hint}\n{line}" if hint else line
 
 
-def _mask(recipe: Recipe) -> list[str]:
+def option_words(recipe: Recipe, file: str = "") -> list[str]:
+    """Return the options of `filter` and `batch`; a `file` has the mask or chain, else it is written out."""
+    if recipe.chain is not None:
+        how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False)]
+    else:
+        how = _operation(recipe) if recipe.operation else _mask(recipe, file)
+    return [*how, *_where(recipe)]
+
+
+def _document(chain: "Chain") -> dict[str, object]:
+    # The table of chains takes a while to import, and masks do without.
+    files = import_module("engine.tasks.chain.files")
+    return {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(chain)}
+
+
+def _mask(recipe: Recipe, file: str) -> list[str]:
     mask, preset = recipe.mask, recipe.preset
-    arguments = ["--mask", preset or format_mask(mask, "line")]
-    if not preset:
+    arguments = ["--mask", file or preset or format_mask(mask, "line")]
+    if not (file or preset):
         if mask.anchor != (mask.rows // 2, mask.columns // 2):
             arguments += ["--anchor", f"{mask.anchor[0]},{mask.anchor[1]}"]
         if mask.offset:

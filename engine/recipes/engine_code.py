@@ -1,10 +1,17 @@
 """A recipe as Python that calls the engine."""
 
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe, as_comment
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.steps import Chain
 
 
 def engine_code(recipe: Recipe) -> str:
@@ -17,7 +24,25 @@ def engine_code(recipe: Recipe) -> str:
         "",
         f"picture = engine.open_image({recipe.source.name!r})",
     ]
-    return "\n".join([*begin, *(_operated(recipe) if recipe.operation else _filtered(recipe)), ""])
+    if recipe.chain is not None:
+        body = _chained(recipe, recipe.chain)
+    else:
+        body = _operated(recipe) if recipe.operation else _filtered(recipe)
+    return "\n".join([*begin, *body, ""])
+
+
+def _chained(recipe: Recipe, chain: "Chain") -> list[str]:
+    steps = import_module("engine.tasks.chain.files").entry_of(chain)["steps"]
+    # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
+    where = _where(replace(recipe, device="cpu" if recipe.device == AUTO else recipe.device))
+    return [
+        "steps = [",
+        *(f"    {step!r}," for step in steps),
+        "]",
+        f"found = engine.chain({', '.join(['picture', 'steps', *where])})",
+        f"result = engine.finished_picture(picture, found.values, picture.dtype, {recipe.range_mode!r})",
+        f"engine.save_image(result, {recipe.output!r})",
+    ]
 
 
 def _filtered(recipe: Recipe) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.tasks.filtering.request import FilterOptions
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.steps import Chain
 
 # What a picture that is in no file is called in the texts.
 UNSAVED = "picture.png"
@@ -56,6 +59,7 @@ class Recipe(FilterOptions):
     operation: str = ""  # instead of the mask
     parameters: Mapping[str, Any] = field(default_factory=dict)
     patch_path: str = ""
+    chain: "Chain | None" = None  # several steps instead of all that
     host: str = ""  # the server that computes, as ssh calls it; empty for this machine
 
     @property
@@ -72,6 +76,8 @@ class Recipe(FilterOptions):
     @property
     def summary(self) -> str:
         """What is done, in a line of plain characters: it stands in comments."""
+        if self.chain is not None:
+            return as_comment(f"{self.chain.title or 'Chain'}: {self.chain.text}.")
         mask = self.mask
         name = mask.name or "Mask"
         how = "convolved (the mask is rotated by 180°)" if self.flip else "correlated"
@@ -82,6 +88,9 @@ class Recipe(FilterOptions):
 
     def refuse_operation(self, target: str) -> None:
         """Refuse another operation than a mask, which a target cannot say."""
+        if self.chain is not None and target == "a C array":
+            why = "it has several steps, and an array has one mask"
+            raise BadValue("A chain as a C array", why, "Select one step alone, or copy it as Python.")
         if self.operation:
             what, why = f"{self.operation} as {target}", "only a mask can be written for it"
             raise BadValue(what, why, "Copy it as a command line or as Python.")

@@ -1,10 +1,12 @@
 """Edit > Copy as: what the page shows, as a command line, as Python, as C, in the clipboard."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
+from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.tiles import TiledScreen
 from engine.image.formats import offered_suffixes
@@ -47,8 +49,8 @@ class CopyAs(QObject):
     def copy(self, target: Target) -> None:
         """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
         server = self._state.machine
-        recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
         try:
+            recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
             text = target.write(recipe)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
@@ -59,10 +61,11 @@ class CopyAs(QObject):
         self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
 
 
-def recipe_of(workspace: Workspace, stem: str = "result", host: str = "") -> Recipe:
-    """Return what the page does with its picture.
+def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, whole: bool = False) -> Recipe:
+    """Return what the page does with its picture: of a chain what is shown, or with `whole` all of it.
 
-    `stem` is the name of the result without its suffix, `host` the server that computes.
+    `stem` is the name of the result without its suffix, `host` the server that computes. Raises EngineError
+    where the steps form no chain.
     """
     picture, settings = workspace.picture, workspace.settings
     source = Source()
@@ -76,16 +79,24 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "") -> Rec
         )
     # PNG holds no float32, and of what is too large for memory TIFF is written in parts.
     suffix = ".tif" if source.dtype == "float32" or source.in_parts else offered_suffixes()[0]
+    chain, options = None, settings.options
+    if workspace.is_chain:
+        # Its modules take a while to import.
+        of_state = import_module(".chain.chain_job", __package__).written_chain
+        chain = of_state(workspace.state, workspace.range_mode, whole=whole or workspace.shows_whole)
+        # Each step has its own.
+        options |= {"variant": AUTO, "block": None, "result_type": "float32"}
     return Recipe(
+        chain=chain,
         source=source,
         mask=workspace.mask,
         output=f"{stem}{suffix}",
         flip=settings.flip,
         normalise=settings.normalise and workspace.can_normalise,
         range_mode=workspace.range_mode,
-        operation=workspace.operation,
+        operation="" if chain is not None else workspace.operation,
         parameters=settings.parameters,
         patch_path=settings.patch_path,
         host=host,
-        **settings.options,
+        **options,
     )

@@ -1,20 +1,30 @@
 """What is on the screen now; its shared memory is held while it is shown and released after."""
 
+from typing import TYPE_CHECKING, Union
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
+from engine.results.quantities import duration_text
 from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
+if TYPE_CHECKING:
+    from engine.tasks.chain.messages import Chained
+    from engine.tasks.chain.results import StepTime
+
+Reply = Union[Filtered, Operated, "Chained"]
+
 
 class Display(QObject):
     """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
 
     found_changed = Signal()  # `found` or `refusal`
+    timed = Signal()  # `step_times`
 
     def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         super().__init__()
@@ -24,6 +34,8 @@ class Display(QObject):
         self._job: PictureJob | None = None
         self.found: Operated | None = None
         """What an operation found beside its picture; None for a convolution."""
+        self.step_times: tuple[StepTime, ...] = ()
+        """What the steps of a chain took that was shown last."""
         self.refusal = ""
         """Why the operation cannot be done; its panel says it."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
@@ -64,7 +76,7 @@ class Display(QObject):
         self._keeper.drop(segments_of(old_picture))
         self._keeper.drop(segments_of(old_result))
 
-    def show(self, reply: Filtered | Operated, job: PictureJob | None = None) -> None:
+    def show(self, reply: Reply, job: PictureJob | None = None) -> None:
         """Show the result of a preview or a run of the present job, or of one that has just been edited."""
         old, shown, present = self._state.last_result, shown_of(reply), self._workspace.job()
         self._keeper.hold(segments_of(shown))
@@ -72,6 +84,13 @@ class Display(QObject):
         self._state.show_filtered(shown, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)
+        self.note_times(reply)
+
+    def note_times(self, reply: Reply) -> None:
+        """Keep what the steps of a chain took."""
+        if not isinstance(reply, Filtered | Operated) and reply.steps:
+            self.step_times = reply.steps
+            self.timed.emit()
 
     def show_difference(self, shown: Filtered, words: str) -> None:
         """Show what is no result of any settings: it cannot be saved as one."""
@@ -98,6 +117,14 @@ class Display(QObject):
             self.found_changed.emit()
 
 
-def shown_of(reply: Filtered | Operated) -> Filtered:
+def details_of(reply: Reply) -> str:
+    """Return what each step of a chain took, in words; empty for what has no steps."""
+    if isinstance(reply, Filtered | Operated):
+        return ""
+    timed = [one for one in reply.steps if one.ms is not None]
+    return ", ".join(f"{one.id} ({one.title}) {duration_text(one.ms or 0.0)}" for one in timed)
+
+
+def shown_of(reply: Reply) -> Filtered:
     """Return the picture of a reply."""
-    return reply.shown if isinstance(reply, Operated) else reply
+    return reply if isinstance(reply, Filtered) else reply.shown

@@ -26,6 +26,7 @@ from gui.page.recent import RecentFiles
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
+MASK_MARK, CHAIN_MARK = b"haloscope-mask", b'"haloscope-chain"'
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
 Found = TypeVar("Found")
@@ -35,6 +36,7 @@ class ExploreFiles(QObject):
     """Opens and saves what belongs to the page."""
 
     batch_wanted = Signal(list)  # folders that were dropped
+    chain_dropped = Signal(object)  # the path of a chain
 
     def __init__(
         self,
@@ -93,7 +95,9 @@ class ExploreFiles(QObject):
             self.batch_wanted.emit(list(paths))
             return
         suffix = path.suffix.lower()
-        if suffix == ".haloscope" or (suffix == ".json" and not is_mask_file(path)):
+        if suffix == ".json" and declares(path, CHAIN_MARK):
+            self.chain_dropped.emit(path)
+        elif suffix == ".haloscope" or (suffix == ".json" and not declares(path, MASK_MARK)):
             self.open_session(path)
         elif suffix in SUFFIXES:
             self.load_mask(path)
@@ -210,13 +214,13 @@ def filters_in_parts(*, with_float: bool) -> dict[str, str]:
     return depths
 
 
-def is_mask_file(path: Path) -> bool:
-    """Return whether a JSON file declares itself a mask; False for one that cannot be read."""
+def declares(path: Path, mark: bytes) -> bool:
+    """Return whether a JSON file declares itself of a form; False for one that cannot be read."""
     try:
         # Opening a pipe would wait for ever.
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            return b"haloscope-mask" in file.read(MAX_BYTES)
+            return mark in file.read(MAX_BYTES)
     except OSError:
         return False

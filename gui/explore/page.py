@@ -64,6 +64,7 @@ from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
+from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
@@ -89,6 +90,10 @@ _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
 _LOWER_SHARE, _LEAST_LOWER = 0.3, 29 * GRID
 _ANSWER_HEIGHT = 4 * GRID + 4
+_RUN_CHAIN = (
+    "Verifies the whole chain against one float64 reference of all its steps, then measures its time. Each "
+    "step has the kernel that its row names."
+)
 _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
@@ -163,6 +168,7 @@ class ExplorePage(RunsPage):
             services.actions, workspace, self.pictures, self.picture_view, self._measure_region
         )
         self._add_late_docks(services, plot, beside)
+        FirstSizes(self, self._first_sizes, self.arrange)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
@@ -201,9 +207,13 @@ class ExplorePage(RunsPage):
             else no_run_sentence(is_ready, picture is not None),
             is_earlier=is_earlier,
             device=settings.device,
-            run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
+            run_does=_RUN_CHAIN
+            if self.workspace.is_chain
+            else f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
             f"its time.{of_part}",
-            run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
+            run_all_does=_RUN_CHAIN
+            if self.workspace.is_chain
+            else f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
             f"to compare them.{of_part}",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             document=picture.title if picture else "",
@@ -311,6 +321,42 @@ class ExplorePage(RunsPage):
         self._allow_blocks()
         self.operation_dock.fill()
         self._add_copying()
+        self._add_chains()
+
+    def _add_chains(self) -> None:
+        """Add what makes a chain of several steps; its list is made with the second step."""
+        services, dock = self._services, self.operation_dock
+        room = f"{__package__}.chain"
+        state, of_actions = (import_module(f"{room}.{name}") for name in ("chain_state", "chain_actions"))
+        self.chain = state.ChainState(self.workspace, self.display, services.link)
+        self.chain_actions = of_actions.ChainActions(
+            services.actions,
+            self.chain,
+            services.link,
+            services.messages,
+            services.files,
+            self.files.stem,
+            Background(self),
+        )
+        self.files.chain_dropped.connect(self.chain_actions.open)
+        self.previews.shown.connect(self.chain_actions.ask_for_ready)
+        if services.state.last_result is not None:
+            self.chain_actions.ask_for_ready()
+        menu = QMenu(dock.add_button)
+        menu.aboutToShow.connect(lambda: self.chain_actions.fill(menu))
+        dock.add_button.setMenu(menu)
+        self.workspace.steps_changed.connect(self._show_steps)
+        self._show_steps()
+
+    def _show_steps(self) -> None:
+        slot = self.operation_dock.steps_slot
+        if self.workspace.is_chain and not slot.is_filled:
+            made = import_module(f"{__package__}.chain.chain_list")
+            self.chain_list = made.ChainList(self.chain, self._services.actions)
+            slot.fill(self.chain_list)
+            insert_into_tab_order(slot, self.chain_list)
+        slot.setVisible(len(self.workspace.state.steps) > 1)
+        self._follow_operation()
 
     def _add_copying(self) -> None:
         """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
@@ -328,22 +374,29 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
+        sizes = self._first_sizes()
+        mask, kernel, *lower = sizes
+        widths = [size.width() for size in sizes.values()]
+        self.resizeDocks([mask, kernel], widths[:2], Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, widths[2:], Qt.Orientation.Horizontal)
+        height = sizes[lower[0]].height()
+        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _first_sizes(self) -> dict[QDockWidget, QSize]:
+        """Return the sizes at first of the panels that stand in front, at the page's size; heights below."""
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
-        sides = (
-            max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE)),
-            max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE)),
-        )
-        self.resizeDocks([mask, kernel], list(sides), Qt.Orientation.Horizontal)
-        widths = [self.width() * part // 100 for part in _LOWER_WIDTHS]
-        self.resizeDocks(lower, widths, Qt.Orientation.Horizontal)
+        left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
+        right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
         height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
-        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
-        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+        widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
+        below = {dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)}
+        return {mask: QSize(left, 0), kernel: QSize(right, 0), **below}
 
     def _add_answer(self) -> None:
         """Put the answer over the lower panels: as wide as the page, of a fixed height, without a title."""
@@ -586,11 +639,12 @@ class ExplorePage(RunsPage):
         return any(known.key == key for known in self._services.state.variants)
 
     def _follow_problem(self) -> None:
-        job = self.workspace.job()
+        job = self.workspace.run_job()
         self.results.follow(job and comparable_of(job))
 
     def _follow_operation(self) -> None:
-        self.docks[0].setWindowTitle("Mask" if self.workspace.is_filtering else "Operation")
+        of_step = "Mask" if self.workspace.is_filtering else "Operation"
+        self.docks[0].setWindowTitle("Chain" if len(self.workspace.state.steps) > 1 else of_step)
         self._choose_baseline()
 
     def _choose_baseline(self) -> None:

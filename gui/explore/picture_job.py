@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
@@ -19,9 +20,16 @@ from engine.tasks.operation.problem import OperationProblem
 from gui.explore.state import Step
 
 if TYPE_CHECKING:
+    from engine.tasks.chain.messages import ChainJob
     from engine.tasks.operation.contract import Operation
 
-PictureJob = FilterJob | OperationJob
+StepJob = FilterJob | OperationJob
+PictureJob = Union[FilterJob, OperationJob, "ChainJob"]
+
+
+def is_chain(job: "PictureJob | None") -> "TypeGuard[ChainJob]":
+    """Whether a job is that of several steps. Its module takes a while to import, and need not be here."""
+    return job is not None and not isinstance(job, StepJob)
 
 
 def comparable_of(job: PictureJob) -> Hashable:
@@ -32,6 +40,9 @@ def comparable_of(job: PictureJob) -> Hashable:
     if isinstance(job, FilterJob):
         # Of no sweep over several machines.
         return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
+    if is_chain(job):
+        return "chain", job.chain.steps, job.picture.pixels.shape, job.picture.dtype
+    assert isinstance(job, OperationJob)
     parameters = dict(job.settings)
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
     with suppress(EngineError):
@@ -72,6 +83,7 @@ def step_of(job: PictureJob) -> Step:
     """Return the step that does what a job did."""
     if isinstance(job, FilterJob):
         return Step(job.mask, job.mask.name).with_settings(range_mode=job.range_mode, **job.options)
+    assert isinstance(job, OperationJob)
     own = {"parameters": dict(job.settings), "patch_path": job.patch_path}
     where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}
     return Step(Mask([[1.0]])).with_operation(job.operation).with_settings(**own, **where)
@@ -99,6 +111,10 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
 
     None where its problem is not known here: with a patch from a file, or a refused parameter.
     """
+    if is_chain(job):
+        failed: Measurement[Any] = import_module(".chain.chain_job", __package__).failed_chain(job, error)
+        return failed
+    assert isinstance(job, StepJob)
     mask = job.mask if isinstance(job, FilterJob) else None
     problem = problem_of(job) if isinstance(job, FilterJob) else _operation_problem(job)
     if problem is None:

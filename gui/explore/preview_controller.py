@@ -7,14 +7,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Seen
-from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
+from engine.tasks.operation.messages import OperationJob, OperationsRequest
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.display import Display
+from gui.explore.display import Display, Reply
 from gui.explore.picture_job import PictureJob
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
@@ -85,9 +84,12 @@ class PreviewController(QObject):
         # Stopping may have led to a new host, which is no reason to begin again.
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
-        if job is not None:
-            self._checks.ask(Check(job), self._state.set_availability, self._show_failure)
-            if isinstance(job, OperationJob) and not self._state.variants_of(job.operation):
+        if self._workspace.refusal is not None:
+            self._messages.show_error(SOURCE, self._workspace.refusal)
+        listed = self._workspace.step_job()
+        if listed is not None:
+            self._checks.ask(Check(listed), self._state.set_availability, self._show_failure)
+            if isinstance(listed, OperationJob) and not self._state.variants_of(listed.operation):
                 self._lists.ask(Describe(OperationsRequest()), self._state.set_operations, self._show_failure)
         self._send()
 
@@ -146,7 +148,7 @@ class PreviewController(QObject):
             self._is_stopped = True
             self._previews.cancel()
 
-    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
+    def _replied(self, job: PictureJob, reply: Reply) -> None:
         self._state.end_task(SOURCE)
         if job == self._workspace.job():
             self._patience_ms = PATIENCE_MS

@@ -72,7 +72,8 @@ class RegionActions(QObject):
             actions[name].triggered.connect(lambda _on, act=act: act())
         view.canvas.region_drawn.connect(self._drawn)
         workspace.region_wanted.connect(lambda: actions["region_select"].setChecked(True))
-        for signal in (workspace.region_changed, workspace.picture_changed, workspace.operation_changed):
+        changed = workspace.region_changed, workspace.picture_changed, workspace.operation_changed
+        for signal in (*changed, workspace.steps_changed):
             signal.connect(self._refresh)
         self._refresh()
 
@@ -129,7 +130,7 @@ class RegionActions(QObject):
         workspace, actions = self._workspace, self._actions
         picture, has_region = workspace.picture, workspace.region is not None
         is_in_parts = picture is not None and isinstance(picture.screen, TiledScreen)
-        can_filter = has_region and workspace.is_filtering and not is_in_parts
+        can_filter = has_region and workspace.is_filtering and not (is_in_parts or workspace.is_chain)
         for name, is_possible, why in (
             ("region_select", picture is not None, "Open a picture first."),
             ("region_filter", can_filter, self._why_not_filter(has_region, is_in_parts)),
@@ -147,6 +148,8 @@ class RegionActions(QObject):
     def _why_not_filter(self, has_region: bool, is_in_parts: bool) -> str:
         if not has_region:
             return _NO_REGION
+        if self._workspace.is_chain:
+            return "A chain takes the whole picture: crop to the region instead."
         return _IN_PARTS if is_in_parts else "Only a convolution can be limited to a region."
 
 

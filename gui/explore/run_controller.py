@@ -9,25 +9,29 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, BlockAvailability, Filtered
+from engine.host.protocol import Availability, BlockAvailability
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.display import Display, shown_of
-from gui.explore.picture_job import PictureJob, comparable_of, failed_run
+from gui.explore.display import Display, Reply, details_of, shown_of
+from gui.explore.picture_job import PictureJob, StepJob, comparable_of, failed_run, is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "run"
+_ONE_WAY = (
+    "The chain runs once",
+    "Each of its steps has the kernel that its row names, so there are no others to compare.",
+    "To compare the kernels of a mask, run it as the only step.",
+)
 # For the samples of each cell of a run of several blocks, seconds: 66 cells then take half a minute.
 SWEEP_BUDGET_S = 0.2
 
@@ -61,18 +65,34 @@ class RunController(QObject):
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
     def run(self) -> None:
-        """Run the job as it is now, with each of the blocks where several are chosen."""
-        job = self._workspace.job()
-        if job is not None and self._workspace.settings.blocks:
+        """Run the job as it is now, with each of the blocks where several are chosen; a chain as a whole."""
+        job = self._workspace.run_job()
+        if job is None:
+            return
+        if is_chain(job):
+            run = Run(job, seen=self._seen())
+            title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
+            made = Job(
+                title, run, lambda reply: self._replied(job, reply), lambda e: self._failed(job, None, e)
+            )
+            self._jobs.begin(SOURCE, [made], self._messages)
+            return
+        assert isinstance(job, StepJob)
+        if self._workspace.settings.blocks:
             self._cross(job, (job.variant,))
-        elif job is not None:
+        else:
             self._jobs.begin(SOURCE, [self._run_of(job)], self._messages)
 
     def run_every_variant(self) -> None:
         """Run each chosen variant that can do the job as it is now, with each of the blocks."""
-        job, kernels = self._workspace.job(), self._workspace.settings.kernels
+        job, kernels = self._workspace.run_job(), self._workspace.settings.kernels
+        if is_chain(job):
+            self.run()
+            self._messages.show(Message(SOURCE, Severity.INFO, *_ONE_WAY))
+            return
         if job is None:
             return
+        assert isinstance(job, StepJob)
         if self._workspace.settings.blocks:
             self._cross(job, kernels)
             return
@@ -86,7 +106,7 @@ class RunController(QObject):
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
-    def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
+    def _cross(self, job: StepJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
 
         def checked(found: tuple[BlockAvailability, ...]) -> None:
@@ -117,7 +137,7 @@ class RunController(QObject):
             what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
-    def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
+    def _run_of(self, job: StepJob, budget_s: float | None = None) -> Job:
         asked = job
         if isinstance(job, FilterJob) and isinstance(job.picture.screen, TiledScreen):
             asked = replace(job, centre=self._workspace.looked_at)
@@ -131,10 +151,11 @@ class RunController(QObject):
             lambda error: self._failed(job, variant, error),
         )
 
-    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
+    def _replied(self, job: PictureJob, reply: Reply) -> None:
         result: Measurement[Any] | None = reply.result
         if result is not None:
-            self._results.add(result, comparable_of(job), job)
+            self._display.note_times(reply)
+            self._results.add(result, comparable_of(job), job, details_of(reply))
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
@@ -152,4 +173,6 @@ class RunController(QObject):
     def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
-        return wanted is not None and wanted == replace(job, variant=wanted.variant)
+        if not isinstance(job, StepJob):
+            return wanted == job
+        return isinstance(wanted, StepJob) and wanted == replace(job, variant=wanted.variant)

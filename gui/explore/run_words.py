@@ -58,7 +58,11 @@ def problem_words(workspace: Workspace) -> str:
     colours = {1: "grey", 3: "RGB", 4: "RGBA"}.get(picture.channels, f"{picture.channels} channels")
     depth = "" if picture.dtype == "uint8" else f" {picture.dtype}"
     parts = [f"{picture.width} × {picture.height} {colours}{depth}"]
-    if workspace.is_filtering:
+    if workspace.is_chain:
+        steps = len(workspace.state.steps)
+        parts.append(workspace.state.title or "Chain")
+        parts.append(f"{steps} step{'s' * (steps != 1)}")
+    elif workspace.is_filtering:
         rows, columns = workspace.mask.shape
         size, title = f"{rows} × {columns}", shown_title(workspace.mask, workspace.mask_title)
         parts.append(title if size in title else f"{title} {size}")

@@ -29,8 +29,9 @@ from engine.tasks.operation.operations import operation_named
 from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.read_results import result_from_json
 from engine.verify.regions import Region
+from gui.explore.chain.chain_steps import MOST_STEPS
 from gui.explore.session import KeptRun, Session
-from gui.explore.state import PictureSource, Settings, State, Step
+from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step
 from gui.strict_json import read_bytes, text_of
 
 FORMAT = "haloscope-session"
@@ -62,6 +63,10 @@ _TYPES: dict[str, Any] = {
     "parameters": dict[str, Any],
     "patch_path": str,
 }
+_COMBINED = {
+    "how": Literal["add", "subtract", "magnitude", "maximum", "blend"],
+    "weight": Annotated[float, msgspec.Meta(ge=-100.0, le=100.0)],
+}
 # What runs of one problem differ in.
 _OF_EACH_RUN = ("variant", "block", "device", "layout")
 
@@ -82,6 +87,8 @@ def encoded(session: Session) -> bytes:
         {"section": "header", "format": FORMAT, "version": VERSION, "program": __version__},
         {"section": "picture", "digest": session.digest} | _source_table(state.source),
     ]
+    if state.title:
+        lines.append({"section": "chain", "title": state.title})
     for number, step in enumerate(state.steps):
         lines.append({"section": "step", "selected": number == state.selected} | _step_table(step))
     lines.append({"section": "view", **session.view})
@@ -132,6 +139,7 @@ class _Reader:
         self._notes: dict[str, int] = {}
         self._steps: list[Step] = []
         self._selected = 0
+        self._title = ""
         self._source: PictureSource | None = None
         self._digest = ""
         self._view: Table = {}
@@ -158,9 +166,33 @@ class _Reader:
         if not self._steps:
             self._steps.append(Step.of(Mask([[1.0]])))
             self._note("It has no mask and no operation: the mask is a single 1.")
+        state = State(self._connected(), self._selected, self._source, self._title)
         notes = [words if times == 1 else f"{words} ({times} times)" for words, times in self._notes.items()]
-        state = State(tuple(self._steps), self._selected, self._source)
         return Session(state, tuple(self._runs), self._digest, self._view, self._pages, tuple(notes))
+
+    def _connected(self) -> tuple[Step, ...]:
+        """Return the steps, each with an id of its own, reading what is before it."""
+        known, steps = {PICTURE, ""}, []
+        for at, step in enumerate(self._steps[:MOST_STEPS], start=1):
+            id_ = (
+                step.id
+                if step.id not in known
+                else next(
+                    name for number in range(at, 2 * MOST_STEPS + 1) if (name := f"s{number}") not in known
+                )
+            )
+            reads = {name: getattr(step, name) for name in ("input", "second")}
+            for name in (name for name, read in reads.items() if read not in known):
+                self._note(
+                    f"A step read {reads[name][:40]!r}, which is not before it: it reads the picture now."
+                )
+                reads[name] = PICTURE
+            steps.append(replace(step, id=id_, **reads))
+            known.add(id_)
+        if len(self._steps) > MOST_STEPS:
+            self._note(f"It has {len(self._steps)} steps; those after the first {MOST_STEPS} were left out.")
+            self._selected = min(self._selected, MOST_STEPS - 1)
+        return tuple(steps)
 
     def _note(self, words: str) -> None:
         self._notes[words] = self._notes.get(words, 0) + 1
@@ -227,6 +259,13 @@ class _Reader:
         step = Step.of(mask)
         if "title" in table:
             step = replace(step, title=_text(table, "title", pop=True)[:MAX_NAME_CHARACTERS])
+        step = replace(
+            step,
+            id=_text(table, "id", pop=True)[:MAX_NAME_CHARACTERS] or FIRST_ID,
+            input=_text(table, "input", pop=True),
+            second=_text(table, "second", pop=True) or PICTURE,
+            on=table.pop("on", True) is not False,
+        )
         kept, own = table.pop("kept", {}), table.pop("settings", {})
         key = table.pop("operation", "")
         for name in table:
@@ -239,6 +278,10 @@ class _Reader:
         """Return a step with an operation and settings of it; one that is not known leaves it as it was."""
         if not key:
             return step.with_operation("").with_settings(**self._settings(settings))
+        if key == COMBINE:
+            fields = self._settings(settings)
+            own = _combined(fields.pop("parameters", {}))
+            return step.with_operation(COMBINE).with_settings(**fields, parameters=own)
         try:
             operation = operation_named(key)
         except EngineError as error:
@@ -272,6 +315,9 @@ class _Reader:
                 self._note(f'The setting "{name}" was left out: it is {shown} ({why}).')
         return found
 
+    def _take_chain(self, table: Table) -> None:
+        self._title = _text(table, "title")[:MAX_NAME_CHARACTERS]
+
     def _take_view(self, table: Table) -> None:
         self._view = table
 
@@ -299,6 +345,7 @@ class _Reader:
 
 _SECTIONS: dict[str, Callable[[_Reader, Table], None]] = {
     "picture": _Reader._take_picture,
+    "chain": _Reader._take_chain,
     "step": _Reader._take_step,
     "view": _Reader._take_view,
     "page": _Reader._take_page,
@@ -332,8 +379,20 @@ def _crop(value: object) -> Region:
     return region
 
 
-def _step_table(step: Step) -> Table:
+def _combined(parameters: Table) -> Table:
+    """Return how two results are combined; a ValueError says why not."""
     return {
+        name: msgspec.convert(value, _COMBINED[name])
+        for name, value in parameters.items()
+        if name in _COMBINED
+    }
+
+
+def _step_table(step: Step) -> Table:
+    # What a step has beside others: a step alone has none of it.
+    usual = {"id": FIRST_ID, "input": "", "second": PICTURE, "on": True}
+    place = {name: getattr(step, name) for name in usual if getattr(step, name) != usual[name]}
+    return place | {
         "operation": step.operation,
         "title": step.title,
         "mask": mask_values(step.mask),

@@ -15,7 +15,7 @@ from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture_digest import PictureDigest
-from gui.explore.picture_job import comparable_of_result, job_of, step_of
+from gui.explore.picture_job import comparable_of_result, is_chain, job_of, step_of
 from gui.explore.results.removed_runs import AddRuns, clear_command
 from gui.explore.results.results_model import Asked, ResultsModel, Row
 from gui.explore.session import KeptRun, Session
@@ -218,7 +218,7 @@ def with_options(state: State, begin: Begin) -> State:
 
 def _kept(row: Row) -> KeptRun:
     asked = row.asked
-    if asked.step is None and asked.job is not None:
+    if asked.step is None and asked.job is not None and not is_chain(asked.job):
         picture = asked.job.picture
         asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
     return KeptRun(row.result, asked.step, asked.source, asked.note, asked.is_pinned)

@@ -43,6 +43,11 @@ PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameter
 """Settings that each operation of a step has for itself."""
 SHARED = ("device", "layout", "result_type", "range_mode")
 """Settings that hold for the whole page: all steps have the same."""
+COMBINE = "combine"
+"""Stands for an operation in a step that makes one of two results; its parameters are `how` and `weight`."""
+PICTURE = "picture"
+"""What a step reads that begins with the picture itself."""
+FIRST_ID = "s1"
 # What only runs read: no result depends on them.
 _OF_RUNS = ("baseline", "blocks", "kernels")
 # Its variant on the CPU becomes the baseline once the engine has listed it.
@@ -91,11 +96,19 @@ class Step:
     mask: Mask
     # Name of the mask, or of the one that it was edited from; empty where there was none.
     title: str = ""
-    # Key of the operation; empty for convolution with the mask.
+    # Key of the operation, or COMBINE; empty for convolution with the mask.
     operation: str = ""
     settings: Settings = field(default_factory=Settings)
     # Those of the operations that were chosen before, by their keys.
     kept: Mapping[str, Settings] = field(default_factory=dict)
+    # Its name in a chain, by which others read it.
+    id: str = FIRST_ID
+    # Id of the earlier step whose result it reads, or PICTURE; empty: the step before.
+    input: str = ""
+    # The other result, of a step that combines two.
+    second: str = PICTURE
+    # Switched off, its readers get what it reads.
+    on: bool = True
     # Of the mask: a step with 1/9 is another one than that with 0.1111111111111111, with an equal mask.
     typed: TypedWeights | None = field(init=False, default=None)
 
@@ -150,7 +163,7 @@ class Step:
     def result_part(self) -> tuple[object, ...]:
         """What a result depends on."""
         settings = replace(self.settings, **{name: getattr(_NEVER_CHOSEN, name) for name in _OF_RUNS})
-        return self.operation, self.mask, settings
+        return self.operation, self.mask, settings, self.id, self.input, self.second, self.on
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +173,18 @@ class State:
     steps: tuple[Step, ...]
     selected: int = 0
     source: PictureSource | None = None
+    # Name of the chain, or of the one that it was edited from; empty where there was none.
+    title: str = ""
 
     @property
     def step(self) -> Step:
         """The selected step."""
         return self.steps[self.selected]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether there is more to do than one step with the picture."""
+        return len(self.steps) > 1 or self.step.operation == COMBINE
 
     def with_step(self, step: Step) -> "State":
         """Return the state with another one in the place of the selected step; what is shared, all have."""

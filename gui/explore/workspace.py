@@ -6,17 +6,22 @@ its signals only when a value really changed, and makes one step that can be und
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
 from gui.explore.picture_job import PictureJob, job_of
-from gui.explore.state import PictureSource, Settings, State, Step, merge_key_of, words_of_change
+from gui.explore.state import COMBINE, PictureSource, Settings, State, Step, merge_key_of, words_of_change
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.messages import ChainJob
 
 # A state has little beside its masks, of 32 kB at most.
 MOST_UNDO_STEPS = 1000
@@ -66,6 +71,7 @@ class Workspace(QObject):
     settings_changed = Signal(object)
     region_wanted = Signal()  # the next rectangle that is dragged over the picture
     region_changed = Signal()  # `region` or `filters_region`
+    shows_whole_changed = Signal()
     # There are other steps, or another one is selected.
     steps_changed = Signal()
     # Anything that a result depends on changed; emitted after the more specific signals.
@@ -88,6 +94,10 @@ class Workspace(QObject):
         """The part of the picture that is selected."""
         self.filters_region = False
         """Whether only that part is filtered."""
+        self.shows_whole = False
+        """Whether the result of the whole chain is shown, not that of the selected step."""
+        self.refusal: EngineError | None = None
+        """Why the steps form no chain, where `job` returns nothing for that."""
         self._wanted: PictureSource | None = None
         # A click in the history goes through all states between.
         self._want_timer = QTimer(self, singleShot=True, interval=0)
@@ -112,6 +122,11 @@ class Workspace(QObject):
     def is_filtering(self) -> bool:
         """Whether the picture is filtered with the mask."""
         return not self.operation
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether there is more to do than one step with the picture."""
+        return self._state.is_chain
 
     @property
     def picture(self) -> PictureHandle | None:
@@ -152,6 +167,11 @@ class Workspace(QObject):
         """Put another one in the place of the selected step."""
         key = None if merge_key is None else (self._state.selected, merge_key)
         self.edit(self._state.with_step(step), text, key)
+
+    def select_step(self, at: int) -> None:
+        """Let the panels show another step. It changes no step, so there is nothing to undo."""
+        if at != self._state.selected and 0 <= at < len(self._state.steps):
+            self._take(replace(self._state, selected=at))
 
     def choose(self, operation: str) -> None:
         """Choose an operation by its key, with the settings that it had before."""
@@ -232,14 +252,15 @@ class Workspace(QObject):
     @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
-        if self._picture is None or (self.is_filtering and self.settings.result_type == "float32"):
+        is_float = self.is_chain or (self.is_filtering and self.settings.result_type == "float32")
+        if self._picture is None or is_float:
             return "float32"
         return self._picture.dtype
 
     @property
     def can_leave_range(self) -> bool:
         """Whether results can lie outside the picture's range: then a range mode says how they are shown."""
-        return self.is_filtering and self.result_dtype == "float32"
+        return (self.is_filtering or self.is_chain) and self.result_dtype == "float32"
 
     @property
     def range_mode(self) -> str:
@@ -250,12 +271,53 @@ class Workspace(QObject):
         """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
         return self.step.applied_mask
 
+    def show_whole(self, whole: bool) -> None:
+        """Show the result of the whole chain, or that of the selected step."""
+        if whole != self.shows_whole:
+            self.shows_whole = whole
+            self.shows_whole_changed.emit()
+            self.job_changed.emit()
+
     def job(self) -> PictureJob | None:
-        """Return the job that the state describes; None without a picture."""
-        job = None if self._picture is None else job_of(self.step, self._picture, self.range_mode)
+        """Return the job whose result is shown; None without a picture, or where `refusal` says why.
+
+        Of a chain it ends with the selected step; where that reads the picture itself, it is the job of this
+        step alone.
+        """
+        if self.is_chain:
+            return self._chain_job(whole=self.shows_whole)
+        self.refusal = None
+        job = self.step_job()
         if self.filters_region and isinstance(job, FilterJob):
             job = replace(job, region=self.region)
         return job
+
+    def run_job(self) -> PictureJob | None:
+        """Return the job that a run measures: of a chain all of it."""
+        return self.whole_chain() if self.is_chain else self.job()
+
+    def whole_chain(self) -> "ChainJob | None":
+        """Return the job of all steps; None without a picture, or where `refusal` says why."""
+        job: ChainJob | None = self._chain_job(whole=True, alone=False)
+        return job
+
+    def step_job(self) -> PictureJob | None:
+        """Return the job of the selected step on the picture, whatever it reads; None where it is none."""
+        if self._picture is None or self.operation == COMBINE:
+            return None
+        return job_of(self.step, self._picture, self.range_mode)
+
+    def _chain_job(self, *, whole: bool, alone: bool = True) -> Any:
+        self.refusal = None
+        if self._picture is None:
+            return None
+        # Chains are known to those who have one: their modules take a while to import.
+        module = import_module(".chain.chain_job", __package__)
+        try:
+            return module.chain_job(self._state, self._picture, self.range_mode, whole=whole, alone=alone)
+        except EngineError as error:
+            self.refusal = error
+            return None
 
     def filter_job(self) -> FilterJob | None:
         """Return the job where that is a convolution, else None."""
@@ -273,7 +335,8 @@ class Workspace(QObject):
             self.operation_changed.emit()
         if (new.mask, new.title, new.typed) != (old.mask, old.title, old.typed):
             self.mask_changed.emit(new.mask)
-        if new.settings != old.settings:
+        # What can be chosen differs with several steps.
+        if new.settings != old.settings or before.is_chain != state.is_chain:
             self.settings_changed.emit(new.settings)
         if state.result_part != before.result_part:
             self.job_changed.emit()

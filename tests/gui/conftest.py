@@ -51,6 +51,8 @@ def open_window(light_again, qtbot, qapp):
         haloscope.finish()
         haloscope.pictures.open_sample("astronaut")
         qtbot.waitUntil(lambda: haloscope.state.last_result is not None)
+        # The ready chains are listed after the first preview.
+        qtbot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
         return haloscope
 
     yield make

@@ -39,6 +39,11 @@ from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScree
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment
 from engine.results.progress import Progress
+from engine.tasks.chain.files import ready_chains
+from engine.tasks.chain.merge_answers import describe as describe_mergers
+from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.results import StepTime
 from engine.tasks.filtering.messages import Difference, FilterJob, RecordedRequest, ShowDifference
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -286,6 +291,10 @@ class FakeEngineClient:
             (ResultValues, type(None)): self._values_of_result,
             (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
+            (Describe, ChainsRequest): lambda one: ready_chains(),
+            (Describe, MergeRequest): lambda one: describe_mergers(one, lambda step: None),
+            (Preview, ChainJob): lambda one: self._chained(one),
+            (Run, ChainJob): lambda one: self._chained(one),
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Describe, CodeRequest): lambda one: made_code(one.job),
@@ -388,6 +397,18 @@ class FakeEngineClient:
         values = shared.attach(self.results[request.screen.key].values)
         (part,) = self._make(values[slice(*request.rows), slice(*request.columns)])
         return Values(request.rows[0], request.columns[0], part)
+
+    def _chained(self, request):
+        job = request.job
+        pixels = shared.attach(job.picture.in_memory).astype(np.float32)
+        values, screen = self._make(pixels, _painted(pixels))
+        shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), "cpu-chain", "cpu", 1.0)
+        steps = tuple(StepTime(step.id, step.title, step.variant, 1.25) for step in job.chain.steps)
+        result = None
+        if is_kind(request, Run):
+            problem = ChainProblem(*job.picture.pixels.shape, "uint8", job.chain.title, job.chain.text)
+            result = make_result("cpu-chain", 2.0, problem=problem, device="cpu", title="Chain on the CPU")
+        return Chained(shown, steps, result)
 
     def _operated(self, request):
         # What each operation finds is another's to test; here all that the window shows of it.

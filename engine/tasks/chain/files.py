@@ -49,7 +49,9 @@ _EXAMPLE = 'A step looks like {"id": "x", "mask": "sobel-x"}.'
 
 
 def chain_named(text: str) -> Chain:
-    """Return the ready chain of a key, or that of a file; an error names both readings."""
+    """Return the ready chain of a key, or that of a file or of JSON itself; an error names both readings."""
+    if text.lstrip().startswith("{"):
+        return chain_from_json(text)
     for chain in ready_chains():
         if chain.key == text:
             return chain

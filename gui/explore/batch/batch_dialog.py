@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
 from gui.explore.batch.present_job import job_sentence, job_words
@@ -85,7 +86,12 @@ class BatchDialog(QDialog):
         """Run what is chosen, or only say what would be done."""
         self._is_dry = dry
         self._show_end(None)
-        self.run.start([*self.words(), *["--dry-run"] * dry])
+        try:
+            words = self.words()
+        except EngineError as error:
+            self._show_end(BatchEnd(why=str(error)))
+            return
+        self.run.start([*words, *["--dry-run"] * dry])
         if not dry:
             self.began.emit(self.out.text().strip())
         self._show_state()

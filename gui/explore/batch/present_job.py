@@ -1,33 +1,44 @@
 """What the page does now, as words of the command line and in a sentence: the job of a batch."""
 
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from engine.device_info import AUTO, SIMULATOR
-from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.files import save_mask
+from engine.recipes.command import option_words
+from engine.recipes.recipe import Source
+from gui.explore.chain.step_rows import title_of_step
+from gui.explore.copy_as import recipe_of
 from gui.explore.workspace import Workspace
 
 
 def job_words(workspace: Workspace, folder: Path) -> list[str]:
-    """Return the options of `filter` and `batch` that do what the page does now.
+    """Return the options of `filter` and `batch` that do what the page does now; of a chain all of it.
 
-    The mask is written into `folder`, as a file that keeps every digit and the anchor. The simulator takes
-    small pictures only: where it is chosen, device and kernel are left to `auto`.
+    The mask or the chain is written into `folder`, as a file that keeps every digit. The simulator takes
+    small pictures only: where it is chosen, device and kernel are left to `auto`. Raises EngineError where
+    the steps form no chain.
     """
-    settings = workspace.settings
-    words = _mask_words(workspace, folder) if workspace.is_filtering else _operation_words(workspace)
-    if settings.device != SIMULATOR:
-        words += _option("--variant", settings.variant, AUTO) + _option("--device", settings.device, AUTO)
-        words += _option("--layout", settings.layout, Layout.PITCHED)
-        if settings.block is not None:
-            words.append(f"--block={_block_text(settings.block)}")
-    return words
+    # The pictures are others than the one that is open.
+    recipe = replace(recipe_of(workspace, whole=True), source=Source())
+    if recipe.device == SIMULATOR:
+        recipe = replace(recipe, variant=AUTO, block=None, device=AUTO, layout=Layout.PITCHED)
+    file = folder / ("mask.json" if recipe.chain is None else "chain.json")
+    if recipe.chain is not None:
+        import_module("engine.tasks.chain.files").save_chain(recipe.chain, file)
+    elif workspace.is_filtering:
+        save_mask(workspace.mask, file)
+    return option_words(recipe, str(file))
 
 
 def job_sentence(workspace: Workspace) -> str:
     """Say what the page does now: "Sharpen, 3 × 3, border zero"."""
-    settings = workspace.settings
+    settings, state = workspace.settings, workspace.state
+    if workspace.is_chain:
+        steps = ", then ".join(map(title_of_step, state.steps))
+        return f"{state.title}: {steps}" if state.title else steps
     if not workspace.is_filtering:
         given = [f"{name} {value}" for name, value in settings.parameters.items()]
         return ", ".join((workspace.operation.replace("-", " ").capitalize(), *given))
@@ -36,32 +47,3 @@ def job_sentence(workspace: Workspace) -> str:
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise
     parts += [f"range {workspace.range_mode}"] * (workspace.range_mode != "clip")
     return ", ".join(parts)
-
-
-def _mask_words(workspace: Workspace, folder: Path) -> list[str]:
-    settings, file = workspace.settings, folder / "mask.json"
-    save_mask(workspace.mask, file)
-    words = ["--mask", str(file), f"--border={settings.border}"]
-    if settings.border.takes_value:
-        words.append(f"--cval={settings.cval!r}")
-    words += ["--flip"] * settings.flip
-    words += ["--normalize"] * (settings.normalise and workspace.can_normalise)
-    words += _option("--range", workspace.range_mode, "clip")
-    # Results of either type have the same bytes in a file; `auto` takes the faster one.
-    return words + _option("--result-type", settings.result_type, "float32")
-
-
-def _operation_words(workspace: Workspace) -> list[str]:
-    settings = workspace.settings
-    words = ["--operation", workspace.operation]
-    if settings.patch_path:
-        return [*words, "--patch", settings.patch_path]
-    return words + [f"--set={name}={value}" for name, value in settings.parameters.items()]
-
-
-def _option(name: str, value: object, default: object) -> list[str]:
-    return [] if value == default else [f"{name}={value}"]
-
-
-def _block_text(block: Block) -> str:
-    return f"{block.x}x{block.y}"

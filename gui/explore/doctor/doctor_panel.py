@@ -11,8 +11,8 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import PANEL_MARGINS, column, icon_button, quiet_label, row, scrolled, set_beside
 
 _SPLIT_TIP = (
-    "The mask becomes its column, and its row is put into the clipboard: filter with one, save the result, "
-    "and filter that with the other (Ctrl+Shift+V pastes it). It can be undone."
+    "Two steps in the place of this one: its column, and then its row with the result. Up to rounding "
+    "and the border they give the same with fewer multiply-adds. It can be undone."
 )
 _COPY_TIP = "Copy the column and the row as text."
 _NOT_SEPARABLE = "Only a separable mask is the product of one column and one row."

@@ -7,6 +7,7 @@ from shiboken6 import isValid
 from engine.mask.examination import Examination, examine
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask
+from gui.explore.chain.chain_steps import split
 from gui.explore.workspace import Workspace
 
 
@@ -45,18 +46,12 @@ class DoctorState(QObject):
             QGuiApplication.clipboard().setText(text)
 
     def split(self) -> None:
-        """Put the two factors in the place of the mask.
-
-        The workspace has one mask: it becomes the column, and the row is put into the clipboard. With a chain
-        of steps this is the one place that makes two of them.
-        """
+        """Put two steps, the column and the row, in the place of the mask."""
         factors = self.examination.factors if self.examination else None
         if factors is None:
             return
         column, row = factors
-        QGuiApplication.clipboard().setText(format_mask(row, "json"))
-        # The factors are those of the mask as it is applied.
-        self.workspace.set_mask(column, "Split into row and column", flip=False, normalise=False)
+        self.workspace.edit(split(self.workspace.state, column, row), "Split into row and column")
 
     def _follow(self) -> None:
         mask = self.workspace.applied_mask()

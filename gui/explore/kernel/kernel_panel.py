@@ -14,6 +14,7 @@ from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.small_picture import USE_PART, small_picture_helps
+from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -32,6 +33,8 @@ _SMALL_PICTURE_TIP = (
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
 NOTE_LINES = 3
 _DEVICE_NOTE_LINES = 2
+
+_COMBINED = "Two results are combined in one way on each device: there are no kernels to choose from."
 
 
 class KernelPanel(QWidget):
@@ -127,7 +130,8 @@ class KernelPanel(QWidget):
         """Describe the chosen kernel, or say why it cannot run; a refused block says so beside the block."""
         entry = self.variants.row(self._workspace.settings.variant)
         if entry is None or len(self.variants.rows()) == 1:
-            self.note.say("The kernels are listed once the engine is up.")
+            is_combined = self._workspace.operation == COMBINE
+            self.note.say(_COMBINED if is_combined else "The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
         self.note.say(" ".join(filter(None, (text, entry.remark))))

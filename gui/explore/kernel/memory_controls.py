@@ -19,6 +19,7 @@ _TYPE_TOOLTIP = (
     "Kernels that cannot do it are greyed."
 )
 _OPERATION = "There is no choice: an operation gives a picture of the same type."
+_CHAIN = "There is no choice: what lies between the steps of a chain, and its result, are float32."
 _FLOAT_PICTURE = "This picture has float32 samples, so its results have them either way."
 _BITS = {"uint8": "8 bit", "uint16": "16 bit"}
 _LAYOUT_TOOLTIP = (
@@ -52,14 +53,16 @@ class ResultTypeBox(QComboBox):
         picture = self._workspace.picture
         bits = _BITS.get(picture.dtype, "") if picture else ""
         is_filtering = self._workspace.is_filtering
-        is_open = is_filtering and (picture is None or bool(bits))
-        same = "same" if bits and not is_filtering else "float32"
+        is_chain = self._workspace.is_chain
+        is_open = is_filtering and not is_chain and (picture is None or bool(bits))
+        same = "same" if bits and not (is_filtering or is_chain) else "float32"
         self.setItemText(self.findData("same"), bits or "8 or 16 bit")
         # For a float picture both mean the same; the choice is kept for the next one.
         chosen = self._workspace.settings.result_type if is_open else same
         self.setCurrentIndex(self.findData(chosen))
         self.setEnabled(is_open)
-        self.setToolTip(_TYPE_TOOLTIP if is_open else _FLOAT_PICTURE if is_filtering else _OPERATION)
+        why = _CHAIN if is_chain else _FLOAT_PICTURE if is_filtering else _OPERATION
+        self.setToolTip(_TYPE_TOOLTIP if is_open else why)
         self.setAccessibleDescription(self.toolTip())
 
 

@@ -234,7 +234,7 @@ class VariantsModel(QAbstractListModel):
 
     def _newest_runs(self) -> dict[str, Measurement[Any]]:
         """Return the newest run of each variant on the present problem."""
-        job = self._workspace.job()
+        job = self._workspace.step_job()
         present = job and comparable_of(job)
         layouts = ("", self._workspace.settings.layout)
         return {
@@ -265,7 +265,7 @@ class VariantsModel(QAbstractListModel):
 
     def _chosen_for(self) -> Hashable:
         """Return what the choice depends on, less the weights: it stays while a mask is being edited."""
-        settings, job = self._workspace.settings, self._workspace.job()
+        settings, job = self._workspace.settings, self._workspace.step_job()
         problem = problem_of(job) if isinstance(job, FilterJob) else job and comparable_of(job)
         return problem, settings.device, settings.block
 

@@ -32,6 +32,10 @@ _IN_PARTS = (
 _ELSEWHERE = (
     "The result is on another machine; the lens reads results in memory.\nChoose This computer under Device."
 )
+_OF_A_CHAIN = (
+    "This result takes several steps, and the lens explains one that reads the picture itself: select such a "
+    "step of the chain."
+)
 _NO_RESULT = "There is no result of these settings yet."
 _ASKING = "Finding out in which order the kernel adds."
 _NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
@@ -136,6 +140,8 @@ class LensState(QObject):
             return None, _POINT
         if isinstance(job, OperationJob):
             return self._look_at_operation(job, values)
+        if job is not None and not isinstance(job, FilterJob):
+            return None, _OF_A_CHAIN
         if result is None or job is None:
             return None, _NO_RESULT
         if values.result is None:

@@ -10,12 +10,16 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture_job import PictureJob
+from gui.explore.picture_job import StepJob
 from gui.explore.workspace import Workspace
 
 AS_CHOSEN = ""
 """In place of a kernel's key: the one that the panel Kernel has chosen, with its block."""
 
+_READS_A_RESULT = (
+    "This step reads the result of another one. A kernel is explained for a step that reads the picture: "
+    "select such a step of the chain."
+)
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 
 
@@ -63,9 +67,10 @@ class LookedAt(QObject):
         return job
 
     @property
-    def any_job(self) -> PictureJob | None:
+    def any_job(self) -> StepJob | None:
         """The same, or the job of another operation, with the kernel that is chosen for it."""
-        return self.job if self.can_choose else self._workspace.job()
+        job = self.job if self.can_choose else self._workspace.job()
+        return job if isinstance(job, StepJob) else None
 
     @property
     def alternatives(self) -> tuple[VariantInfo, ...]:
@@ -80,7 +85,7 @@ class LookedAt(QObject):
             return no_filter
         job = self.job
         if job is None:
-            return no_picture
+            return _READS_A_RESULT if self._workspace.is_chain and self._workspace.picture else no_picture
         return _NO_CHOICE if job.variant == AUTO else ""
 
     def choose_kernel(self, key: str) -> None:

@@ -1,18 +1,22 @@
 """The choice of an operation, above the mask or the parameters of the chosen one."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QToolButton, QWidget
 
 from gui.explore.display import Display
+from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import column, keep_narrow, label_for, row
+from gui.widgets.panel_parts import Slot, column, icon_button, keep_narrow, label_for, row
 from gui.widgets.tab_order import insert_into_tab_order
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
+_ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
+_COMBINE_TIP = "Two results of the chain become one: sum, difference, magnitude, maximum or blend."
 _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
 AskForFile = Callable[[Callable[[Path], None]], None]
 
@@ -33,10 +37,17 @@ class OperationDock(QWidget):
         self.box.setAccessibleName("Operation")
         keep_narrow(self.box, 14)
         self._add("Convolution", "", _CONVOLUTION)
+        self.add_button = icon_button("plus", "Add a step", _ADD_TIP)
+        self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.add_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        # Where the steps are listed, once there are several.
+        self.steps_slot = Slot()
+        self.steps_slot.hide()
         self.stack = QStackedWidget()
         self.stack.addWidget(mask_panel)
-        top = row(label_for("Operation", self.box), (self.box, 1), margins=(GRID, HALF_GRID, GRID, HALF_GRID))
-        self.setLayout(column(top, (self.stack, 1), spacing=0))
+        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+        top = row(label_for("Operation", self.box), (self.box, 1), self.add_button, margins=margins)
+        self.setLayout(column(self.steps_slot, top, (self.stack, 1), spacing=0))
         self.box.activated.connect(lambda at: workspace.choose(self.box.itemData(at)))
         workspace.operation_changed.connect(self._show)
         self._show_choice()
@@ -48,19 +59,26 @@ class OperationDock(QWidget):
         with QSignalBlocker(self.box):
             for operation in OPERATIONS.values():
                 self._add(operation.title, operation.key, operation.teaches)
+            self._add("Combine two results", COMBINE, _COMBINE_TIP)
         self._show_choice()
 
     def panel(self, key: str) -> QWidget:
         """Return the panel of an operation, made when it is first asked for."""
         if key not in self._panels:
-            from engine.tasks.operation.operations import OPERATIONS
-            from gui.explore.operation.operation_panel import OperationPanel
-
-            made = OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
+            made = self._made(key)
             self._panels[key] = made
             self.stack.addWidget(made)
             insert_into_tab_order(self.stack, made)
         return self._panels[key]
+
+    def _made(self, key: str) -> QWidget:
+        if key == COMBINE:
+            combine: QWidget = import_module("gui.explore.chain.combine_panel").CombinePanel(self._workspace)
+            return combine
+        from engine.tasks.operation.operations import OPERATIONS
+        from gui.explore.operation.operation_panel import OperationPanel
+
+        return OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
 
     def _ask_for_patch(self) -> None:
         self._ask_for_file(lambda path: self._workspace.change(patch_path=str(path)))

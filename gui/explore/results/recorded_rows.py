@@ -35,7 +35,7 @@ class RecordedRows(QObject):
 
     def _follow(self) -> None:
         state, job = self._state, self._workspace.filter_job()
-        if not state.shows_recorded or job is None:
+        if not state.shows_recorded or job is None or self._workspace.is_chain:
             self._asked = None
             self._newest.forget()
             note = _NO_FILTER if state.shows_recorded and self._workspace.picture is not None else ""

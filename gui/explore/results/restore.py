@@ -1,10 +1,12 @@
 """The settings of a run, back in the workspace."""
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from engine.tasks.filtering.messages import FilterJob
-from gui.explore.picture_job import PictureJob
+from engine.tasks.operation.messages import OperationJob
+from gui.explore.picture_job import PictureJob, is_chain
 from gui.explore.workspace import Workspace
 
 
@@ -14,10 +16,7 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     The picture stays. The mask's name and its switches stay too where they give the job's mask.
     """
     how: dict[str, Any] = {
-        "variant": job.variant,
-        "block": job.block,
-        "device": job.device,
-        "layout": job.layout,
+        name: getattr(job, name, None) for name in ("variant", "block", "device", "layout")
     }
     if isinstance(job, FilterJob):
         how |= {"border": job.border, "cval": job.cval, "result_type": job.result_type}
@@ -27,6 +26,12 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
             mask, how = job.mask, how | {"flip": False, "normalise": False}
         workspace.set_mask(mask, text, **how)
         return
+    if is_chain(job):
+        state = import_module("gui.explore.chain.chain_job").state_of(job.chain, workspace.state)
+        where = {"device": job.device, "layout": job.layout}
+        workspace.edit(state.with_step(state.step.with_settings(**where)), text)
+        return
+    assert isinstance(job, OperationJob)
     step = workspace.step.with_operation(job.operation)
     how |= {"parameters": dict(job.settings), "patch_path": job.patch_path}
     workspace.edit_step(step.with_settings(**how), text)

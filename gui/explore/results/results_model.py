@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Signal
@@ -11,6 +12,7 @@ from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable, compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
+from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.filtering.messages import RecordedRuns
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.operation.problem import OperationProblem
@@ -21,7 +23,7 @@ from gui.widgets.runs_model import RunsModel
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
 # Beside the name what differs: otherwise times of two masks seem to be of one problem.
-_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation")
+_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation", "chain")
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +40,7 @@ class Asked:
     # What a person has said of it since.
     note: str = ""
     is_pinned: bool = False
+    details: str = ""
 
 
 class Row(NamedTuple):
@@ -56,7 +59,7 @@ class ResultsModel(RunsModel):
     said_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(self) -> None:
-        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
+        super().__init__([Problem, OperationProblem, ChainProblem], "cpu-serial", _FIRST)
         self._selected: tuple[Measurement[Any], ...] = ()
         # By the identity of the results.
         self._asked: dict[int, Asked] = {}
@@ -150,19 +153,32 @@ class ResultsModel(RunsModel):
         asked = self._asked.get(id(result))
         return asked.job if asked else None
 
-    def add(self, result: Measurement[Any], problem: Hashable = None, job: PictureJob | None = None) -> None:
+    def add(
+        self,
+        result: Measurement[Any],
+        problem: Hashable = None,
+        job: PictureJob | None = None,
+        details: str = "",
+    ) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
 
         `problem` is what it shares with those that are for the same one, by default what they compare; `job`
-        is the one that it did.
+        is the one that it did; `details` is what the tooltip of its row says of its parts.
         """
         position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
-        self._asked[id(result)] = Asked(problem or comparable(result), job)
+        self._asked[id(result)] = Asked(problem or comparable(result), job, details=details)
         self._results.insert(position, result)
         self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
+
+    def _tooltip(self, key: str, run: Compared) -> str:
+        asked = self._asked.get(id(run.result))
+        words = super()._tooltip(key, run)
+        if asked is None or not asked.details or key == SPEED_UP:
+            return words
+        return f"{words}<br>Steps: {escape(asked.details)}"
 
     def explain(self, result: Measurement[Any], explained: ExplainedTime) -> Measurement[Any]:
         """Return a result that knows the reason for its time, in the place of the one that did not."""

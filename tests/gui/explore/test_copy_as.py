@@ -28,13 +28,23 @@ from engine.recipes.c_array import c_array
 from engine.recipes.command import command_line
 from engine.recipes.engine_code import engine_code
 from engine.recipes.targets import TARGETS
+from engine.tasks.chain import answers as chain_answers
+from engine.tasks.chain.oracle import ChainOracle
+from engine.tasks.chain.request import ChainRequest
+from engine.tasks.chain.resolve import ResolvedChain
+from engine.tasks.chain.steps import HOW
 from engine.tasks.filtering import answers, oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.operation import answers as operation_answers
+from engine.tasks.pictures import as_samples
+from gui.explore.chain.chain_steps import added, combining, new_step, with_inputs
 from gui.explore.copy_as import recipe_of
+from gui.explore.display import shown_of
+from gui.explore.picture_job import is_chain
+from gui.explore.state import PICTURE
 from gui.explore.workspace import Workspace
 
-CASES = 200
+CASES, CHAINS = 200, 12
 # Blanks, quotes, letters of other alphabets, and what a shell or Python would take for something else.
 NAMES = ("plain.png", "two words.png", "it's $HOME `x`.png", 'a "b" \\n.png', "šířka 幅 ü.png")
 DTYPES = (np.uint8, np.uint16, np.float32)
@@ -95,9 +105,30 @@ def random_workspace(chance, pictures):
     return workspace
 
 
+def random_chain(chance, pictures):
+    """Return a page with two to four random steps; they read what stands before them."""
+    workspace = random_workspace(chance, pictures)
+    for _ in range(chance.randrange(1, 4)):
+        state = workspace.state
+        if chance.random() < 0.5:
+            step = combining(state).with_settings(
+                parameters={"how": chance.choice(list(HOW)), "weight": chance.choice((0.5, -0.8, 0.3))}
+            )
+        else:
+            step = new_step(state.step, "").with_mask(random_mask(chance))
+            step = step.with_settings(border=chance.choice(list(Border)), flip=chance.random() < 0.4)
+        workspace.edit(added(state, step), "Add step")
+        state = workspace.state
+        known = [PICTURE, *(one.id for one in state.steps[: state.selected])]
+        workspace.edit(with_inputs(state, chance.choice(known), chance.choice(known)), "Inputs")
+    return workspace
+
+
 def saved_by_window(workspace, path):
     """Write what Save result writes: by the calls that the engine's process makes."""
-    filtered = answers.preview(Preview(workspace.job()), lambda step: None)
+    job = workspace.job()
+    filtered = (chain_answers if is_chain(job) else answers).preview(Preview(job), lambda step: None)
+    filtered = shown_of(filtered)
     save_result(
         SaveResult(workspace.picture, filtered.values, str(path), workspace.range_mode), lambda step: None
     )
@@ -112,12 +143,20 @@ def cases(pictures, qapp):
     return [random_workspace(chance, pictures) for _ in range(CASES)]
 
 
+@pytest.fixture(scope="module")
+def chains(pictures, qapp):
+    """Pages with several random steps."""
+    chance = random.Random(31)
+    return [random_chain(chance, pictures) for _ in range(CHAINS)]
+
+
 @pytest.mark.slow
-def test_that_command_line_and_python_write_the_bytes_that_save_writes(cases, tmp_path, monkeypatch):
+@pytest.mark.parametrize("pages", ["cases", "chains"])
+def test_that_command_line_and_python_write_the_bytes_that_save_writes(request, pages, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # 600 files: the disk would take half of the time.
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    for number, workspace in enumerate(cases):
+    for number, workspace in enumerate(request.getfixturevalue(pages)):
         recipe = recipe_of(workspace, f"-{number} it's")
         name = recipe.output
         wanted = saved_by_window(workspace, tmp_path / f"wanted {name}")
@@ -161,6 +200,28 @@ def test_that_other_libraries_agree_within_the_bound(cases, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     for workspace in cases:
         assert_within_bound(workspace, write(recipe_of(workspace)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("library", "write"), [("cv2", opencv_code), ("scipy", scipy_code)])
+def test_that_other_libraries_agree_on_chains_within_the_bound(chains, tmp_path, monkeypatch, library, write):
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    for workspace in chains:
+        recipe = recipe_of(workspace)
+        code, left = write(recipe), {}
+        exec(compile(code, "copied", "exec"), left)
+        pixels = engine.open_image(workspace.picture.path).pixels
+        values = left["values"]
+        if "cv2.imread" in code and values.ndim == 3:
+            values = values[..., ::-1]
+        samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
+        resolved = ResolvedChain(ChainRequest(chain=recipe.chain, device="cpu"), samples)
+        height, width = pixels.shape[:2]
+        exact = ChainOracle(resolved.samples, resolved.plan).results(np.arange(height), np.arange(width))
+        difference = np.abs(values.reshape(exact.range.value.shape) - exact.range.value)
+        # float64 ends nearer than float32 may; where float32 is exact, within its own rounding.
+        assert np.all(difference <= exact.range.error + 1e-12 * np.abs(exact.range.value)), code
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@ import os
 import numpy as np
 
 from engine.mask.mask import Mask
-from gui.explore.files import is_mask_file
+from gui.explore.files import MASK_MARK, declares
 from gui.page.messages import Severity
 
 
@@ -47,8 +47,8 @@ def test_that_only_a_file_of_a_mask_is_taken_for_one(bench, tmp_path):
     bench.files.save_mask(tmp_path / "mask.json")
     bench.files.save_session(tmp_path / "session.json")
     os.mkfifo(tmp_path / "pipe.json")
-    assert is_mask_file(tmp_path / "mask.json")
-    assert not any(is_mask_file(tmp_path / f"{name}.json") for name in ("session", "missing", "pipe"))
+    assert declares(tmp_path / "mask.json", MASK_MARK)
+    assert not any(declares(tmp_path / f"{name}.json", MASK_MARK) for name in ("session", "missing", "pipe"))
 
 
 def test_that_the_menu_of_samples_says_how_large_each_is(haloscope):

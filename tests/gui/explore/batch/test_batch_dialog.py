@@ -121,7 +121,7 @@ def test_that_start_waits_for_pictures_and_a_folder(haloscope):
 def test_that_the_job_is_that_of_the_page(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.change(border=Border.CONSTANT, cval=-2.5, variant="naive", device="cpu")
-    options = ["--border=constant", "--cval=-2.5", "--variant=naive", "--device=cpu"]
+    options = ["--border", "constant", "--cval", "-2.5", "--variant", "naive", "--device", "cpu"]
     assert job_words(workspace, tmp_path) == ["--mask", str(tmp_path / "mask.json"), *options]
     assert job_sentence(workspace) == "Sobel x, 3 × 3, border constant"
 
@@ -129,11 +129,11 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
 def test_that_the_simulator_is_left_out_of_the_job(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.change(variant="naive", device="simulator")
-    assert job_words(workspace, tmp_path)[2:] == ["--border=zero"]
+    assert job_words(workspace, tmp_path)[2:] == ["--border", "zero"]
 
 
 def test_that_the_job_may_be_another_operation(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.choose("median")
     workspace.set_parameter("size", 5)
-    assert job_words(workspace, tmp_path) == ["--operation", "median", "--set=size=5"]
+    assert job_words(workspace, tmp_path) == ["--operation", "median", "--set", "size=5"]

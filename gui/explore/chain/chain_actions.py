@@ -1,0 +1,227 @@
+"""Steps are added, moved, removed; ready chains; chains as files: the actions of the menus Edit and File."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from engine.errors import EngineError
+from engine.host.verbs import Describe
+from engine.tasks.operation.contract import ResultKind
+from engine.tasks.operation.operations import OPERATIONS
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.newest import Newest
+from gui.explore.chain.chain_state import ChainState
+from gui.explore.chain.chain_steps import (
+    MOST_STEPS,
+    added,
+    combining,
+    duplicated,
+    moved,
+    new_step,
+    removed,
+    why_not_moved,
+)
+from gui.explore.chain.step_rows import title_of_step
+from gui.explore.state import COMBINE, State
+from gui.page.actions import Actions, Entry
+from gui.page.background import AtOnce, Background
+from gui.page.files import FileDialogs
+from gui.page.messages import Message, Messages, Severity
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.steps import Chain
+
+SOURCE = "chain"
+CHAINS = ["Chains (*.json)", "All files (*)"]
+CHAINS_AS = ["Haloscope chain (*.json)"]
+_EDIT, _FILE = "&Edit", "&File"
+_ADD, _CHAIN, _READY = "Add &step", "Chai&n", "Read&y chains"
+ENTRIES = (
+    Entry("add_step:mask", "&Mask", "Add a step after the selected one: a mask, which begins as a copy.",
+          "Ctrl+Alt+A", "mask", _EDIT, 30, _ADD),
+    Entry("add_step:combine", "&Combine two results",
+          "Add a step that makes one of two results: sum, difference, magnitude, maximum, blend.",
+          "", "set-merge", _EDIT, 30, _ADD, COMBINE),
+    Entry("step_up", "Step &up", "Move the selected step up (Alt+Up in the list).", "", "arrow-up", _EDIT, 30,
+          _CHAIN),
+    Entry("step_down", "Step &down", "Move the selected step down (Alt+Down in the list).", "", "arrow-down",
+          _EDIT, 30, _CHAIN),
+    Entry("step_duplicate", "Du&plicate step", "Add a copy of the selected step.", "", "content-copy",
+          _EDIT, 30, _CHAIN),
+    Entry("step_switch", "S&witch step off or on",
+          "A step that is off is passed by: its readers get what it reads.", "", "eye-outline", _EDIT, 30,
+          _CHAIN),
+    Entry("step_remove", "&Remove step", "Remove the selected step; its readers get what it reads.", "",
+          "clear", _EDIT, 30, _CHAIN),
+    Entry("chain_whole", "Show the whole &chain",
+          "Show the result of the last step, whichever step is selected.", "", "format-vertical-align-bottom",
+          _EDIT, 30, _CHAIN),
+    Entry("open_chain", "Open chai&n…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
+          _FILE, 30),
+    Entry("save_chain", "Save c&hain…",
+          "Save the steps as a file, which `filter --chain` and `batch` take.", "", "save", _FILE, 30),
+)  # fmt: skip
+
+
+def _operation_entries() -> list[Entry]:
+    return [
+        Entry(f"add_step:{one.key}", one.title, f"Add a step after the selected one. {one.teaches}", "", "",
+              _EDIT, 30, _ADD, one.key)
+        for one in OPERATIONS.values()
+        if one.result is ResultKind.PICTURE and (one.of_cells is not None or one.key == "equalise")
+    ]  # fmt: skip
+
+
+class ChainActions(QObject):
+    """Brings the actions, and keeps them enabled as the steps say."""
+
+    def __init__(
+        self,
+        actions: Actions,
+        chain: ChainState,
+        link: EngineLink,
+        messages: Messages,
+        dialogs: FileDialogs,
+        stem: Callable[[], str],
+        background: Background | AtOnce,
+    ) -> None:
+        super().__init__(actions)
+        self._actions, self._chain, self._messages = actions, chain, messages
+        self._dialogs, self._stem, self._background = dialogs, stem, background
+        self._workspace = chain.workspace
+        self._list = Newest(link)
+        self._link = link
+        self._ready: list[QAction] = []
+        actions.add(ENTRIES)
+        self._adding = [
+            actions["add_step:mask"],
+            *actions.add(_operation_entries()),
+            actions["add_step:combine"],
+        ]
+        for action in self._adding:
+            operation = action.data() or ""
+            action.triggered.connect(lambda _on, operation=operation: self.add(operation))
+        for name, act in (
+            ("step_up", lambda: self._edit(moved(self._state, -1), "Move step up")),
+            ("step_down", lambda: self._edit(moved(self._state, 1), "Move step down")),
+            ("step_duplicate", lambda: self._edit(duplicated(self._state), "Duplicate step")),
+            (
+                "step_remove",
+                lambda: self._edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
+            ),
+            ("step_switch", lambda: chain.switch(self._state.selected)),
+            ("open_chain", lambda: dialogs.ask_to_open("Open a chain", CHAINS, self.open)),
+            ("save_chain", self._ask_to_save),
+        ):
+            actions[name].triggered.connect(lambda _on, act=act: act())
+        whole = actions["chain_whole"]
+        whole.setCheckable(True)
+        whole.triggered.connect(self._workspace.show_whole)
+        self._workspace.shows_whole_changed.connect(lambda: whole.setChecked(self._workspace.shows_whole))
+        self._workspace.state_changed.connect(self._refresh)
+        self._refresh()
+
+    @property
+    def _state(self) -> State:
+        return self._workspace.state
+
+    def fill(self, menu: QMenu) -> None:
+        """Put into a menu what begins or goes on with a chain."""
+        menu.clear()
+        menu.setToolTipsVisible(True)
+        menu.addSection("Add a step")
+        menu.addActions(self._adding)
+        menu.addSeparator()
+        ready = menu.addMenu("Ready chains")
+        ready.setToolTipsVisible(True)
+        ready.addActions(self._ready)
+        ready.setEnabled(bool(self._ready))
+        menu.addActions([self._actions["open_chain"], self._actions["save_chain"]])
+
+    def add(self, operation: str) -> None:
+        """Add a step after the selected one: a mask, an operation, or COMBINE."""
+        state = self._state
+        if len(state.steps) >= MOST_STEPS:
+            what = f"A chain has at most {MOST_STEPS} steps"
+            self._messages.show(Message(SOURCE, Severity.WARNING, what, "", "Remove one first."))
+            return
+        step = combining(state) if operation == COMBINE else new_step(state.step, operation)
+        after = added(state, step)
+        self._edit(after, f"Add step: {title_of_step(after.step)}")
+
+    def open(self, path: Path) -> None:
+        """Open the chain of a file, as one step that can be undone; what is wrong with it is said."""
+
+        def read() -> "Chain":
+            found: Chain = import_module("engine.tasks.chain.files").load_chain(path)
+            return found
+
+        def show(chain: "Chain") -> None:
+            self._messages.clear(SOURCE)
+            self._chain.take(chain, f"Open {path.name}")
+
+        self._background.do(read, show, self._say)
+
+    def save(self, path: Path) -> None:
+        """Write the steps to a file."""
+        state, range_mode = self._state, self._workspace.range_mode
+
+        def write() -> None:
+            chain = import_module(".chain_job", __package__).written_chain(state, range_mode)
+            import_module("engine.tasks.chain.files").save_chain(chain, path)
+
+        def done(_: None) -> None:
+            self._messages.show(Message(SOURCE, Severity.INFO, f"Chain saved as {path}"))
+
+        self._background.do(write, done, self._say)
+
+    def _say(self, error: EngineError) -> None:
+        self._messages.show_error(SOURCE, error)
+
+    def _edit(self, state: State, text: str) -> None:
+        self._workspace.edit(state, text)
+
+    def _ask_to_save(self) -> None:
+        name = f"{self._state.title.lower().replace(' ', '-') or self._stem()}-chain.json"
+        self._dialogs.ask_to_save("Save the chain", CHAINS_AS, name, lambda path, _filter: self.save(path))
+
+    def ask_for_ready(self) -> None:
+        """List the ready chains, if that has not been done. A first preview comes first."""
+        if not self._ready and self._list.in_flight is None and not self._link.is_lost:
+            request = import_module("engine.tasks.chain.messages").ChainsRequest()
+            self._list.ask(Describe(request), self._list_ready, self._not_ready)
+
+    def _not_ready(self, error: EngineError) -> None:
+        if not needs_no_message(error):
+            self._say(error)
+
+    def _list_ready(self, chains: "tuple[Chain, ...]") -> None:
+        if self._ready:
+            return
+        self._ready = self._actions.add(
+            Entry(f"chain:{one.key}", one.title, one.about, "", "", _EDIT, 30, _READY, one.key)
+            for one in chains
+        )
+        for action, chain in zip(self._ready, chains, strict=True):
+            action.triggered.connect(
+                lambda _on, chain=chain: self._chain.take(chain, f"Chain: {chain.title}")
+            )
+
+    def _refresh(self) -> None:
+        state = self._state
+        alone = "" if len(state.steps) > 1 else "There is one step only."
+        for name, why in (
+            ("step_up", alone or why_not_moved(state, -1)),
+            ("step_down", alone or why_not_moved(state, 1)),
+            ("step_remove", alone),
+            ("step_switch", alone),
+            ("chain_whole", alone),
+            ("step_duplicate", ""),
+        ):
+            self._actions[name].setEnabled(not why)
+            self._actions.explain(name, why)

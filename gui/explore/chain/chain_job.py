@@ -1,0 +1,122 @@
+"""The engine's chain from the steps of the page, and back; the job that it is for a picture. No Qt in here.
+
+Its modules take a while to import, so this one is imported when there is a chain.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from engine.device_info import AUTO
+from engine.errors import EngineError
+from engine.host.protocol import PictureHandle
+from engine.image.convert import RangeMode
+from engine.mask.mask import Mask
+from engine.results.environment import Environment
+from engine.results.measurement import Measurement
+from engine.tasks.chain.messages import ChainJob
+from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
+from engine.tasks.operation.problem import Settings as Parameters
+from gui.explore.mask.preset_names import preset_of, title_of
+from gui.explore.picture_job import PictureJob, job_of
+from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step
+
+_ALONE = Mask([[1.0]])
+ON_CPU = "cpu"
+
+
+def chain_of(state: State, range_mode: RangeMode = "clip") -> Chain:
+    """Return the steps as a chain; an EngineError says why they form none."""
+    return Chain(tuple(map(_engine_step, state.steps)), title=state.title, range=range_mode)
+
+
+def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) -> Chain:
+    """Return the steps for a file, up to the selected one unless `whole`; presets have their keys."""
+    shown = state if whole else replace(state, steps=state.steps[: state.selected + 1], selected=0)
+    chain = chain_of(shown, range_mode)
+    return replace(chain, steps=tuple(map(_written, chain.steps)))
+
+
+def _written(step: AnyStep) -> AnyStep:
+    known = preset_of(step.mask) if isinstance(step, MaskStep) else None
+    return replace(step, written=known.key) if known and isinstance(step, MaskStep) else step
+
+
+def chain_job(
+    state: State, picture: PictureHandle, range_mode: RangeMode, *, whole: bool, alone: bool
+) -> PictureJob:
+    """Return the job of a chain on a picture, up to the selected step unless `whole`.
+
+    With `alone` a result that needs one step only, which reads the picture itself, is the job of that step.
+    """
+    chain, step = chain_of(state, range_mode), state.step
+    shown = "" if whole or step is state.steps[-1] else step.id
+    nodes = chain.nodes(shown)
+    if alone and len(nodes) == 1 and not isinstance(nodes[0].step, CombineStep):
+        only = next(one for one in state.steps if one.id == nodes[0].step.id)
+        return job_of(only.with_settings(result_type="float32"), picture, range_mode)
+    # As on the command line: copies to a GPU and back take longer than short chains.
+    device = ON_CPU if step.settings.device == AUTO else step.settings.device
+    return ChainJob(chain=chain, shown=shown, picture=picture, device=device, layout=step.settings.layout)
+
+
+def state_of(chain: Chain, before: State) -> State:
+    """Return the state with the steps of a chain; what is shared stays, the picture too."""
+    shared = {name: getattr(before.step.settings, name) for name in SHARED} | {"range_mode": chain.range}
+    common = Settings(**shared, baseline=before.step.settings.baseline)
+    steps = tuple(_page_step(step, common) for step in chain.steps)
+    return replace(before, steps=steps, selected=len(steps) - 1, title=chain.title)
+
+
+def failed_chain(job: ChainJob, error: EngineError) -> Measurement[Any]:
+    """Return the result of a run of a chain that ended with an error."""
+    chain, picture = job.chain, job.picture
+    title = chain.title or ", ".join(step.title for step in chain.steps)
+    shape = picture.height, picture.width, picture.channels
+    return Measurement(
+        variant="cpu-chain" if job.device == ON_CPU else "cuda-chain",
+        title="Chain",
+        device=job.device,
+        problem=ChainProblem(*shape, picture.dtype, title, chain.text),
+        block=None,
+        environment=Environment(job.device),
+        failure=error.failure,
+    )
+
+
+def _engine_step(step: Step) -> AnyStep:
+    settings = step.settings
+    common: dict[str, Any] = {"id": step.id, "input": step.input, "on": step.on}
+    if step.operation == COMBINE:
+        how, weight = (
+            settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5))
+        )
+        return CombineStep(**common, how=how, second=step.second, weight=weight)
+    common |= {"variant": settings.variant, "block": settings.block}
+    if step.operation:
+        parameters = Parameters(settings.parameters.items())
+        return OperationStep(**common, operation=step.operation, settings=parameters)
+    return MaskStep(
+        **common,
+        mask=step.mask,
+        border=settings.border,
+        cval=settings.cval,
+        flip=settings.flip,
+        normalise=settings.normalise and step.can_normalise,
+    )
+
+
+def _page_step(step: AnyStep, common: Settings) -> Step:
+    settings = replace(common, variant=step.variant, block=step.block)
+    found = Step(_ALONE, settings=settings, id=step.id, input=step.input, on=step.on)
+    if isinstance(step, MaskStep):
+        title = title_of(step.mask)
+        fields = {"border": step.border, "cval": step.cval, "flip": step.flip, "normalise": step.normalise}
+        return replace(found, mask=step.mask, title=title).with_settings(**fields)
+    if isinstance(step, OperationStep):
+        fields = {"variant": step.variant, "block": step.block, "parameters": dict(step.settings)}
+        return found.with_operation(step.operation).with_settings(**fields)
+    parameters = {"how": step.how} | ({"weight": step.weight} if step.how == "blend" else {})
+    return replace(found.with_operation(COMBINE), second=step.second or PICTURE).with_settings(
+        parameters=parameters
+    )

@@ -1,0 +1,151 @@
+"""The list of steps over the panel of the selected one: what it reads, its place, what could be merged."""
+
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractItemView, QListView, QPushButton, QToolButton, QWidget
+
+from gui.explore.chain.chain_state import ChainState
+from gui.explore.chain.chain_steps import reads_of
+from gui.explore.chain.step_rows import ROW_HEIGHT, StepRow, StepRows, title_of_step
+from gui.explore.state import COMBINE, PICTURE
+from gui.page.actions import Actions
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row
+
+LEAST_ROWS, MOST_ROWS = 2, 6
+_BUTTONS = ("step_up", "step_down", "step_duplicate", "step_remove", "chain_whole")
+_READS_TIP = "What the selected step takes: the picture, or the result of an earlier step."
+_SECOND_TIP = "The other result that is combined with the first."
+
+
+class StepList(QListView):
+    """Selects the step that the panels show; keys move, remove and switch it."""
+
+    def __init__(self, chain: ChainState, actions: Actions) -> None:
+        super().__init__()
+        self._chain, self._actions = chain, actions
+        self.rows = StepRows(chain)
+        self.setModel(self.rows)
+        self.row = StepRow(self.rows, chain)
+        self.setItemDelegate(self.row)
+        self.setMouseTracking(True)
+        self.setUniformItemSizes(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName("Steps of the chain")
+        self.setAccessibleDescription("Arrow keys select, Alt and arrows move, Space switches, Del removes.")
+        self.selectionModel().currentChanged.connect(self._select)
+        self.rows.modelReset.connect(self._show)
+        chain.workspace.state_changed.connect(self._show)
+        self._show()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        moves = event.modifiers() & Qt.KeyboardModifier.AltModifier
+        done = {
+            (Qt.Key.Key_Delete, False): "step_remove",
+            (Qt.Key.Key_Space, False): "step_switch",
+            (Qt.Key.Key_Up, True): "step_up",
+            (Qt.Key.Key_Down, True): "step_down",
+        }.get((Qt.Key(event.key()), bool(moves)))
+        if done:
+            self._actions[done].trigger()
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid() and self.row.eye_rect(self.visualRect(index)).contains(event.position().toPoint()):
+            if event.button() == Qt.MouseButton.LeftButton:
+                self._chain.switch(index.row())
+            return
+        super().mousePressEvent(event)
+
+    def _select(self, index: Any) -> None:
+        self._chain.workspace.select_step(index.row())
+
+    def _show(self) -> None:
+        with QSignalBlocker(self.selectionModel()):
+            self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected))
+        self.setMaximumHeight(self._height(MOST_ROWS))
+        self.updateGeometry()
+        self.scrollTo(self.currentIndex())
+        self.viewport().update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(20 * GRID, self._height(MOST_ROWS))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * GRID, self._height(LEAST_ROWS))
+
+    def _height(self, most: int) -> int:
+        return min(most, self.rows.rowCount()) * ROW_HEIGHT + 2 * self.frameWidth()
+
+
+def button_for(action: QAction) -> QToolButton:
+    """Return a small button of an action."""
+    button = icon_button("", action.iconText(), "")
+    button.setDefaultAction(action)
+    button.setAccessibleName(action.iconText())
+    return button
+
+
+class ChainList(QWidget):
+    """The steps, and what is done with the selected one."""
+
+    def __init__(self, chain: ChainState, actions: Actions) -> None:
+        super().__init__()
+        self._chain = chain
+        self.list = StepList(chain, actions)
+        self.first = narrow_box("First input of the step", _READS_TIP, 6)
+        self.second = narrow_box("Second input of the step", _SECOND_TIP, 6)
+        self._and = label_for("and", self.second)
+        reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
+        self.buttons = [button_for(actions[name]) for name in _BUTTONS]
+        *of_step, whole = self.buttons
+        self.offer = ElidedLabel(1, most=4, small=True)
+        self.merge_button = QPushButton("Merge")
+        self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
+        self._offered = QWidget()
+        self._offered.setLayout(row((self.offer, 1), self.merge_button))
+        self.setLayout(
+            column(
+                self.list,
+                row(*of_step, 1, whole, spacing=HALF_GRID),
+                reads,
+                self._offered,
+                spacing=HALF_GRID,
+                margins=(GRID, HALF_GRID, GRID, 0),
+            )
+        )
+        self.setAccessibleName("Chain")
+        for box in (self.first, self.second):
+            box.activated.connect(self._choose)
+        self.merge_button.clicked.connect(chain.merge)
+        chain.workspace.state_changed.connect(self._show)
+        chain.changed.connect(self._show_offer)
+        self._show()
+        self._show_offer()
+
+    def _show(self) -> None:
+        state = self._chain.workspace.state
+        names = {PICTURE: "picture"}
+        for at, step in enumerate(state.steps[: state.selected], start=1):
+            names[step.id] = f"{at}: {title_of_step(step)}"
+        reads = reads_of(state, state.selected)
+        fill_box(self.first, names, reads[0], drops_wide=True)
+        is_two = state.step.operation == COMBINE
+        fill_box(self.second, names, state.step.second, drops_wide=True)
+        for part in (self._and, self.second):
+            part.setVisible(is_two)
+
+    def _choose(self) -> None:
+        self._chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
+
+    def _show_offer(self) -> None:
+        offer = self._chain.offer
+        self._offered.setVisible(offer is not None)
+        if offer is not None:
+            self.offer.setText(f"{offer.sentence}.")

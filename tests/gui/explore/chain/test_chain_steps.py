@@ -1,0 +1,134 @@
+"""Steps of a chain: added, moved, removed, read; sessions keep them. No widgets."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import EngineError
+from engine.mask.presets import preset
+from engine.tasks.chain.files import chain_from_json, chain_to_json, ready_chains
+from gui.explore.chain.chain_job import chain_of, state_of, written_chain
+from gui.explore.chain.chain_steps import (
+    added,
+    combining,
+    moved,
+    new_step,
+    reads_of,
+    removed,
+    split,
+    why_not_moved,
+    with_inputs,
+)
+from gui.explore.session import Session
+from gui.explore.session_file import encoded, load_session
+from gui.explore.state import COMBINE, State, Step
+
+
+@pytest.fixture
+def state():
+    """A page with one mask."""
+    return State((Step.of(preset("sobel-x")),))
+
+
+def ids(state):
+    return [step.id for step in state.steps]
+
+
+def reads(state):
+    return [reads_of(state, at) for at in range(len(state.steps))]
+
+
+def test_that_each_ready_chain_comes_back_from_the_page_as_it_was(state):
+    for chain in ready_chains():
+        found = chain_of(state_of(chain, state), chain.range)
+        assert found.nodes() == tuple(
+            node._replace(step=replace(node.step, written="") if hasattr(node.step, "mask") else node.step)
+            for node in chain.nodes()
+        )
+
+
+def test_that_a_step_reads_the_one_before_it_until_another_is_chosen(state):
+    two = added(state, new_step(state.step, "median"))
+    three = added(two, combining(two))
+    assert reads(three) == [("picture",), ("s1",), ("s2", "picture")]
+    assert reads(with_inputs(three, "s1", "s2"))[-1] == ("s1", "s2")
+
+
+def test_that_who_read_a_removed_step_reads_what_it_read(state):
+    two = added(state, new_step(state.step, "median"))
+    three = with_inputs(added(two, combining(two)), "s1", "s2")
+    gone = removed(replace(three, selected=0))
+    assert reads(gone) == [("picture",), ("picture", "s2")]
+    chain_of(gone)
+
+
+def test_that_removing_all_but_one_step_leaves_the_page_of_one_step(state):
+    two = added(state, replace(new_step(state.step, ""), on=False))
+    assert removed(two) == state
+    assert not removed(replace(two, selected=0)).is_chain
+
+
+def test_that_a_step_stays_after_what_it_reads(state):
+    two = added(state, new_step(state.step, "median"))
+    three = with_inputs(added(two, combining(two)), "s1", "s2")
+    assert why_not_moved(three, -1) == "Step 3 reads step 2, so it stays after it."
+    assert moved(three, -1) == three
+    assert ids(moved(two, -1)) == ["s2", "s1"]
+
+
+def test_that_a_split_is_two_steps_which_readers_of_the_one_read(state):
+    two = added(state, combining(state))
+    both = with_inputs(two, "s1", "s1")
+    found = split(replace(both, selected=0), preset("sobel-y"), preset("sobel-x"))
+    assert reads(found) == [("picture",), ("s1",), ("s3", "s3")]
+    chain_of(found)
+
+
+def test_that_a_session_keeps_every_step_and_one_that_was_cut_opens_up_to_there(state, tmp_path):
+    two = added(state, new_step(state.step, "median"))
+    whole = with_inputs(added(replace(moved(two, -1), selected=1), combining(two)), "s1", "s2")
+    whole = replace(whole.with_step(replace(whole.step, on=False)), title="Mine")
+    data = encoded(Session(whole))
+    path = tmp_path / "a.haloscope"
+    path.write_bytes(data)
+    loaded = load_session(path)
+    assert (loaded.state, loaded.left_out) == (whole, ())
+    lines = data.splitlines(keepends=True)
+    for end in range(1, len(lines)):
+        path.write_bytes(b"".join(lines[:end]) + lines[end][:9])
+        cut = load_session(path)
+        chain_of(cut.state)
+        assert "ends early" in " ".join(cut.left_out)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ('"input": "later"', "it reads the picture now"),
+        ('"second": 3', "left out"),
+        ('"operation": "combine", "settings": {"parameters": {"how": "divide"}}', "left out"),
+    ],
+)
+def test_that_a_bad_step_in_a_session_is_said_and_nothing_else_is_lost(state, tmp_path, field, words):
+    path = tmp_path / "a.haloscope"
+    lines = encoded(Session(state)).decode().splitlines()
+    bad = f'{{"section": "step", "selected": false, {field}}}'
+    path.write_text("\n".join([*lines[:-1], bad, lines[-1], ""]), encoding="utf-8")
+    loaded = load_session(path)
+    assert words in " ".join(loaded.left_out)
+    assert loaded.state.steps[0] == state.step
+    chain_of(loaded.state)
+
+
+def test_that_a_saved_chain_names_presets_and_reads_back_the_same(state):
+    for chain in ready_chains():
+        there = state_of(chain, state)
+        saved = chain_to_json(written_chain(there, chain.range))
+        assert state_of(chain_from_json(saved), state) == there
+    assert '"mask": "sobel-x"' in chain_to_json(written_chain(state, "clip"))
+
+
+def test_that_an_operation_without_a_picture_forms_no_chain(state):
+    with pytest.raises(EngineError, match="next step needs a picture"):
+        chain_of(added(state.with_step(state.step.with_operation("histogram")), state.step))
+    assert COMBINE not in {step.operation for step in state.steps}

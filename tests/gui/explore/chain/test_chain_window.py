@@ -1,0 +1,191 @@
+"""The chain in the whole window: its list, its actions, what is shown and run, and what is said."""
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
+from PySide6.QtTest import QTest
+
+from engine.geometry.border import Border
+from engine.host.verbs import Check, Preview, Run
+from engine.mask.mask import Mask
+from engine.tasks.chain.files import chain_from, save_chain
+from engine.tasks.chain.messages import ChainJob
+from engine.tasks.filtering.messages import FilterJob
+from gui.explore.state import COMBINE
+
+READY = ("sobel-magnitude", "unsharp", "edge-map")
+
+
+@pytest.fixture
+def page(haloscope, qtbot):
+    """The page Explore with its picture, and the ready chains listed."""
+    page = haloscope.window.page_of("explore")
+    qtbot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
+    return page
+
+
+@pytest.fixture
+def act(haloscope):
+    """Return a function that triggers actions by their names, and lets all that follows happen."""
+
+    def trigger(*names):
+        for name in names:
+            haloscope.actions[name].trigger()
+            settle()
+
+    return trigger
+
+
+def settle():
+    """Deliver every queued signal, without waiting for time to pass."""
+    for _ in range(20):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+        QCoreApplication.processEvents()
+
+
+def previews(haloscope):
+    return [one.job for one in haloscope.link._client.seen if isinstance(one, Preview)]
+
+
+def test_that_one_step_shows_a_small_button_and_no_list(page):
+    assert page.operation_dock.add_button.isVisible()
+    assert not page.operation_dock.steps_slot.isVisible()
+    assert not page.operation_dock.steps_slot.is_filled
+
+
+def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step_reads(page, act):
+    before = page.workspace.state
+    act("chain:sobel-magnitude")
+    rows = page.chain_list.list.rows
+    notes = [f"{rows.index(at).data()} {rows.note(rows.index(at))}" for at in range(3)]
+    assert notes == [
+        "Sobel x 3 × 3 from picture · auto · replicate",
+        "Sobel y 3 × 3 from picture · auto · replicate",
+        "Magnitude from step 1 and step 2",
+    ]
+    assert page.chain_list.isVisible()
+    act("undo")
+    assert page.workspace.state == before
+    assert not page.chain_list.isVisible()
+
+
+def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, page, act):
+    act("chain:sobel-magnitude")
+    assert isinstance(previews(haloscope)[-1], ChainJob)
+    page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0))
+    settle()
+    # It reads the picture itself: the job is that of the page with this step alone.
+    job = previews(haloscope)[-1]
+    assert isinstance(job, FilterJob)
+    assert job.mask.name == page.workspace.mask.name == "Sobel x"
+    act("chain_whole")
+    assert previews(haloscope)[-1].shown == ""
+
+
+def test_that_the_panels_edit_the_selected_step_only(page, act):
+    act("chain:sobel-magnitude")
+    page.workspace.select_step(1)
+    page.workspace.change(border=Border.WRAP)
+    assert [str(step.settings.border) for step in page.workspace.state.steps[:2]] == ["replicate", "wrap"]
+
+
+def test_that_the_eye_and_the_keys_change_the_steps(page, act):
+    act("chain:denoise-edges")
+    shown = page.chain_list.list
+    eye = shown.row.eye_rect(shown.visualRect(shown.rows.index(0))).center()
+    QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(eye))
+    assert [step.on for step in page.workspace.state.steps] == [False, True, True, True]
+    shown.setFocus()
+    page.workspace.select_step(2)
+    QTest.keyClick(shown, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert [step.id for step in page.workspace.state.steps] == ["calm", "y", "x", "edges"]
+    QTest.keyClick(shown, Qt.Key.Key_Delete)
+    assert [step.id for step in page.workspace.state.steps] == ["calm", "x", "edges"]
+
+
+def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, act):
+    act("add_step:combine")
+    panel = page.operation_dock.stack.currentWidget()
+    assert panel.accessibleName() == "Combine panel"
+    assert page.workspace.operation == COMBINE
+    panel.how.setCurrentIndex(panel.how.findData("blend"))
+    panel.how.activated.emit(panel.how.currentIndex())
+    count = page.workspace.undo_stack.count()
+    for at in (10, 20, -80):
+        panel.slider.setValue(at)
+    assert page.workspace.settings.parameters == {"how": "blend", "weight": -0.8}
+    assert page.workspace.undo_stack.count() == count + 1
+    assert page.chain_list.second.isVisible()
+
+
+def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act):
+    act("chain:sobel-magnitude")
+    page.workspace.select_step(0)
+    page.run()
+    settle()
+    page.run_all()
+    settle()
+    runs = [one.job for one in haloscope.link._client.seen if isinstance(one, Run)]
+    assert [type(job) for job in runs] == [ChainJob, ChainJob]
+    assert {job.shown for job in runs} == {""}
+    [first, _] = page.results.results()
+    assert first.problem.chain == "Sobel magnitude"
+    assert "runs once" in haloscope.messages.newest.what
+    assert "Sobel magnitude · 3 steps" in page.answer_line.problem.text()
+
+
+def test_that_the_kernel_list_is_that_of_the_selected_step(haloscope, page, act):
+    act("chain:denoise-edges")
+    page.workspace.select_step(0)
+    settle()
+    checked = [one.job for one in haloscope.link._client.seen if isinstance(one, Check)]
+    assert checked[-1].operation == "median"
+
+
+def test_that_a_chain_is_dropped_and_a_damaged_one_refused_in_words(haloscope, page, qtbot, tmp_path):
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    save_chain(chain_from({"title": "Mine", "steps": [{"mask": "sobel-x"}, {"mask": "box-3"}]}), good)
+    bad.write_text(good.read_text(encoding="utf-8").replace("sobel-x", "sobel-q"), encoding="utf-8")
+    page.files.open_dropped([str(good)])
+    qtbot.waitUntil(lambda: page.workspace.state.title == "Mine")
+    state = page.workspace.state
+    page.files.open_dropped([str(bad)])
+    qtbot.waitUntil(
+        lambda: haloscope.messages.newest is not None and "bad.json" in haloscope.messages.newest.what
+    )
+    assert "step 1" in haloscope.messages.newest.why
+    assert page.workspace.state == state
+
+
+def test_that_steps_that_form_no_chain_are_refused_in_words(haloscope, page, act):
+    page.workspace.choose("histogram")
+    act("add_step:mask")
+    assert "needs a picture" in haloscope.messages.newest.why
+    act("undo")
+    assert page.workspace.refusal is None
+
+
+def test_that_a_merger_is_offered_and_taken_as_one_step(haloscope, page, act, qtbot):
+    act("add_step:mask")
+    page.workspace.set_mask(Mask([[2.0]]))
+    qtbot.waitUntil(lambda: page.chain.offer is not None)
+    assert page.chain_list.merge_button.isVisible()
+    assert "instead of" in page.chain_list.offer.text()
+    steps = page.workspace.state.steps
+    page.chain_list.merge_button.click()
+    assert len(page.workspace.state.steps) < len(steps)
+    act("undo")
+    assert page.workspace.state.steps == steps
+
+
+def test_that_lens_and_launch_say_that_a_step_reads_a_result(haloscope, page, act):
+    act("chain:sobel-magnitude", "lens")
+    page.lens.point((3, 4))
+    settle()
+    assert "takes several steps" in page.lens.words
+    assert page.lens.seen is None
+    assert page.looked_at.any_job is None
+
+
+def test_that_a_chain_cannot_become_a_c_array(haloscope, page, act):
+    act("chain:sobel-magnitude", "copy_as:c")
+    assert "several steps" in haloscope.messages.newest.why
