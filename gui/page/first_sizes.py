@@ -23,7 +23,7 @@ class FirstSizes(QObject):
         wanted: Callable[[], Mapping[QDockWidget, QSize]],
         arrange: Callable[[], None],
     ) -> None:
-        """`wanted` returns what `arrange` gives docks at the page's size; what is not positive is left to Qt."""
+        """`wanted` returns what `arrange` gives docks at the page's size; Qt has what is not positive."""
         super().__init__(page)
         self._page, self._wanted, self._arrange = page, wanted, arrange
         self._size = QSize()
@@ -41,7 +41,6 @@ class FirstSizes(QObject):
             if self._page.size() == self._size:
                 self._are_first = all(self._is_near(dock, size) for dock, size in self._wanted().items())
         return super().eventFilter(watched, event)
-
 
     def _is_near(self, dock: QDockWidget, size: QSize) -> bool:
         """Whether what is in front at the place of a dock has about this size; so has what is in no place."""

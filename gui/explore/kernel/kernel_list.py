@@ -321,7 +321,7 @@ class _Rows(QStyledItemDelegate):
         painter.setFont(small_font())
         if row.share is not None:
             inner.setRight(min(inner.right(), int(bars_left) - HALF_GRID))
-        # Half a key says nothing; it is in the results and in the baselines too. Under a bar it is hard to read.
+        # Half a key, or one under a bar, says nothing; it is in the results and in the baselines too.
         if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
             _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:
