@@ -184,25 +184,3 @@ def test_that_text_that_is_no_mask_is_refused_and_the_mask_stays(program, read):
         program.press("Escape")
     program.wait_for_turn()
     assert read()["mask"]["weights"] == SHARPEN
-
-
-def steps(path):
-    """Return the lines of a session that are steps."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if '"section": "step"' in line]
-
-
-def test_that_a_step_is_added_to_the_picture_and_taken_back(program, tmp_path):
-    program.press("ctrl+alt+a")
-    program.wait_for_rest()
-    program.session(tmp_path / "two.haloscope")
-    assert len(steps(tmp_path / "two.haloscope")) == 2
-    program.press("ctrl+z")
-    program.wait_for_rest()
-    program.session(tmp_path / "one.haloscope")
-    assert len(steps(tmp_path / "one.haloscope")) == 1
-
-
-def test_that_a_ready_chain_is_chosen_by_its_name(program, tmp_path):
-    program.command("sobel magnitude")
-    program.session(tmp_path / "chain.haloscope")
-    assert len(steps(tmp_path / "chain.haloscope")) == 3
