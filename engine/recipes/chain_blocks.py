@@ -30,8 +30,8 @@ def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list
         step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
         lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
         if isinstance(step, MaskStep):
-            how = {"flip": step.flip, "normalise": step.normalise}
-            one = replace(recipe, chain=None, mask=step.mask, border=step.border, cval=step.cval, **how)
+            one = replace(recipe, chain=None, mask=step.mask, border=step.border, cval=step.cval)
+            one = replace(one, flip=step.flip, normalise=step.normalise)
             lines += [f"picture = {reads[0]}", *filtering(one)]
         elif isinstance(step, CombineStep):
             lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")

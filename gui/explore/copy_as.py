@@ -94,7 +94,7 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
         flip=settings.flip,
         normalise=settings.normalise and workspace.can_normalise,
         range_mode=workspace.range_mode,
-        operation=workspace.operation,
+        operation="" if chain is not None else workspace.operation,
         parameters=settings.parameters,
         patch_path=settings.patch_path,
         host=host,

@@ -64,7 +64,7 @@ class FigurePlot(QWidget):
         self._left = LogAxis(y_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
-        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
+        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom}, enableMenu=False)
         self.empty_text = text_over(self.plot, empty)
         self._build()
         self.plot.getViewBox().sigResized.connect(self._place_ticks)

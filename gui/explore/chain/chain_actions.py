@@ -40,7 +40,7 @@ SOURCE = "chain"
 CHAINS = ["Chains (*.json)", "All files (*)"]
 CHAINS_AS = ["Haloscope chain (*.json)"]
 _EDIT, _FILE = "&Edit", "&File"
-_ADD, _CHAIN, _READY = "Add s&tep", "C&hain", "Read&y chains"
+_ADD, _CHAIN, _READY = "Add &step", "Chai&n", "Read&y chains"
 ENTRIES = (
     Entry("add_step:mask", "&Mask", "Add a step after the selected one: a mask, which begins as a copy.",
           "Ctrl+Alt+A", "mask", _EDIT, 30, _ADD),
@@ -61,7 +61,7 @@ ENTRIES = (
     Entry("chain_whole", "Show the whole &chain",
           "Show the result of the last step, whichever step is selected.", "", "format-vertical-align-bottom",
           _EDIT, 30, _CHAIN),
-    Entry("open_chain", "Open &chain…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
+    Entry("open_chain", "Open chai&n…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
           _FILE, 30),
     Entry("save_chain", "Save c&hain…",
           "Save the steps as a file, which `filter --chain` and `batch` take.", "", "save", _FILE, 30),

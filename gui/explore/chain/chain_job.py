@@ -34,11 +34,12 @@ def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) ->
     """Return the steps for a file, up to the selected one unless `whole`; presets have their keys."""
     shown = state if whole else replace(state, steps=state.steps[: state.selected + 1], selected=0)
     chain = chain_of(shown, range_mode)
-    steps = []
-    for step in chain.steps:
-        known = preset_of(step.mask) if isinstance(step, MaskStep) else None
-        steps.append(replace(step, written=known.key) if known is not None else step)
-    return replace(chain, steps=tuple(steps))
+    return replace(chain, steps=tuple(map(_written, chain.steps)))
+
+
+def _written(step: AnyStep) -> AnyStep:
+    known = preset_of(step.mask) if isinstance(step, MaskStep) else None
+    return replace(step, written=known.key) if known and isinstance(step, MaskStep) else step
 
 
 def chain_job(

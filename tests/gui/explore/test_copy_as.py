@@ -44,7 +44,7 @@ from gui.explore.picture_job import is_chain
 from gui.explore.state import PICTURE
 from gui.explore.workspace import Workspace
 
-CASES, CHAINS = 200, 60
+CASES, CHAINS = 200, 12
 # Blanks, quotes, letters of other alphabets, and what a shell or Python would take for something else.
 NAMES = ("plain.png", "two words.png", "it's $HOME `x`.png", 'a "b" \\n.png', "šířka 幅 ü.png")
 DTYPES = (np.uint8, np.uint16, np.float32)
@@ -151,11 +151,12 @@ def chains(pictures, qapp):
 
 
 @pytest.mark.slow
-def test_that_command_line_and_python_write_the_bytes_that_save_writes(cases, chains, tmp_path, monkeypatch):
+@pytest.mark.parametrize("pages", ["cases", "chains"])
+def test_that_command_line_and_python_write_the_bytes_that_save_writes(request, pages, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # 600 files: the disk would take half of the time.
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    for number, workspace in enumerate((*cases, *chains)):
+    for number, workspace in enumerate(request.getfixturevalue(pages)):
         recipe = recipe_of(workspace, f"-{number} it's")
         name = recipe.output
         wanted = saved_by_window(workspace, tmp_path / f"wanted {name}")

@@ -1,0 +1,55 @@
+"""A chain is found, edited, run, kept in a session, and dropped in by its file; by keys, as a person does."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def arguments():
+    """A sample that is there at once."""
+    return ()
+
+
+def steps(program, path):
+    """Return the steps of the page, by way of a session."""
+    program.session(path)
+    sections = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [section for section in sections if section["section"] == "step"]
+
+
+def choose(program, command):
+    """Choose a command in the palette by letters of its name."""
+    program.press("ctrl+shift+p")
+    program.wait_for_rest()
+    program.type(command)
+    program.wait_for_rest()
+    program.press("Return")
+    program.wait_for_turn()
+    program.wait_for_rest()
+
+
+def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
+    before = steps(program, tmp_path / "before.haloscope")
+    choose(program, "Sobel magnitude")
+    found = steps(program, tmp_path / "chain.haloscope")
+    assert [step["operation"] for step in found] == ["", "", "combine"]
+    program.press("ctrl+r")
+    program.wait_for_rest()
+    sections = program.session(tmp_path / "run.haloscope")
+    assert sections["result"]["result"]["chain"] == "Sobel magnitude"
+    program.press("ctrl+z")
+    program.wait_for_rest()
+    assert steps(program, tmp_path / "after.haloscope") == before
+
+
+def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):
+    before = steps(program, tmp_path / "one.haloscope")
+    program.press("ctrl+alt+a")
+    program.wait_for_rest()
+    found = steps(program, tmp_path / "two.haloscope")
+    assert len(found) == 2
+    choose(program, "Remove step")
+    assert steps(program, tmp_path / "again.haloscope") == before
