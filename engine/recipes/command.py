@@ -34,7 +34,7 @@ def command_line(recipe: Recipe, system: str = os.name) -> str:
 def option_words(recipe: Recipe, file: str = "") -> list[str]:
     """Return the options of `filter` and `batch`; a `file` has the mask or chain, else it is written out."""
     if recipe.chain is not None:
-        how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False)]
+        how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False, allow_nan=False)]
     else:
         how = _operation(recipe) if recipe.operation else _mask(recipe, file)
     return [*how, *_where(recipe)]

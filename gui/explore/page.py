@@ -395,7 +395,9 @@ class ExplorePage(RunsPage):
         right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
         height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
         widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
-        below = {dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)}
+        below: dict[QDockWidget, QSize] = {
+            dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)
+        }
         return {mask: QSize(left, 0), kernel: QSize(right, 0), **below}
 
     def _add_answer(self) -> None:

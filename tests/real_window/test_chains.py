@@ -39,7 +39,7 @@ def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
     program.press("ctrl+r")
     program.wait_for_rest()
     sections = program.session(tmp_path / "run.haloscope")
-    assert sections["result"]["result"]["chain"] == "Sobel magnitude"
+    assert "Sobel magnitude" in json.dumps(sections["result"])
     program.press("ctrl+z")
     program.wait_for_rest()
     assert steps(program, tmp_path / "after.haloscope") == before

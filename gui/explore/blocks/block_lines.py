@@ -64,7 +64,7 @@ class BlockLines(FigurePlot):
         )
         rings = [(places[one.best], one.values[one.best]) for one in self._maps.values() if one.best]
         is_log = all(value > 0 for own in values.values() for value in own.values())
-        figure = Figure("", "block, width × height, in the order of threads", "", curves, log_y=is_log)
+        figure = Figure("", "blocks, fewest threads first", "", curves, log_y=is_log)
         self.show_figure(figure if curves else None, rings=rings, is_earlier=is_earlier)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -99,6 +99,9 @@ class KernelList(QListView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_ladder()
+        if event.size().width() != event.oldSize().width():
+            # A reason may fit beside its title now, though the list as a whole is as high as before.
+            self.scheduleDelayedItemsLayout()
         # Not the current one: a greyed kernel, which a session or a paper may bring, is never that.
         self.scrollTo(self._chosen())
 

@@ -59,7 +59,7 @@ class OperationDock(QWidget):
         with QSignalBlocker(self.box):
             for operation in OPERATIONS.values():
                 self._add(operation.title, operation.key, operation.teaches)
-            self._add("Combine two results", COMBINE, _COMBINE_TIP)
+            self._add("Combine two results", COMBINE, _COMBINE_TIP, at=1)
         self._show_choice()
 
     def panel(self, key: str) -> QWidget:
@@ -83,9 +83,10 @@ class OperationDock(QWidget):
     def _ask_for_patch(self) -> None:
         self._ask_for_file(lambda path: self._workspace.change(patch_path=str(path)))
 
-    def _add(self, title: str, key: str, tooltip: str) -> None:
-        self.box.addItem(title, key)
-        self.box.setItemData(self.box.count() - 1, tooltip, Qt.ItemDataRole.ToolTipRole)
+    def _add(self, title: str, key: str, tooltip: str, at: int | None = None) -> None:
+        at = self.box.count() if at is None else at
+        self.box.insertItem(at, title, key)
+        self.box.setItemData(at, tooltip, Qt.ItemDataRole.ToolTipRole)
 
     def _show_choice(self) -> None:
         at = max(0, self.box.findData(self._workspace.operation))
