@@ -1,7 +1,8 @@
 """Looking at a picture in the window: the lens under the mouse, splitting, sliding, and memory.
 
 Each step is one of 60 a second, as a mouse has them. A gap is the longest time in which the window took
-nothing in; the processor's time of its thread tells whether that was its own work, or other programs'. Memory is what both processes have of their own, with their share of what they share.
+nothing in; the processor's time of its thread tells whether that was its own work, or other programs'.
+Memory is what both processes have of their own, with their share of what they share.
 """
 
 import argparse

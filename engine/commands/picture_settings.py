@@ -87,8 +87,8 @@ class PictureSettings:
         file=Use.READ,
     )
     chain: str | None = option(
-        """--chain CHAIN  instead of a mask: several steps, by the name of a ready chain (`chains` lists them),
-        a file, or JSON (docs/chains.md)""",
+        """--chain CHAIN  instead of a mask: several steps, by the name of a ready chain (`chains` lists
+        them), a file, or JSON (docs/chains.md)""",
         None,
         file=Use.MAY_READ,
     )
