@@ -20,7 +20,7 @@ from gui.widgets.runs_model import RUN_ROLE
 from gui.widgets.runs_panel import RunsPanel
 
 _EMPTY = (
-    "Every run appears here: its time, its speed-up, and the proof that its picture is right.\n\n"
+    "Every run appears here: its time, its speed-up, and the proof that its picture is right.\n"
     "Press Run (Ctrl+R) to measure one kernel, or Run all to compare all that can run here."
 )
 _WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
@@ -75,7 +75,7 @@ class ResultsPanel(RunsPanel):
         self._offer_recorded()
 
     def _offer_recorded(self) -> None:
-        self.explain_empty(f"{_EMPTY}\n\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
+        self.explain_empty(f"{_EMPTY}\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
 
     def clear(self) -> None:
         """Forget all results, as a step that can be undone."""
