@@ -7,7 +7,7 @@ docs/bounds.md.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,16 +34,21 @@ class Executed(NamedTuple):
     multiply_adds: float  # those that need the lanes that multiply and add
 
 
-def executed(key: str, form: Form) -> Iterator[Executed]:
-    """Yield the ratios of each launch of a kernel that was counted."""
+def executed(
+    key: str, form: Form, is_asked: Callable[[int], bool] = lambda number: True
+) -> Iterator[Executed]:
+    """Yield the ratios of each counted launch of a kernel, of the cells whose numbers are asked for."""
     kept = json.loads((RESULTS / "ncu-h200.json").read_text(encoding="utf-8"))
     rows = iter([row["ncu"] for row in kept["rows"] if row["variant"] == key])
     samples = np.broadcast_to(np.float32(0.0), (kept["side"], kept["side"], 1))
-    for cell in cells_of(key):
+    for number, cell in enumerate(cells_of(key)):
         job = job_of(cell, samples)
         steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
-        for step, counted in zip(steps, counted_run(job).passes, strict=True):
-            code, row = executed_code(step, counted, DEFAULT, form), next(rows)
+        of_cell = [next(rows) for _ in steps]
+        if not is_asked(number):
+            continue
+        for step, counted, row in zip(steps, counted_run(job).passes, of_cell, strict=True):
+            code = executed_code(step, counted, DEFAULT, form)
             of_integers = integers(form, DEFAULT)
             yield Executed(
                 code.least(issues(form)) / row[_ALL],

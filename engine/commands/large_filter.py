@@ -63,7 +63,7 @@ class Done:
 
 def filter_large(
     how: AnyFilter,
-    source: str,
+    source: str | LargePicture,
     output: str,
     *,
     memory: int | None,
@@ -74,6 +74,8 @@ def filter_large(
 
     Parameters
     ----------
+    source : str or LargePicture
+        The path of a file that is read in parts, or a picture that is open, and stays so.
     memory : int, optional
         The most bytes that this process takes; None: enough to be fast.
     report : callable of (fraction done, words)
@@ -84,7 +86,11 @@ def filter_large(
     begin_s = time.perf_counter()
     # Each strip or tile is needed once: none is kept.
     with ExitStack() as stack:
-        picture = stack.enter_context(open_large(source, cache_bytes=0))
+        picture = (
+            source
+            if isinstance(source, LargePicture)
+            else stack.enter_context(open_large(source, cache_bytes=0))
+        )
         run = _Run(how, picture, output, memory, report, on_state)
         stack.callback(run.close)
         run.prepare()

@@ -5,8 +5,11 @@ from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_settings import AUTO_TYPE, PictureSettings
 from engine.files.output_checks import check_other_file
 from engine.host.protocol import Saved
+from engine.host.tile_jobs import opened
+from engine.host.tiles import TiledScreen
+from engine.image.large.source import LargePicture
 from engine.results.progress import Checkpoint, Progress
-from engine.tasks.filtering.messages import SaveFiltered
+from engine.tasks.filtering.messages import FilterJob, SaveFiltered
 
 # Between two reports, s.
 _EXPECTED_S = 10.0
@@ -36,5 +39,12 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     # The mask is flipped and normalised already.
     how = MaskFilter(settings, job.mask)
     # No bound: the process may have had more for another picture, and a bound counts that.
-    done = filter_large(how, job.picture.path, request.path, memory=None, report=tell)
+    done = filter_large(how, _source(job), request.path, memory=None, report=tell)
     return Saved(request.path, done.notes)
+
+
+def _source(job: FilterJob) -> str | LargePicture:
+    """Return what is filtered: a file that is read in parts, or what was decoded of another one."""
+    screen = job.picture.screen
+    assert isinstance(screen, TiledScreen)
+    return job.picture.path if screen.key == job.picture.path else opened(screen.key).picture

@@ -13,7 +13,7 @@ from engine.host.display_levels import full_scale
 from engine.host.picture_jobs import SharedSegment, attached, open_picture, screen_arrays
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.tiles import TiledScreen
+from engine.host.tiles import CloseTiled, TiledScreen
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
 
@@ -35,6 +35,8 @@ def open_cropped(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     whole = open_picture(replace(request, crop=None), report)
     cropped = crop_picture(CropPicture(whole, request.crop), report)
     shared.recycle(*segments_of(whole))
+    if isinstance(whole.screen, TiledScreen):
+        import_module("engine.host.tile_jobs").close(CloseTiled(whole.screen), report)
     return cropped
 
 

@@ -98,8 +98,10 @@ def render(
     range_mode: str = "clip",
     alpha: np.ndarray | None = None,
     ends: tuple[float, float] | None = None,
-) -> None:
+) -> tuple[float, float, bool]:
     """Fill the levels of a picture, of `level_shapes`, with premultiplied blue, green, red, alpha.
+
+    The first one may be left out. Returns what `scale_and_shift` does.
 
     Of `values`, H x W x C, 1 channel is shown grey, 3 or more as red, green, blue; `white` is shown as white,
     values outside 0 .. white as `range_mode` says ("clip", "absolute", "offset" or "rescale"). `alpha`,
@@ -111,17 +113,33 @@ def render(
     shown, fill_pixels = (
         (values[..., :3], _fill_from_colours) if has_colours else (values[..., :1], _fill_from_grey)
     )
-    pixels = levels[0].view(np.uint32)
 
-    def fill(top: int, bottom: int) -> None:
+    def fill_into(pixels: np.ndarray, first: int, top: int, bottom: int) -> None:
         for rows, part in _as_float32(shown, top, bottom):
             opacity = _NO_ALPHA
             if alpha is not None:
                 # Alpha of a float file may be any number; fmax and fmin prefer another one to NaN.
                 share = (alpha[rows] / np.float32(white)).astype(np.float32).reshape(-1)
                 opacity = np.fmin(np.fmax(share, np.float32(0)), _OPAQUE)
-            fill_pixels(part, opacity, *numbers, pixels[rows].reshape(-1))
+            at = slice(rows.start - first, rows.stop - first)
+            fill_pixels(part, opacity, *numbers, pixels[at].view(np.uint32).reshape(-1))
 
-    _in_bands(values.shape[0], fill)
+    def fill_halves(top: int, bottom: int) -> None:
+        height, width = values.shape[:2]
+        scratch: np.ndarray | None = None
+        for band in bands(bottom - top, 8 * width):
+            first, last = 2 * (top + band.start), min(2 * (top + band.stop), height)
+            if scratch is None:
+                scratch = np.empty((last - first, width, 4), np.uint8)
+            pixels = scratch[: last - first]
+            fill_into(pixels, first, first, last)
+            out = levels[0][top + band.start : top + band.stop]
+            _halve(pixels, out, 0, len(out))
+
+    if levels[0].shape[:2] == values.shape[:2]:
+        _in_bands(values.shape[0], partial(fill_into, levels[0], 0))
+    else:
+        _in_bands(len(levels[0]), fill_halves)
     for source, out in itertools.pairwise(levels):
         _in_bands(out.shape[0], partial(_halve, source, out))
+    return scale, shift, absolute

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place
+from engine.image.halving import halved
 from engine.image.large.segments import SegmentedPicture
 from engine.image.large.source import LargePicture
 
 # What is read at once for a tile; more than that is sampled first.
 READ_BYTES = 4 << 20
-# Tiles that are kept, bytes.
-_CACHE_BYTES = 24 << 20
+CACHE_BYTES = 24 << 20
+"""Tiles that are kept, bytes."""
 # Strips with more columns than this are decoded for whole rows of tiles, which take so many bytes at most.
 _WIDE = 2048
 _ROW_BYTES = 8 << 20
@@ -45,22 +46,6 @@ def screen_levels(height: int, width: int) -> tuple[tuple[int, int], ...]:
     while max(levels[-1]) > TILE:
         levels.append(tuple((side + 1) // 2 for side in levels[-1]))  # type: ignore[arg-type]
     return tuple(levels)
-
-
-def halved(pixels: Samples) -> Samples:
-    """Return half of a picture: means of two by two, rounded; an odd edge is its own neighbour."""
-    height, width = pixels.shape[:2]
-    if height % 2 or width % 2:
-        pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-    if pixels.dtype.kind == "f":
-        rows = pixels[0::2] + pixels[1::2]
-        means: Samples = (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
-        return means
-    rows = np.add(pixels[0::2], pixels[1::2], dtype=np.uint32 if pixels.itemsize > 1 else np.uint16)
-    total: Samples = rows[:, 0::2] + rows[:, 1::2]
-    total += 2
-    total >>= 2
-    return total.astype(pixels.dtype, copy=False)
 
 
 class HalvedTiles:
@@ -307,7 +292,7 @@ class HalvedTiles:
             if key not in self._kept:
                 self._kept[key] = tile
                 self._kept_bytes += tile.nbytes if tile is not None else 0
-            while self._kept_bytes > _CACHE_BYTES:
+            while self._kept_bytes > CACHE_BYTES:
                 _, oldest = self._kept.popitem(last=False)
                 self._kept_bytes -= oldest.nbytes if oldest is not None else 0
         return tile

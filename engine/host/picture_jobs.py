@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from engine.errors import EngineError, ImageReadError
 from engine.files.output_checks import check_other_file
+from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels, Shown
 from engine.host.shared_array import SharedArray
 from engine.image.form import Form
 from engine.image.open import open_image
@@ -29,8 +30,13 @@ _READING_S, _DECODING_S = 50e-9, 20e-9
 # A TIFF that takes more than this, with its levels for the screen, is opened in parts: at once, while
 # decoding it takes ten seconds.
 _IN_PARTS_FROM_BYTES = 2 << 30
+# Where a picture, its result and their levels take more than this, nothing is computed before it is seen.
+WHOLE_RESULT_BYTES = 1 << 30
+# Pixels of full size are kept for the screen up to here, which is a picture of 3840 x 2160; those of larger
+# ones are made from the samples where they are seen.
+FULL_SIZE_BYTES = 32 << 20
 # The limit of the window is fixed.
-_MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
+MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
 
 class SharedSegment:
@@ -56,15 +62,11 @@ class SharedSegment:
     ) -> ScreenLevels:
         """Fill the levels for the screen, and hand the segment over."""
         targets = [shared.attach(level) for level in levels]
-        render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
+        how = render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
         self._handed_over = True
-        return ScreenLevels(levels, opaque=alpha is None)
-
-    def rendered_from(self, pixels: NDArray[np.uint8], levels: tuple[SharedArray, ...]) -> ScreenLevels:
-        """Fill the levels from bytes that nobody else needs, and hand the segment over."""
-        render(pixels, [shared.attach(level) for level in levels], 255.0)
-        self._handed_over = True
-        return ScreenLevels(levels)
+        if levels[0].shape[:2] == pixels.shape[:2]:
+            return ScreenLevels(levels, opaque=alpha is None)
+        return ScreenLevels((pixels, *levels), alpha is None, Shown(*how, alpha, white))
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +77,10 @@ class SharedSegment:
 
 
 def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
-    """Return shapes and type of a picture's levels for the screen."""
-    return [(shape, "uint8") for shape in level_shapes(height, width)]
+    """Return shapes and type of a picture's levels for the screen; of a large one without full size."""
+    shapes = level_shapes(height, width)
+    is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
+    return [(shape, "uint8") for shape in shapes[is_large:]]
 
 
 def attached(array: SharedArray | None) -> NDArray[Any] | None:
@@ -92,18 +96,26 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
         return cropped
     try:
         return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
+    except _ResultTooLarge:
+        tile_jobs = import_module("engine.host.tile_jobs")
+        handle: PictureHandle = tile_jobs.open_decoded(Path(request.path))
+        return handle
     except _BetterInParts as error:
         try:
             return _open_in_parts(request, error, is_too_large=True)
         except ImageReadError:
             return _open_into_memory(request, report)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
-        is_too_large = error.remedy == _MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
+        is_too_large = error.remedy == MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
         return _open_in_parts(request, error, is_too_large=is_too_large)
 
 
 class _BetterInParts(ImageReadError):
     """A picture fits into memory, and is seen sooner when it is opened in parts."""
+
+
+class _ResultTooLarge(ImageReadError):
+    """A picture fits into memory, and its result does not."""
 
 
 def _open_in_parts(request: OpenPicture, error: EngineError, *, is_too_large: bool) -> PictureHandle:
@@ -141,13 +153,15 @@ def _open_into_memory(
             needed_bytes = _opening_bytes(form)
             if needed_bytes > in_parts_from_bytes and path.suffix.lower() in (".tif", ".tiff"):
                 raise _BetterInParts(f"{path.name} is large")
+            if math.isfinite(in_parts_from_bytes) and bytes_with_result(form) > WHOLE_RESULT_BYTES:
+                raise _ResultTooLarge(f"{path.name} is large")
             return needed_bytes
 
         picture = open_image(
             path,
             work_bytes=opening_bytes,
             work="showing",
-            remedy=_MAKE_SMALLER,
+            remedy=MAKE_SMALLER,
             allocate=allocate,
         )
         report(Progress(stage, 0.8, 1.0 + _DECODING_S * math.prod(arrays[0].shape)))
@@ -177,7 +191,13 @@ def _reading_s(path: Path) -> float:
 
 def _opening_bytes(form: Form) -> int:
     """Return the memory of a picture with its levels for the screen, bytes."""
-    return form.decoded_bytes + sum(math.prod(shape) for shape in level_shapes(*form.plane_shape))
+    return form.decoded_bytes + sum(math.prod(shape) for shape, _ in screen_arrays(*form.plane_shape))
+
+
+def bytes_with_result(form: Form) -> int:
+    """Return the memory of a picture and its result, with the levels of both, bytes."""
+    colours = form.pixel_count * form.channels
+    return 2 * _opening_bytes(form) - form.decoded_bytes + FLOAT_BYTES * colours
 
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:

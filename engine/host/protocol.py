@@ -22,15 +22,28 @@ from engine.verify.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """How samples become levels of the screen, from 0 to 255: `scale` times the sample, and `shift`."""
+
+    scale: float
+    shift: float
+    is_absolute: bool = False
+    alpha: SharedArray | None = None  # H x W, straight, as the picture's
+    white: float = 255.0  # its full opacity
+
+
+@dataclass(frozen=True, slots=True)
 class ScreenLevels:
     """A picture ready to be painted: level 0 in full size, each further one half as large, halves averaged.
 
     Every level is H x W x 4, uint8, in the order blue, green, red, alpha (Qt's premultiplied ARGB32 on
-    little-endian machines).
+    little-endian machines). Of a large picture level 0 is the samples themselves, and `shown` says how they
+    become pixels where they are seen.
     """
 
     levels: tuple[SharedArray, ...]
     opaque: bool = True
+    shown: Shown | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,6 @@ _ALIGNMENT = 64
 # While previews follow each other, the previous result's segment is written next, up to 3840 x 2160 RGB (144
 # MB): fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
 _BUSY_SPARE_BYTES = 160 << 20
-# An idle process keeps at most this share of what is in use as spares.
-_IDLE_SPARE_SHARE = 0.25
 # Where Linux has the segments as files; elsewhere they cannot be listed.
 _FOLDER = Path("/dev/shm")
 
@@ -117,17 +115,12 @@ def recycle(*names: str) -> None:
     forget(*(name for name in names if name not in _made))
     with _lock:
         made = [_attached.pop(name) for name in names if name in _made and name in _attached]
-    _spares.keep(made, max(_idle_spare_bytes(), _BUSY_SPARE_BYTES))
+    _spares.keep(made, _BUSY_SPARE_BYTES)
 
 
 def trim_spares() -> None:
-    """Keep at most a quarter of what is in use as spares: for an idle process."""
-    _spares.trim(_idle_spare_bytes())
-
-
-def _idle_spare_bytes() -> int:
-    with _lock:
-        return int(_IDLE_SPARE_SHARE * sum(segment.size for segment in _attached.values()))
+    """Keep no spares: for an idle process."""
+    _spares.trim(0)
 
 
 def _remove(segment: _Segment) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
-from engine.host.halved_tiles import HalvedTiles, Samples, TimeIsOver
-from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
+from engine.host.picture_jobs import MAKE_SMALLER, SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import (
     WHOLE,
@@ -32,6 +32,7 @@ from engine.host.tiles import (
     Tiles,
     Values,
 )
+from engine.image.large.source import LargePicture
 from engine.results.progress import Checkpoint
 
 # A request is answered after this long with what is ready, s.
@@ -44,6 +45,12 @@ _CHUNK_CACHE_BYTES = 16 << 20
 # Arrays that take no more than this, with their levels for the screen, become pictures in memory.
 _IN_MEMORY_BYTES = 256 << 20
 
+TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES
+"""What is kept of a picture in parts, bytes."""
+
+# How the keys of pictures begin that are decoded as a whole.
+_DECODED = "decoded:"
+
 _open: OrderedDict[str, HalvedTiles] = OrderedDict()
 _lock = threading.Lock()
 
@@ -53,12 +60,29 @@ def opened(key: str) -> HalvedTiles:
     with _lock:
         if key not in _open:
             # The readers are loaded with the first large picture.
-            reader = import_module("engine.image.large.opening")
-            _open[key] = HalvedTiles(reader.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES))
+            _open[key] = HalvedTiles(_source(key))
         _open.move_to_end(key)
         while len(_open) > _MOST_OPEN:
             _open.popitem(last=False)[1].picture.close()
         return _open[key]
+
+
+def _source(key: str) -> LargePicture:
+    source: LargePicture
+    if key.startswith(_DECODED):
+        decoded = import_module("engine.image.large.decoded")
+        source = decoded.DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER)
+    else:
+        opening = import_module("engine.image.large.opening")
+        source = opening.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES)
+    return source
+
+
+def open_decoded(path: Path) -> PictureHandle:
+    """Open a picture that is decoded as a whole, and whose result would take too much memory."""
+    key = f"{_DECODED}{path.resolve()}"
+    _close(key)
+    return _handle(path, key, opened(key))
 
 
 def close(request: CloseTiled, report: Checkpoint) -> None:
@@ -120,9 +144,10 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
         screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
         title=path.name,
         description=f"{path.name}  {size}  {words}  {depth}, {picture.format}",
-        path=key,
+        path=key.removeprefix(_DECODED),
         notes=picture.notes,
         icc_profile=picture.icc_profile,
+        metadata=picture.metadata,
     )
 
 

@@ -28,6 +28,7 @@ from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.standard_streams import log
 from engine.host import shared
 from engine.host.client import EngineClient
+from engine.host.display_range import pixels_of
 from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
 from engine.host.protocol import Filtered, ScreenLevels
 from engine.host.request import Request
@@ -393,7 +394,7 @@ class Server:
         key = f"result-{next(self._numbers)}"
         screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque)
         asked.keys += (key,)
-        size = sum(shared.attach(array).nbytes for array in (found.values, *levels))
+        size = sum(shared.attach(array).nbytes for array in {found.values, *levels})
         for gone in self._results.add(key, found, size, self._in_use()):
             self._release(segments_of(gone))
         # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
@@ -419,9 +420,13 @@ class Server:
         views: dict[str, Array],
     ) -> Tiles:
         assert isinstance(found.screen, ScreenLevels)
-        pixels, tiles = shared.attach(found.screen.levels[level]), []
+        pixels, tiles = shared.attach(found.screen.levels[level]), list[Tile]()
         for place in places:
-            part = pixels[screen.extent(level, place)]
+            at = screen.extent(level, place)
+            part, shown = pixels[at], found.screen.shown
+            if shown is not None and not level:
+                alpha = None if shown.alpha is None else shared.attach(shown.alpha)[at]
+                part = pixels_of(part, shown.scale, shown.shift, shown.is_absolute, alpha, shown.white)
             name = f"view-{len(views)}"
             views[name] = part
             tiles.append(Tile(place, SharedArray(name, part.shape, part.dtype.name), WHOLE_TILE))

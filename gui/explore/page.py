@@ -64,6 +64,7 @@ from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
+from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
@@ -167,6 +168,7 @@ class ExplorePage(RunsPage):
             services.actions, workspace, self.pictures, self.picture_view, self._measure_region
         )
         self._add_late_docks(services, plot, beside)
+        FirstSizes(self, self._first_sizes, self.arrange)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
@@ -372,22 +374,31 @@ class ExplorePage(RunsPage):
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     def arrange(self) -> None:
+        sizes = self._first_sizes()
+        mask, kernel, *lower = sizes
+        widths = [size.width() for size in sizes.values()]
+        self.resizeDocks([mask, kernel], widths[:2], Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, widths[2:], Qt.Orientation.Horizontal)
+        height = sizes[lower[0]].height()
+        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _first_sizes(self) -> dict[QDockWidget, QSize]:
+        """Return the sizes at first of the panels that stand in front, at the page's size; heights below."""
         tabbed = (
             *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
             *(self.lens_dock, self.look_dock),
             *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
         )
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
-        sides = (
-            max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE)),
-            max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE)),
-        )
-        self.resizeDocks([mask, kernel], list(sides), Qt.Orientation.Horizontal)
-        widths = [self.width() * part // 100 for part in _LOWER_WIDTHS]
-        self.resizeDocks(lower, widths, Qt.Orientation.Horizontal)
+        left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
+        right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
         height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
-        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
-        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+        widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
+        below: dict[QDockWidget, QSize] = {
+            dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)
+        }
+        return {mask: QSize(left, 0), kernel: QSize(right, 0), **below}
 
     def _add_answer(self) -> None:
         """Put the answer over the lower panels: as wide as the page, of a fixed height, without a title."""

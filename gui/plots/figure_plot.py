@@ -42,6 +42,8 @@ class FigurePlot(QWidget):
     """
 
     clicked = Signal(str, float)  # the name of a curve and the x of its mark that was clicked
+    joins_points = True
+    """Whether a line joins the marks of a curve."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class FigurePlot(QWidget):
         self._left = LogAxis(y_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
-        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
+        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom}, enableMenu=False)
         self.empty_text = text_over(self.plot, empty)
         self._build()
         self.plot.getViewBox().sigResized.connect(self._place_ticks)
@@ -129,7 +131,8 @@ class FigurePlot(QWidget):
             style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
             pen = pg.mkPen(series.colour, width=1 if is_printed else 2, style=style)
             line = np.array(points).T
-            self.plot.addItem(pg.PlotCurveItem(*line, pen=pen, antialias=True))
+            if self.joins_points:
+                self.plot.addItem(pg.PlotCurveItem(*line, pen=pen, antialias=True))
             # Marks with the same pen and brush are rendered once.
             mark = {"symbol": series.symbol, "size": size, "pen": pg.mkPen(series.colour)}
             mark["brush"] = pg.mkBrush(theme.base if is_printed else series.colour)

@@ -20,7 +20,7 @@ class ResponsePlot(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plot = pg.PlotWidget()
+        self.plot = pg.PlotWidget(enableMenu=False)
         self.image = pg.ImageItem(axisOrder="row-major")
         self.image.setLookupTable(
             pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT)).getLookupTable(nPts=256)

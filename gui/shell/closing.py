@@ -142,6 +142,9 @@ class Closing(QObject):
             self._window.close()
 
     def _close_wanted(self, event: QCloseEvent) -> None:
+        # What is being typed is work too: a field takes it when it loses the focus.
+        if (field := self._window.focusWidget()) is not None:
+            field.clearFocus()
         if self._link.files_being_saved and not self._is_discarded:
             event.ignore()
             self._ask()

@@ -307,8 +307,11 @@ class MainWindow(QMainWindow):
             return
         room, frame = self.screen().availableGeometry(), self.frameGeometry()
         over = (frame.size() - room.size()).expandedTo(QSize(0, 0))
-        if self.size() - over == (self.size() - over).expandedTo(SMALLEST_SIZE):
-            self.resize(self.size() - over)
+        size = (self.size() - over).expandedTo(SMALLEST_SIZE)
+        # On a screen as narrow as the smallest window only the height can give way.
+        if size != self.size():
+            over = self.size() - size
+            self.resize(size)
             corner = room.bottomRight() + QPoint(1, 1) - QPoint(frame.width(), frame.height())
             self.move(min(frame.x(), corner.x() + over.width()), min(frame.y(), corner.y() + over.height()))
 

@@ -75,6 +75,7 @@ class _Shots(QObject):
         self.error: EngineError | None = None
         self.was_stopped = False
         self.written = 0
+        self._was_at_rest = False
         self._window.first_page.settled.connect(self._begin)
         self.stopped.connect(self._stop, Qt.ConnectionType.QueuedConnection)
 
@@ -88,7 +89,9 @@ class _Shots(QObject):
 
     def _go_on(self) -> None:
         """Take the next step once the last one is shown."""
-        if not self._haloscope.state.busy and self._window.page.is_settled:
+        is_at_rest = not self._haloscope.state.busy and self._window.page.is_settled
+        # What has just come may not be painted yet.
+        if is_at_rest and self._was_at_rest:
             try:
                 next(self._steps)
             except StopIteration:
@@ -97,6 +100,7 @@ class _Shots(QObject):
             except EngineError as error:
                 self._end(error)
                 return
+        self._was_at_rest = is_at_rest and not self._haloscope.state.busy
         self._timer.start()
 
     def _take(self) -> Iterator[None]:

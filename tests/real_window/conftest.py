@@ -1,5 +1,6 @@
 """`python main.py` in an X server of its own, driven by keys and clicks: one of each for a file of tests."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,26 @@ from gui.style.theme import DARK, LIGHT
 
 # Places in a window of 1278 x 775, as it is at the first start on a screen of 1280 x 800.
 PLACES = {
-    "first cell": (125, 230),
+    "operation": (248, 110),
     "presets": (199, 148),
+    "rows": (132, 184),
+    "first cell": (125, 230),
+    "last cell of the first row": (300, 230),
+    "brush": (257, 373),
+    "border": (179, 405),
+    "flip": (90, 434),
+    "history": (128, 104),
     "close Kernel": (1267, 64),
     "picture": (700, 300),
     "drawing": (200, 200),
     "kernels": (980, 120),
-    "Restore": (809, 501),
+    "CPU, one thread": (1059, 143),
+    "device": (1157, 439),
+    "first run": (727, 645),
+    "second run": (727, 669),
+    "Show difference": (576, 730),
+    "close the message": (927, 446),
+    "Restore": (809, 446),
 }
 
 
@@ -36,6 +50,23 @@ class Journey(Program):
         """Click on one of the places."""
         self.click(*PLACES[name], times=times)
 
+    def choose(self, name: str, *keys: str) -> None:
+        """Open the list at one of the places, and go to an entry by keys."""
+        self.click_on(name)
+        self.wait_for_rest()
+        self.press(*keys, "Return")
+        self.wait_for_rest()
+
+    def simulate(self) -> None:
+        """Choose the CUDA simulator by keys."""
+        self.press("alt+d")
+        self.wait_for_rest()
+        self.press("alt+Down")
+        self.wait_for_rest()
+        self.type("cuda s")
+        self.press("Return")
+        self.wait_for_rest()
+
     def answer(self, title: str, path: Path) -> None:
         """Type a path into the file dialog with this title."""
         self.wait_until(lambda: self.screen.focused.startswith(title), f"the dialog '{title}'")
@@ -52,6 +83,32 @@ class Journey(Program):
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""
         self.wait_until(lambda: self.title == f"{document} — Haloscope", f"the title {document}")
+
+    def command(self, text: str) -> None:
+        """Choose what the command palette finds by a few letters."""
+        self.press("ctrl+shift+p")
+        self.wait_until(lambda: self.screen.focused.startswith("Commands"), "the palette")
+        self.type(text)
+        self.wait_for_rest()
+        self.press("Return")
+        self.wait_for_turn()
+        self.wait_for_rest()
+
+    def write_mask(self, text: str) -> None:
+        """Type a mask as text in its dialog."""
+        self.press("ctrl+alt+x")
+        self.wait_until(lambda: self.screen.focused.startswith("Mask as text"), "the dialog")
+        self.type(text)
+        self.press("Tab", "Return")
+        self.wait_for_turn()
+
+    def rows(self, path: Path) -> list[dict[str, str]]:
+        """Save the table of runs under this name, which is new, and return its rows."""
+        self.press("ctrl+e")
+        self.answer("Save", path)
+        self.wait_until(path.exists, "the saved rows")
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
 
     def session(self, path: Path) -> dict[str, Any]:
         """Save the session under this name, which is new, and return its sections but the view."""

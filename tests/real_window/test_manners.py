@@ -66,13 +66,7 @@ def test_that_the_result_is_pasted_into_another_program(program, other):
 
 
 def test_that_a_command_is_found_by_a_few_letters(program, tmp_path):
-    program.press("ctrl+shift+p")
-    program.wait_until(lambda: program.screen.focused.startswith("Commands"), "the palette")
-    program.type("sobx")
-    program.wait_for_rest()
-    program.press("Return")
-    program.wait_for_turn()
-    program.wait_for_rest()
+    program.command("sobx")
     assert program.weights(tmp_path / "sobel.json") == [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
 
 
@@ -111,3 +105,60 @@ def test_that_the_first_start_shows_a_tour_that_escape_leaves(start, screen, tmp
     program.press("Escape")
     program.wait_for_rest()
     assert (screen.pixels() != shown).any()
+
+
+# Puts a text on the clipboard, as COPIES a picture.
+COPIES_TEXT = COPIES.replace("setImage(image)", "setText(TEXT)")
+PASTES_TEXT = """
+import sys
+from PySide6.QtGui import QGuiApplication
+app = QGuiApplication(sys.argv)
+print(repr(QGuiApplication.clipboard().text()), flush=True)
+"""
+
+
+def test_that_numbers_of_another_program_are_pasted_into_the_mask(program, other, tmp_path):
+    assert other(f"TEXT = '[[1, 2, 3], [4, 5, 6]]'\n{COPIES_TEXT}") == "copied"
+    program.click_on("picture")
+    program.press("ctrl+v")
+    program.wait_for_rest()
+    assert program.weights(tmp_path / "pasted.haloscope") == [[1, 2, 3], [4, 5, 6]]
+    program.press("ctrl+z")
+
+
+def test_that_pasted_words_are_refused_and_the_mask_stays(program, other, tmp_path):
+    before = program.weights(tmp_path / "before.haloscope")
+    assert other(f"TEXT = 'no numbers at all'\n{COPIES_TEXT}") == "copied"
+    program.click_on("picture")
+    program.press("ctrl+v")
+    program.wait_until(lambda: program.shows_an_error, "the refusal")
+    program.click_on("close the message")
+    program.wait_until(lambda: not program.shows_an_error, "no message")
+    assert program.weights(tmp_path / "after.haloscope") == before
+
+
+def test_that_the_settings_are_copied_as_a_command_line(program, other):
+    program.command("copy as command")
+    assert "filter" in other(PASTES_TEXT)
+
+
+def test_that_letters_become_larger_and_small_again(program):
+    shown = []
+    for size in ("130", "100"):
+        program.press("ctrl+comma")
+        program.wait_until(lambda: program.screen.focused.startswith("Preferences"), "the preferences")
+        program.press("alt+l", "ctrl+a")
+        program.type(f"{size}\t")
+        program.wait_for_rest()
+        program.press("Escape")
+        program.wait_for_turn()
+        program.wait_for_rest()
+        shown.append(program.screen.checksum())
+    assert shown[0] != shown[1]
+
+
+def test_that_the_keys_are_listed(program):
+    program.press("shift+F1")
+    program.wait_until(lambda: program.screen.focused.startswith("Keyboard"), "the list of keys")
+    program.press("Escape")
+    program.wait_for_turn()

@@ -22,9 +22,13 @@ def brightness(program):
     return float(program.screen.pixels().mean())
 
 
-def kernels_in_sight(program):
+def kernels_area():
     x, y = PLACES["kernels"]
-    return program.screen.pixels()[y : y + 200, x : x + 250]
+    return slice(y, y + 180), slice(x, x + 250)
+
+
+def kernels_in_sight(program):
+    return program.screen.pixels()[kernels_area()]
 
 
 def test_that_every_page_is_shown_by_its_key(program):
@@ -77,3 +81,47 @@ def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
     assert not np.array_equal(kernels_in_sight(program), before)
     program.menu("alt+v", "p", "Down", "Return")
     assert np.array_equal(kernels_in_sight(program), before)
+
+
+def test_that_a_look_at_a_tab_and_the_default_layout_move_nothing(program):
+    program.screen.xdotool("mousemove", 0, 0)
+    program.press("ctrl+shift+l")
+    program.wait_for_rest()
+    before = program.screen.pixels()
+    for name in ("tile", "mask"):
+        program.command(f"panel {name}")
+    assert np.array_equal(kernels_in_sight(program), before[kernels_area()])
+    program.press("ctrl+shift+l")
+    program.wait_for_rest()
+    assert np.array_equal(program.screen.pixels()[kernels_area()], before[kernels_area()])
+
+
+@pytest.mark.parametrize("page", [3, 4], ids=["Matrices", "Network"])
+def test_that_a_page_runs_and_saves_its_rows(program, tmp_path, page):
+    program.press(f"alt+{page}")
+    program.wait_for_rest()
+    program.press("ctrl+r")
+    program.wait_for_rest()
+    rows = program.rows(tmp_path / "rows.csv")
+    assert any(row["status"].startswith("verified") for row in rows)
+
+
+def test_that_a_measurement_of_a_paper_stops_with_escape(program):
+    program.press("alt+2")
+    program.wait_for_rest()
+    program.press("ctrl+r")
+    program.wait_until(lambda: not program.is_idle, "the measurement")
+    program.press("Escape")
+    program.wait_for_rest()
+
+
+def test_that_f12_hides_the_panels_and_brings_them_back(program):
+    program.screen.xdotool("mousemove", 0, 0)
+    program.wait_for_rest()
+    before = program.screen.pixels()
+    program.press("F12")
+    program.wait_for_rest()
+    assert not np.array_equal(program.screen.pixels(), before)
+    program.press("F12")
+    program.wait_for_rest()
+    assert np.array_equal(program.screen.pixels()[kernels_area()], before[kernels_area()])

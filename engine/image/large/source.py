@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.large.storage import Storage
+from engine.image.metadata import NO_METADATA, Metadata
 from engine.image.open import errors_in_words
 
 MOST_CHANNELS = 4
@@ -43,6 +44,8 @@ class LargePicture(ABC):
         How it is stored, for a result of the same kind.
     notes : tuple of str
         Sentences for the person: what was special about the file.
+    metadata : Metadata
+        EXIF data and resolution, of a picture that was decoded as a whole.
     """
 
     path: Path
@@ -55,6 +58,7 @@ class LargePicture(ABC):
     has_alpha: bool = False
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
+    metadata: Metadata = NO_METADATA
 
     @property
     def height(self) -> int:

@@ -13,6 +13,6 @@ FACTS: tuple[Fact[ChainProblem], ...] = (
          lambda run: run.result.problem.chain, lambda run: len(run.result.problem.steps.split("; ")),
          caption="{}", of_problem=True),
     Fact("steps", "Steps", "What each step does, and what it reads.",
-         lambda run: run.result.problem.steps, of_problem=True),
+         lambda run: run.result.problem.steps, of_problem=True, shown=False),
 )
 # fmt: on

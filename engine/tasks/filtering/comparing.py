@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.host import shared
 from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.shared_array import SharedArray
 from engine.image.scratch import bands_of
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.filtering import oracle
@@ -26,8 +27,7 @@ from engine.tasks.filtering.variants import variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL
 from engine.verify.regions import Region
 
-_GREY = 128
-Bytes = NDArray[np.uint8]
+_GREY, _WHITE = 128, 255.0
 
 
 def compare(request: ComparePictures, report: Checkpoint) -> Compared:
@@ -39,7 +39,8 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
     if request.job is not None:
         return _error(request, request.job, values, report)
     with SharedSegment() as segment:
-        levels, drawn = _levels(segment, original.shape)
+        picture, levels = _created(segment, original.shape)
+        drawn = shared.attach(picture)
         largest = max(
             (
                 float(np.nanmax(np.abs(_less(values, original, rows)), initial=0.0))
@@ -53,7 +54,7 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
             with np.errstate(invalid="ignore"):
                 drawn[rows] = np.nan_to_num(np.rint(_less(values, original, rows) * scale + _GREY))
         words = f"difference: white is +{largest:.4g}, black −{largest:.4g}" if largest else "no difference"
-        return Compared(segment.rendered_from(drawn, levels), words)
+        return Compared(segment.rendered(picture, levels, _WHITE), words)
 
 
 def _less(values: NDArray[Any], original: NDArray[Any], rows: slice) -> NDArray[np.float32]:
@@ -61,9 +62,10 @@ def _less(values: NDArray[Any], original: NDArray[Any], rows: slice) -> NDArray[
     return less
 
 
-def _levels(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], Bytes]:
-    levels = segment.create(*screen_arrays(*shape[:2]))
-    return levels, np.zeros(shape, np.uint8)
+def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArray, tuple[SharedArray, ...]]:
+    drawn, *levels = segment.create((shape, "uint8"), *screen_arrays(*shape[:2]))
+    shared.attach(drawn)[...] = 0
+    return drawn, tuple(levels)
 
 
 def _error(request: ComparePictures, job: FilterJob, values: NDArray[Any], report: Checkpoint) -> Compared:
@@ -93,10 +95,10 @@ def _error(request: ComparePictures, job: FilterJob, values: NDArray[Any], repor
         shares[~kept] = 0.0
     largest = float(np.nanmax(shares, initial=0.0))
     with SharedSegment() as segment:
-        levels, drawn = _levels(segment, values.shape)
+        picture, levels = _created(segment, values.shape)
         scale = 255.0 / largest if largest and np.isfinite(largest) else 0.0
-        drawn[part.slices] = np.nan_to_num(np.rint(shares * scale))
-        screen = segment.rendered_from(drawn, levels)
+        shared.attach(picture)[part.slices] = np.nan_to_num(np.rint(shares * scale))
+        screen = segment.rendered(picture, levels, _WHITE)
     of_part = "" if part == whole else ", of the part that was seen"
     if not largest:
         return Compared(screen, f"error: none, every value is the reference{of_part}", part == whole)

@@ -1,8 +1,12 @@
-"""One number of the runs over the block size: a line per kernel, the best block of each with a ring."""
+"""One number of the runs over the block size: the marks of each kernel, its best block with a ring.
+
+No line joins them: neighbours with as many threads have other shapes.
+"""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
 
 from engine.course.paper import Figure, Series
 from engine.geometry.block import Block
@@ -12,15 +16,21 @@ from gui.explore.blocks.block_map import BlockMap, Kind
 from gui.plots.figure_plot import FigurePlot
 from gui.style.metrics import GRID
 
-_EMPTY = "One number of each kernel over the block size, a line per kernel."
+_EMPTY = "One number of each kernel over the block size."
 _NO_NUMBER = (
     "{}: not known of any run.\nSimulated runs are not timed. Choose a count under Axis, such as "
     "operations per global load."
 )
 
 
+# With less height the legend would leave no plot; colours and shapes are those of the kernel list.
+_LEGEND_FROM = 26 * GRID
+
+
 class BlockLines(FigurePlot):
     """Draws the measured cells of several maps, in the order of `by_size` from left to right."""
+
+    joins_points = False
 
     def __init__(self) -> None:
         self._maps: dict[str, BlockMap] = {}
@@ -54,8 +64,19 @@ class BlockLines(FigurePlot):
         )
         rings = [(places[one.best], one.values[one.best]) for one in self._maps.values() if one.best]
         is_log = all(value > 0 for own in values.values() for value in own.values())
-        figure = Figure("", "block, width × height, by threads", "", curves, log_y=is_log)
+        figure = Figure("", "blocks, fewest threads first", "", curves, log_y=is_log)
         self.show_figure(figure if curves else None, rings=rings, is_earlier=is_earlier)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_legend()
+
+    def _redraw(self) -> None:
+        super()._redraw()
+        self._show_legend()
+
+    def _show_legend(self) -> None:
+        self.caption.setVisible(bool(self._maps) and self.height() >= _LEGEND_FROM)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 11 * GRID)

@@ -13,7 +13,6 @@ from gui.style.cell_colours import heat
 from gui.style.metrics import EARLIER_OPACITY, GRID
 from gui.style.theme import current_theme
 from gui.widgets.number_table import NumberTable
-from gui.widgets.panel_parts import centred_text
 
 # Beyond this times are not told apart: a block of one thread would leave one colour for the rest.
 _MOST_RATIO = 8.0
@@ -31,11 +30,10 @@ class BlockTable(NumberTable):
     # What is known of the cell under the mouse or the keyboard's cursor; empty when there is none any more.
     pointed = Signal(str)
 
-    def __init__(self, empty: str) -> None:
+    def __init__(self) -> None:
         super().__init__("Map of block sizes", chosen_from=True, by_mouse=False)
         self.shown = BlockMap()
         self.ground = self._ground
-        self.empty_text = centred_text(empty, self)
         self.setMinimumSize(20 * GRID, 11 * GRID)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
@@ -79,12 +77,11 @@ class BlockTable(NumberTable):
         known = (block for block in (current, loaded, shown.best) if block in shown.cells)
         self.setCurrentIndex(self.index_of(next(known, None)))
         self._dim.setEnabled(is_earlier)
-        self.empty_text.setVisible(not shown.cells)
         kinds = [cell.kind for cell in shown.cells.values()]
         counts = ", ".join(f"{kinds.count(kind)} {kind.words}" for kind in Kind if kind in kinds)
         best = f"best {shown.cells[shown.best].words} " if shown.best else ""
         heard = f"{shown.variant}{f', {EARLIER}' if is_earlier else ''}: {best}{counts}."
-        self.setAccessibleDescription(heard if kinds else self.empty_text.text().replace("\n", " "))
+        self.setAccessibleDescription(heard if kinds else "")
         self._fit()
 
     def ink(self, row: int, column: int) -> QColor:
@@ -107,7 +104,6 @@ class BlockTable(NumberTable):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.empty_text.setGeometry(self.rect().adjusted(GRID, GRID, -GRID, -GRID))
         self._fit()
 
     def _block(self, row: int, column: int) -> Block:

@@ -1,6 +1,7 @@
-"""The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
+"""The panel Block sizes: what to compare, the map of a kernel, and beside it the numbers of every kernel."""
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter, QWidget
 
 from engine.device_info import SIMULATOR
@@ -28,6 +29,8 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, fill_box, row
 from gui.widgets.turns import TURNS_FROM, Turns
 
+# More than any panel is wide: a splitter reads first sizes as shares.
+_LONG = 10_000
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
@@ -61,29 +64,30 @@ class BlocksPanel(QWidget):
             "Run the chosen kernel with each of these blocks; without a list, with the common ones (Return)."
         )
         self.field = BlocksField(workspace, self.kernels.button, self.compare_button)
-        self.simulate_button = QPushButton(SIMULATE)
-        self.simulate_button.setToolTip("Choose the simulator, with a picture that it takes.")
+        simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.kernel = QComboBox()
         self.kernel.setToolTip("The kernel whose map is shown.")
         self.kernel.setAccessibleName("Kernel of the map")
         self.kernel.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.summary = ElidedLabel(small=True)
         self.axis_button = axis_button("Block sizes: what is drawn", self._shown, self.choose)
-        self.table, self.lines = BlockTable(_EMPTY), BlockLines()
+        self.table, self.lines = BlockTable(), BlockLines()
         views = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
         for at, (view, share) in enumerate(((self.table, 3), (self.lines, 2))):
             views.addWidget(view)
             views.setStretchFactor(at, share)
+        views.setSizes([3 * _LONG, 2 * _LONG])
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
         compared = QWidget()
         compared.setLayout(column(head, (views, 1), spacing=HALF_GRID))
-        self._stack = Placeholder(compared)
+        self.empty = Placeholder(compared)
+        self.empty.offer(simulate)
+        self._stack = Placeholder(self.empty)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        cure = row(1, self.simulate_button, 1)
-        self.setLayout(column(self.field, (self._stack, 1), cure, spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
         self.compare_button.clicked.connect(self._compare)
         self.field.field.returnPressed.connect(self._compare)
-        self.simulate_button.clicked.connect(self.cure_wanted)
+        simulate.triggered.connect(self.cure_wanted)
 
         self.table.pointed.connect(self._point)
         self.lines.clicked.connect(lambda variant, x: self.load(variant, self.lines.block_at(x)))
@@ -132,13 +136,10 @@ class BlocksPanel(QWidget):
         shown, is_earlier = maps.get(kernel, BlockMap()), self._cells.is_earlier
         chosen = self._engine_state.variant(settings.variant)
         loaded = settings.block or (chosen.default_block if chosen else None)
-        self.table.empty_text.setText(f"{_EMPTY}{self._no_gpu()}")
+        self.empty.say("" if maps else f"{_EMPTY}{self._no_gpu()}")
+        self.empty.button.setVisible(bool(self._no_gpu()) and settings.device != SIMULATOR)
         self.table.show_map(shown, loaded if settings.variant == kernel else None, is_earlier=is_earlier)
         self.lines.show_maps(list(maps.values()), is_earlier=is_earlier)
-        # What to do first needs the whole width.
-        for part in (self.kernel, self.summary, self.axis_button, self.lines):
-            part.setVisible(bool(maps))
-        self.simulate_button.setVisible(not maps and bool(self._no_gpu()) and settings.device != SIMULATOR)
         self._allow()
         self._show_summary()
 

@@ -57,7 +57,7 @@ _FEWEST_ROWS_SHOWN = 5
 
 
 # A bar behind a time takes at most this much of the row.
-_BARS_SHARE = 0.34
+_BARS_SHARE = 0.3
 # Words are read on the bar as well as beside it.
 _BAR_ALPHA = 0.28
 _OPEN, _CLOSED = "▾", "▸"
@@ -99,6 +99,9 @@ class KernelList(QListView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_ladder()
+        if event.size().width() != event.oldSize().width():
+            # A reason may fit beside its title now, though the list as a whole is as high as before.
+            self.scheduleDelayedItemsLayout()
         # Not the current one: a greyed kernel, which a session or a paper may bring, is never that.
         self.scrollTo(self._chosen())
 
@@ -284,8 +287,9 @@ class _Rows(QStyledItemDelegate):
         if row.share is not None:
             # The list itself is the chart: the longer the bar, the longer the time.
             longest = _BARS_SHARE * line.width()
-            bar_rect = QRectF(0, line.top() + 3, max(2.0, row.share * longest), line.height() - 6)
-            bar_rect.moveRight(line.right() - HALF_GRID)
+            bars_left = line.right() - HALF_GRID - longest
+            long = max(2.0, row.share * longest)
+            bar_rect = QRectF(bars_left, line.top() + 3, long, line.height() - 6)
             tint = QColor(series_for(row.key).colour)
             tint.setAlphaF(_BAR_ALPHA)
             painter.fillRect(bar_rect, tint)
@@ -318,7 +322,9 @@ class _Rows(QStyledItemDelegate):
         painter.setFont(_title_font(row.title, inner.width()))
         inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
-        # Half a key says nothing; it is in the results and in the baselines too.
+        if row.share is not None:
+            inner.setRight(min(inner.right(), int(bars_left) - HALF_GRID))
+        # Half a key, or one under a bar, says nothing; it is in the results and in the baselines too.
         if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
             _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:

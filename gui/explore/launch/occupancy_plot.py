@@ -36,7 +36,7 @@ class OccupancyPlot(QWidget):
         self._title, self._at_text, self._ticks = title, at_text, ticks
         self._curve: Sequence[CurvePoint] = ()
         self._now: tuple[int, float] | None = None
-        self.plot = pg.PlotWidget(axisItems={"bottom": _Bottom("bottom")})
+        self.plot = pg.PlotWidget(axisItems={"bottom": _Bottom("bottom")}, enableMenu=False)
         self.empty_text = text_over(self.plot)
         make_still(self.plot)
         self.plot.getPlotItem().layout.setContentsMargins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)

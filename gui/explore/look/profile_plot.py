@@ -15,7 +15,7 @@ class ProfilePlot(pg.PlotWidget):
     """One channel, or all of them."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(enableMenu=False)
         self._profile: Profile | None = None
         make_still(self)
         self.setAccessibleName("Profile along the line")

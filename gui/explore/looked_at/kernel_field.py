@@ -30,6 +30,7 @@ class KernelField(QWidget):
         self.threads.setAccessibleName("Block of threads, width × height")
         self.threads.setFont(number_font())
         self.threads.setFixedWidth(9 * GRID)
+        self.threads.setPlaceholderText("block")
         self.refusal.setFont(small_font())
         line = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, spacing=HALF_GRID))

@@ -28,7 +28,7 @@ class NumberField(QLineEdit):
     def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False) -> None:
         super().__init__()
         self._may_be_empty = may_be_empty
-        self._what = what or f"{name} was not changed"
+        self._what = what or f"{name} did not change"
         self._shown = ""
         self.setAccessibleName(name)
         self.setFont(number_font())

@@ -17,7 +17,7 @@ def read_cell(text: str) -> str:
     """Return what a person typed into a cell (`2`, `-0.5`, `1/9`) for `TypedWeights`; see `read_typed`."""
     if_empty = "Write a number; Delete sets a cell to 0."
     if_several = "Write a half as 0.5; paste several cells with Ctrl+V."
-    return read_typed(text, "The weight was not changed", "a cell", if_empty, if_several)
+    return read_typed(text, "The weight did not change", "a cell", if_empty, if_several)
 
 
 def read_number(text: str, what: str) -> float:

@@ -33,7 +33,7 @@ class HistogramPlot(pg.PlotWidget):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(enableMenu=False)
         self._counts: tuple[tuple[int, ...], ...] = ()
         # Bin chosen by the arrow keys; None before the first.
         self._bin: int | None = None

@@ -102,6 +102,11 @@ class PictureCanvas(QWidget):
         self._place_handle()
         self.update()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
+        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
+
     def set_result(self, result: Levels | None) -> None:
         """Show another result of the same picture, at the same place."""
         self._result = result

@@ -4,14 +4,17 @@ Nothing is copied: the images look into the shared memory, so the arrays are kep
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
+from gui.explore.picture.full_size import FullSize
+from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
@@ -24,6 +27,10 @@ class Levels(Protocol):
     size: Size
     channel: int | None
     """The channel that is painted alone, in grey; None for all."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
 
     @property
     def remark(self) -> str:
@@ -48,20 +55,33 @@ class _Level(NamedTuple):
 class PictureLevels:
     """A picture ready to be painted at any zoom."""
 
-    def __init__(self, screen: ScreenLevels) -> None:
+    def __init__(self, screen: ScreenLevels, paint_again: Callable[[], None] = lambda: None) -> None:
         first = screen.levels[0].shape
         self.size = Size(first[1], first[0])
         self._opaque = screen.opaque
         self.channel: int | None = None
+        self._full_size = FullSize(screen.levels[0], screen.shown) if screen.shown is not None else None
+        self._paint_again = paint_again
+        self._is_settled = True
+        # Of a large picture the first is missing.
+        self._first = int(self._full_size is not None)
         self._levels = [
             _level(attach(array), index, self.size, screen.opaque)
-            for index, array in enumerate(screen.levels)
+            for index, array in enumerate(screen.levels[self._first :], self._first)
         ]
 
     remark = ""
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will come of what is seen."""
+        return self._is_settled
+
     def brightness(self, row: int, column: int) -> int:
         """Return how bright a pixel is on the screen, 0 to 255."""
+        if self._full_size is not None:
+            blue, green, red, _ = self._full_size.pixels(slice(row, row + 1), slice(column, column + 1))[0, 0]
+            return qGray(int(red), int(green), int(blue))
         return qGray(self._levels[0].image.pixel(column, row))
 
     def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
@@ -73,7 +93,22 @@ class PictureLevels:
             return
         if not self._opaque:
             painter.fillRect(target, checkerboard())
-        level = self._levels[self.level_for(transform.zoom)]
+        wanted = self.level_for(transform.zoom)
+        if self._full_size is not None and not wanted:
+            self._full_size.channel = self.channel
+            self._is_settled = self._full_size.paint(painter, transform, target, self._paint_coarse)
+            if not self._is_settled:
+                self._paint_again()
+            return
+        self._is_settled = True
+        self._paint_level(self._levels[wanted - self._first], painter, transform, target)
+
+    def _paint_coarse(self, painter: QPainter, transform: ViewTransform, target: QRectF) -> None:
+        self._paint_level(self._levels[0], painter, transform, target)
+
+    def _paint_level(
+        self, level: _Level, painter: QPainter, transform: ViewTransform, target: QRectF
+    ) -> None:
         source, target = _whole_pixels(level, transform, target)
         # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, transform.zoom < 1.0)
@@ -84,7 +119,7 @@ class PictureLevels:
 
     def level_for(self, zoom: float) -> int:
         """Return the index of the smallest level that is not smaller than the picture on the screen."""
-        return finest_for(zoom, len(self._levels))
+        return finest_for(zoom, len(self._levels) + self._first)
 
 
 def finest_for(zoom: float, count: int) -> int:
@@ -116,18 +151,6 @@ def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tupl
     width = source.width() * transform.zoom / level.columns_per_pixel
     height = source.height() * transform.zoom / level.rows_per_pixel
     return source, QRectF(x, y, width, height)
-
-
-def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QRectF]:
-    """Return a part of an image with one of its channels in grey, and where that part lies in it."""
-    whole = source.toAlignedRect().intersected(image.rect())
-    part = image.copy(whole)
-    # From the lowest byte blue, green, red, alpha.
-    rows = np.frombuffer(part.constBits(), np.uint8).reshape(part.height(), part.bytesPerLine())
-    grey = np.ascontiguousarray(rows[:, 2 - channel : 4 * part.width() : 4])
-    made = QImage(grey.data, part.width(), part.height(), grey.strides[0], QImage.Format.Format_Grayscale8)
-    # The array's memory is not kept.
-    return made.copy(), source.translated(-QPointF(whole.topLeft()))
 
 
 def checkerboard() -> QBrush:

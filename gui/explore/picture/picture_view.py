@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
-from engine.host.protocol import Filtered, PictureHandle
+from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.tiles import CloseTiled, TiledScreen, Tiles
 from engine.host.verbs import Seen
 from engine.tasks.filtering.messages import FilterJob
@@ -115,7 +115,7 @@ class PictureView(QWidget):
     @property
     def is_settled(self) -> bool:
         """Whether all that is seen is there."""
-        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
+        return self.canvas.is_settled
 
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.set_mode(mode)
@@ -131,7 +131,7 @@ class PictureView(QWidget):
 
     def _show_comparison(self) -> None:
         screen = self.comparison.screen
-        self.canvas.set_difference(PictureLevels(screen) if screen else None, self.comparison.words)
+        self.canvas.set_difference(self._in_memory(screen) if screen else None, self.comparison.words)
 
     def _show_picture(self, picture: PictureHandle | None) -> None:
         self._let_go()
@@ -146,7 +146,7 @@ class PictureView(QWidget):
             values.updated.connect(self._read_again)
             self._values = values
         else:
-            self._values, levels = PixelValues(picture), PictureLevels(picture.screen)
+            self._values, levels = PixelValues(picture), self._in_memory(picture.screen)
         self.canvas.set_picture(levels, self._values)
         self.readout.set_layout_for(self._values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
@@ -164,7 +164,7 @@ class PictureView(QWidget):
             and values.shape[:2] == self._values.shape[:2]
         ):
             self._values.set_result(values)
-            self._show_levels(PictureLevels(screen))
+            self._show_levels(self._in_memory(screen))
 
     def _show_tiled(self, screen: TiledScreen, tiles: tuple[Tiles, ...]) -> None:
         job, picture = self._workspace.job(), self._picture
@@ -205,6 +205,9 @@ class PictureView(QWidget):
         self._stop_elsewhere()
         if self._server and isinstance(self._values, PixelValues):
             self._values.set_result_elsewhere(None)
+
+    def _in_memory(self, screen: ScreenLevels) -> PictureLevels:
+        return PictureLevels(screen, self.canvas.update)
 
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)

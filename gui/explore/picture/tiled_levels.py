@@ -14,7 +14,8 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.levels import checkerboard, finest_for, one_channel
+from gui.explore.picture.levels import checkerboard, finest_for
+from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 

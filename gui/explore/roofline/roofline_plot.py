@@ -36,7 +36,7 @@ class RooflinePlot(pg.PlotWidget):
 
     def __init__(self) -> None:
         bottom, left = LogAxis(rate_text), LogAxis(rate_text, "left")
-        super().__init__(axisItems={"bottom": bottom, "left": left})
+        super().__init__(axisItems={"bottom": bottom, "left": left}, enableMenu=False)
         self._points: Sequence[Point] = ()
         self._roofs: Sequence[Roof] = ()
         self._selected: object = None

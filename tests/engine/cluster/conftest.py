@@ -1,24 +1,17 @@
 """Clusters of worker processes on this machine, as tests meet them."""
 
-import logging
-
 import distributed
 import pytest
 
 from engine.cluster.address import SchedulerAddress
 from engine.cluster.connection import Cluster
+from tests.engine.cluster.started import two_workers
 
 
 @pytest.fixture
 def local_cluster():
     """Return a cluster of two processes with one thread each, which a test may kill."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        silence_logs=logging.CRITICAL,
-    ) as cluster:
+    with two_workers() as cluster:
         yield cluster
 
 

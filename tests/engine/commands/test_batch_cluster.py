@@ -3,7 +3,6 @@
 import functools
 import http.server
 import itertools
-import logging
 import os
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from engine.errors import BadValue, EngineError
 from engine.files import urls
 from engine.image.formats import format_to_save
 from tests.engine.cluster import faulty_calls
+from tests.engine.cluster.started import two_workers
 from tests.engine.commands import worker_faults
 from tests.fresh_python import ROOT
 
@@ -34,27 +34,17 @@ PICTURES = 24
 pytestmark = pytest.mark.slow
 
 
-def started():
-    return distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        silence_logs=logging.CRITICAL,
-    )
-
-
 @pytest.fixture(scope="module")
 def workers():
     """Return a cluster that no test harms."""
-    with started() as cluster:
+    with two_workers() as cluster:
         yield cluster
 
 
 @pytest.fixture
 def mortal():
     """Return a cluster that a test may harm, and a function that has its workers call one."""
-    with started() as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    with two_workers() as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield cluster, client
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import logging
 import os
 
 import distributed
@@ -16,6 +15,7 @@ from engine.commands.arguments import read
 from engine.results.compare import compared
 from engine.run.sweep import measured_result
 from tests.engine.cluster import faulty_calls
+from tests.engine.cluster.started import two_workers
 
 CELLS = "--sizes 32 --masks 3,5 --variants cpu-serial,cpu-parallel --budget 0.01"
 
@@ -25,16 +25,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def client():
     """Return a client of a cluster of two workers."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with two_workers() as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 

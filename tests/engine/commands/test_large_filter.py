@@ -103,8 +103,13 @@ KINDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("border", list(Border))
+# Each kind with two borders, and each border with TIFF and with one of the others, or two.
+KINDS_AND_BORDERS = [
+    (kind, border) for number, kind in enumerate(KINDS) for border in list(Border)[number % 3 :: 3]
+]
+
+
+@pytest.mark.parametrize(("kind", "border"), KINDS_AND_BORDERS)
 def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind, border, tmp_path):
     pixels = picture()
     source = written(kind, pixels, tmp_path)

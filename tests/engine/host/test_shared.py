@@ -69,7 +69,7 @@ def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
 
 
 def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
-    monkeypatch.setattr(shared, "_BUSY_SPARE_BYTES", MEGABYTE)
+    monkeypatch.setattr(shared, "_BUSY_SPARE_BYTES", 2 * MEGABYTE)
     large = [make(8), make(2), make(1)]
     small = make(0.5)
     shared.recycle(large[1])
@@ -79,13 +79,12 @@ def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
     assert shared.left_by(prefix, 0) == [small]
 
 
-def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(prefix, monkeypatch):
-    monkeypatch.setattr(shared, "_attached", {})
-    used, result, quarter = make(4), make(0.25), make(1)
-    shared.recycle(result, quarter)
-    assert set(shared.left_by(prefix, 0)) == {used, result, quarter}
+def test_that_an_idle_process_keeps_nothing_that_is_not_used(prefix):
+    used, result, other = make(4), make(0.25), make(1)
+    shared.recycle(result, other)
+    assert set(shared.left_by(prefix, 0)) == {used, result, other}
     shared.trim_spares()
-    assert set(shared.left_by(prefix, 0)) == {used, quarter}
+    assert shared.left_by(prefix, 0) == [used]
 
 
 def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):

@@ -17,6 +17,10 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import CloseTiled, FilePixels, PictureTiles, PictureValues, TiledScreen
 from engine.image.budget import Budget
 from engine.image.faults import Refused
+from engine.image.halving import halved
+from engine.image.open import open_image
+from engine.mask.presets import preset
+from engine.tasks.filtering.messages import FilterJob, SaveFiltered
 
 
 def silent(step):
@@ -91,11 +95,44 @@ def test_that_another_format_over_the_limit_is_refused_as_before(tmp_path, monke
     Image.new("L", (900, 700)).save(tmp_path / "big.png")
 
     def refuse(self, form, decoder_bytes=0):
-        raise Refused("its pixels take too much", picture_jobs._MAKE_SMALLER)
+        raise Refused("its pixels take too much", picture_jobs.MAKE_SMALLER)
 
     monkeypatch.setattr(Budget, "check", refuse)
     with pytest.raises(ImageReadError, match="take too much"):
         opened(tmp_path / "big.png")
+
+
+@pytest.fixture
+def decoded(tmp_path, pixels, monkeypatch):
+    """Return a picture with alpha in a file that is not read in parts, and whose result is too large."""
+    monkeypatch.setattr(picture_jobs, "WHOLE_RESULT_BYTES", 0)
+    opacity = np.full((*pixels.shape[:2], 1), 255, np.uint8)
+    Image.fromarray(np.dstack([pixels, opacity])).save(tmp_path / "big.png", dpi=(300, 300))
+    return opened(tmp_path / "big.png")
+
+
+def test_that_a_picture_whose_result_is_too_large_is_decoded_and_filtered_where_it_is_seen(decoded):
+    assert isinstance(decoded.pixels, FilePixels)
+    assert decoded.screen.levels == ((700, 900), (350, 450), (175, 225))
+    assert decoded.description == "big.png  900 × 700  RGB with alpha  8 bit, PNG"
+    assert (os.path.basename(decoded.path), round(decoded.metadata.dpi[0])) == ("big.png", 300)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_that_tiles_of_a_decoded_picture_are_its_pixels_halved(decoded, pixels, answered, level):
+    _, (tile,) = answered(PictureTiles(decoded.screen, level, ((0, 0),)))
+    wanted = pixels
+    for _ in range(level):
+        wanted = halved(wanted)
+    np.testing.assert_array_equal(tile[..., 2::-1], wanted[:256, :256])
+
+
+def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(decoded, pixels, tmp_path):
+    path = str(tmp_path / "out.tif")
+    answer(SaveFiltered(FilterJob(mask=preset("identity"), picture=decoded), path), silent)
+    saved = open_image(path)
+    np.testing.assert_array_equal(saved.pixels, pixels)
+    assert (saved.alpha == 255).all()
 
 
 def test_that_a_folder_that_is_no_zarr_store_is_refused(tmp_path):

@@ -125,7 +125,9 @@ def _in_window(path):
     handle = open_picture(OpenPicture(path), lambda step: None)
     arrays = [handle.pixels] + ([] if handle.alpha is None else [handle.alpha])
     decoded_bytes = sum(shared.attach(array).nbytes for array in arrays)
-    screen_bytes = sum(shared.attach(level).nbytes for level in handle.screen.levels)
+    screen_bytes = sum(
+        shared.attach(level).nbytes for level in handle.screen.levels if level != handle.pixels
+    )
     shared.unlink(handle.pixels.name)
     return decoded_bytes, screen_bytes
 

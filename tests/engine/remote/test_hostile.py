@@ -161,7 +161,7 @@ def read_all(stream, take, patience_s=PATIENCE_S):
     return why[0]
 
 
-def test_that_two_thousand_changed_replies_end_in_words(recorded):
+def test_that_changed_replies_end_in_words(recorded):
     stream, requests = recorded
     chance = random.Random(29)
     shared.use_prefix(shared.new_prefix())

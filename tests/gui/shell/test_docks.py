@@ -95,7 +95,7 @@ def show_a_tile(window, layouts):
 
 
 def all_moves(page):
-    """Return every way to move each panel of a page."""
+    """Return ways to move each panel of a page: each area gets every second one."""
 
     def tab(dock):
         page.tabifyDockWidget(next(other for other in page.docks if other is not dock), dock)
@@ -112,10 +112,11 @@ def all_moves(page):
         dock.show()
 
     middle = page.mapToGlobal(page.rect().center())
-    for dock in page.docks:
+    for number, dock in enumerate(page.docks):
         moves = [lambda d: floated(d, QRect(middle, d.size()))]
         moves += [lambda d: d.close(), lambda d: d.show(), tab]
-        moves += [lambda d, a=area: dropped(d, a) for area in AREAS]
+        # Across and down: the other two areas get the next panel.
+        moves += [lambda d, a=area: dropped(d, a) for area in AREAS[2 * (number % 2) :][:2]]
         for move in moves:
             yield dock, move
 
@@ -142,8 +143,8 @@ def test_that_every_page_settles_in_a_window_of_any_size(open_page, layouts):
     show_a_tile(window, layouts)
     for entry in PAGES:
         window.show_page(entry.key)
-        for width in (1024, 1033, 1111, 1440):
-            for height in range(640, 900, 29):
+        for number, width in enumerate((1024, 1033, 1111, 1440)):
+            for height in range(640 + 29 * (number % 2), 900, 58):
                 window.resize(width, height)
                 layouts.settle()
 
@@ -156,22 +157,24 @@ def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
         dock.raise_()
         dock.setFloating(True)
         # With a scroll bar and without, words take other lines and a cell of the drawing other pixels.
-        for wider in (0, 9, 18, 60):
-            for height in range(LEAST_HEIGHT, 760, 14):
+        for number, wider in enumerate((0, 9, 18, 60)):
+            for height in range(LEAST_HEIGHT + 14 * (number % 2), 760, 28):
                 dock.resize(dock.minimumSizeHint().width() + wider, height)
                 layouts.settle()
         dock.close()
 
 
-@pytest.mark.parametrize("size", [SMALL, (2560, 1440)])
-@pytest.mark.parametrize("key", WITH_PANELS)
+@pytest.mark.parametrize(
+    ("key", "size"),
+    [("explore", SMALL), ("explore", (2560, 1440)), ("matrices", (2560, 1440)), ("network", SMALL)],
+)
 def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_page, layouts, key, size):
     window = open_page(key, size)
     page, chance = window.page, random.Random(key)
     first = geometries(page)
     show_a_tile(window, layouts)
     for _ in range(2):
-        for dock, move in chance.sample(list(all_moves(page)), 8):
+        for dock, move in chance.sample(list(all_moves(page)), 6):
             move(dock)
             page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Vertical)
             page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Horizontal)
@@ -180,6 +183,31 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
         window.restore_default_layout()
         layouts.settle()
         assert geometries(page) == first
+
+
+@pytest.mark.parametrize(("first", "then"), [(SMALL, (2560, 1440)), ((2560, 1440), SMALL)])
+def test_that_panels_as_at_first_have_their_share_of_a_window_of_another_size(
+    open_page, layouts, first, then
+):
+    window = open_page("explore", first)
+    window.resize(*then)
+    layouts.settle()
+    resized = geometries(window.page)
+    window.restore_default_layout()
+    layouts.settle()
+    assert resized == geometries(window.page)
+
+
+def test_that_a_height_that_a_person_chose_stays_in_a_larger_window(open_page, layouts):
+    window = open_page("explore", (1280, 800))
+    page = window.page
+    below = next(dock for dock in page.docks if dock.objectName() == "time")
+    page.resizeDocks([below], [150], Qt.Orientation.Vertical)
+    layouts.settle()
+    chosen = below.height()
+    window.resize(2560, 1440)
+    layouts.settle()
+    assert below.height() == chosen
 
 
 @pytest.mark.parametrize("key", ["explore", "network"])

@@ -93,7 +93,7 @@ def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):
     editor = dialog.letters.lineEdit()
     editor.setText("500")
     dialog.letters.interpretText()
-    assert dialog.refusal.text() == "Letters did not change: '500' is not a whole number from 80 to 200."
+    assert dialog.refusal.text() == "Letter size did not change: '500' is not a whole number from 80 to 200."
     assert dialog.letters.value() == 100
 
 
@@ -106,13 +106,13 @@ def test_that_buttons_of_dialogs_have_no_icons_of_qt(dialog):
 def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open_window, qtbot, percent):
     haloscope = open_window((1024, 700))
     page = haloscope.window.page
-    size, small = QApplication.font().pointSizeF(), page.kernel_panel.breakdown.font().pointSizeF()
+    size, small = QApplication.font().pointSizeF(), page.kernel_panel.device_note.font().pointSizeF()
     haloscope.preferences.choose_letters(percent)
     try:
         qtbot.wait(1)
         assert QApplication.font().pointSizeF() == pytest.approx(size * percent / 100)
         assert page.mask_panel.presets.font().pointSizeF() == pytest.approx(size * percent / 100)
-        assert page.kernel_panel.breakdown.font().pointSizeF() == pytest.approx(small * percent / 100)
+        assert page.kernel_panel.device_note.font().pointSizeF() == pytest.approx(small * percent / 100)
         QApplication.processEvents()
         assert (haloscope.window.width(), haloscope.window.height()) == (1024, 700)
         assert page.minimumSizeHint().width() <= page.width()
@@ -134,6 +134,6 @@ def test_that_damaged_preferences_are_said_and_kept_beside(tmp_path, damage):
 
 
 def test_that_letters_keys_and_recent_commands_are_kept(tmp_path):
-    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"}, recent=("run",))
+    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"}, recent_commands=("run",))
     save_preferences(tmp_path / "preferences.json", kept)
     assert load_preferences(tmp_path / "preferences.json") == (kept, "")

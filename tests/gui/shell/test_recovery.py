@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from engine.geometry.border import Border
+from gui.explore.mask.grid import MaskGrid
 from gui.page.recent import MOST_OF_A_KIND, RecentFiles
 from gui.shell import recovery
 from gui.shell.recovery import MOST_FILES, OLDEST_S
@@ -125,6 +126,17 @@ def test_that_closing_asks_and_cancel_keeps_the_window(start):
     haloscope.window.close()
     press(haloscope.closing.question, "Discard")
     assert not haloscope.window.isVisible()
+
+
+def test_that_a_weight_that_is_being_typed_is_asked_about(start, qtbot):
+    haloscope = start()
+    grid = haloscope.window.findChild(MaskGrid)
+    grid.setFocus()
+    qtbot.keyClicks(grid, "7")
+    haloscope.window.close()
+    assert haloscope.closing.question is not None
+    assert haloscope.workspace.mask.weights[1, 1] == 7
+    press(haloscope.closing.question, "Discard")
 
 
 def test_that_saving_at_the_question_closes_the_window(start, tmp_path, qtbot):

@@ -144,7 +144,7 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
         write(qtbot, editor, text)
         qtbot.keyClick(editor, Qt.Key.Key_Return)
         # What an editor holds is taken in the next turn of the event loop.
-        qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight was not changed: "))
+        qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight did not change: "))
         assert panel.facts.text().endswith((".", '"1,5" is not a number here. Use a point: 1.5')), text
         assert haloscope.workspace.mask is before, text
 

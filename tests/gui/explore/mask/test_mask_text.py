@@ -21,13 +21,13 @@ def test_that_other_text_is_refused_in_the_words_of_its_field():
     for text in ("", "  ", "abc", "1/0", "nan", "1e999", "1,500", "1 2", "1 +", "gaussian:9"):
         with pytest.raises(MaskError) as caught:
             read_cell(text)
-        assert caught.value.what == "The weight was not changed"
+        assert caught.value.what == "The weight did not change"
         assert caught.value.why
         assert caught.value.remedy
         assert text != "abc" or "you typed 'abc'" in caught.value.why
     for text in ("", "abc", "nan", "1 2", "1e39", "1e400"):
-        with pytest.raises(MaskError, match=r"^Offset was not changed: ") as caught:
-            read_number(text, "Offset was not changed")
+        with pytest.raises(MaskError, match=r"^Offset did not change: ") as caught:
+            read_number(text, "Offset did not change")
         assert not any(word in str(caught.value) for word in ("cell", "weight", "row 1", "Ctrl")), text
 
 
@@ -35,7 +35,7 @@ def test_that_other_text_is_refused_in_the_words_of_its_field():
     ("text", "meant"), [("1,5", 1.5), ("-0,25", -0.25), ("−,5", -0.5), (" 2,5e-3 ", 0.0025), ("0,125", 0.125)]
 )
 def test_that_a_comma_in_a_number_is_a_decimal_one(text, meant):
-    assert float(read_cell(text)) == meant == read_number(text, "Offset was not changed")
+    assert float(read_cell(text)) == meant == read_number(text, "Offset did not change")
 
 
 @pytest.mark.parametrize(("text", "either"), [("1,500", "1.500 or 1500"), ("-12,000", "-12.000 or -12000")])
@@ -43,7 +43,7 @@ def test_that_a_comma_that_may_part_thousands_is_refused_in_one_sentence(text, e
     with pytest.raises(MaskError) as caught:
         read_cell(text)
     assert str(caught.value) == (
-        f'The weight was not changed: you typed "{text}", which may be {either}. Write {either}.'
+        f'The weight did not change: you typed "{text}", which may be {either}. Write {either}.'
     )
 
 

@@ -6,6 +6,8 @@ from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
+from engine.host.protocol import ScreenLevels, Shown
+from gui.explore.picture import full_size
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues, value_text
 from gui.explore.picture.split_handle import WIDTH, SplitHandle
@@ -140,6 +142,34 @@ def test_that_pictures_of_any_width_are_not_sheared(levels_of):
 def test_that_the_pixels_that_are_seen_are_painted(levels_of, transform, size, wanted):
     pixels = random_pixels(64, 64)
     np.testing.assert_array_equal(painted(levels_of(pixels), transform, *size), wanted(pixels))
+
+
+@pytest.fixture
+def large_levels_of(qapp, share):
+    """Return levels of a picture whose full size is made of its samples."""
+
+    def made(pixels, paint_again=lambda: None):
+        half = screen_of(pixels, share).levels[1]
+        return PictureLevels(ScreenLevels((share(pixels), half), shown=Shown(1.0, 0.0)), paint_again)
+
+    return made
+
+
+@pytest.mark.parametrize("zoom", [1.0, 3.0])
+def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_levels_of, zoom):
+    pixels = random_pixels(300, 530)
+    seen = painted(large_levels_of(pixels), ViewTransform(zoom, -240.0 * zoom, -250.0 * zoom), 30, 18)
+    wanted = pixels[250:268, 240:270].repeat(int(zoom), axis=0).repeat(int(zoom), axis=1)[:18, :30]
+    np.testing.assert_array_equal(seen, wanted)
+
+
+def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels_of, monkeypatch):
+    asked, pixels = [], np.full((300, 530, 3), 90, np.uint8)
+    levels = large_levels_of(pixels, lambda: asked.append(True))
+    monkeypatch.setattr(full_size, "_MOST_S", -1.0)
+    assert (painted(levels, ViewTransform(), 530, 300) == 90).all()
+    assert asked
+    assert not levels.is_settled
 
 
 def test_that_the_level_is_the_smallest_that_will_do(levels_of):

@@ -1,0 +1,81 @@
+"""The program is started with files, good and bad, and closed with the question whether to save."""
+
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def picture(tmp_path):
+    """A picture with a name of its own."""
+    path = tmp_path / "leaf.png"
+    Image.radial_gradient("L").resize((40, 40)).save(path)
+    return path
+
+
+def edit(program, number):
+    program.click_on("first cell")
+    program.press(str(number), "Return")
+    program.wait_for_rest()
+
+
+def ask(program):
+    """Quit, and wait for the question."""
+    program.press("ctrl+q")
+    program.wait_until(lambda: program.screen.focused.startswith("Close"), "the question")
+
+
+def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(start, picture, tmp_path):
+    program = start(picture)
+    edit(program, 7)
+    ask(program)
+    program.press("Escape")
+    program.wait_for_turn()
+    program.wait_for_rest()
+    assert not program.has_ended
+    ask(program)
+    program.press("alt+s")
+    path = tmp_path / "kept.haloscope"
+    program.wait_until(lambda: program.screen.focused.startswith("Save"), "the dialog")
+    program.type(str(path))
+    program.wait_for_rest()
+    program.press("Return")
+    assert program.wait_for_end() == 0
+    again = start("--session", path)
+    assert again.title == "leaf.png — Haloscope"
+    again.press("ctrl+q")
+    assert again.wait_for_end() == 0, "nothing was edited, so nothing is asked"
+    assert b"leaf.png" in path.read_bytes()
+    assert b"[[7.0, " in path.read_bytes()
+
+
+def test_that_a_damaged_picture_is_said_and_the_window_goes_on(start, picture, tmp_path):
+    picture.write_bytes(picture.read_bytes()[:60])
+    program = start(picture)
+    program.wait_until(lambda: program.shows_an_error, "the refusal")
+    program.press("ctrl+alt+2")
+    program.wait_for_title("camera.png")
+    program.wait_for_rest()
+
+
+def test_that_the_last_picture_is_opened_again_by_its_key(start, picture):
+    first = start(picture)
+    assert first.quit() == 0
+    program = start()
+    assert program.title != "leaf.png — Haloscope"
+    program.press("ctrl+shift+t")
+    program.wait_for_title("leaf.png")
+
+
+def test_that_two_windows_have_their_own_masks(start, screen, tmp_path):
+    one, two = start(home=tmp_path / "one"), start(home=tmp_path / "two")
+    for number, program in enumerate((one, two), start=3):
+        screen.xdotool("windowactivate", "--sync", program.window)
+        program.wait_for_turn()
+        edit(program, number)
+    for number, program in enumerate((one, two), start=3):
+        screen.xdotool("windowactivate", "--sync", program.window)
+        program.wait_for_turn()
+        assert program.weights(tmp_path / f"{number}.haloscope")[0][0] == number
+        assert program.quit() == 0

@@ -1,0 +1,186 @@
+"""Each setting is changed by mouse and keys and taken back by Ctrl+Z, the last one first."""
+
+import pytest
+from PIL import Image
+
+from tests.real_window.conftest import PLACES
+
+pytestmark = pytest.mark.slow
+
+SHARPEN = [[0, -1, 0], [-1, 5, -1], [0, -1, 0]]
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory):
+    """A picture that the simulator takes."""
+    path = tmp_path_factory.mktemp("pictures") / "small.png"
+    Image.radial_gradient("L").resize((64, 64)).save(path)
+    return (path,)
+
+
+@pytest.fixture
+def read(program, tmp_path):
+    """Return a function that returns the step of a session: mask, operation, settings."""
+    count = iter(range(99))
+    return lambda: program.session(tmp_path / f"{next(count)}.haloscope")["step"]
+
+
+@pytest.fixture(autouse=True)
+def at_the_start(program):
+    """Each test leaves nothing to undo."""
+    yield
+    program.press(*["ctrl+z"] * 6)
+    program.wait_for_rest()
+
+
+def test_that_flip_and_border_are_taken_back_before_the_mask(program, read):
+    program.click_on("first cell")
+    program.type("3\n")
+    program.choose("border", "Down")
+    program.click_on("flip")
+    program.wait_for_rest()
+    edited = read()
+    assert edited["mask"]["weights"][0][0] == 3
+    assert edited["settings"]["flip"]
+    assert edited["settings"]["border"] != "zero"
+    program.press("ctrl+z", "ctrl+z")
+    undone = read()
+    assert undone["mask"] == edited["mask"]
+    assert (undone["settings"]["flip"], undone["settings"]["border"]) == (False, "zero")
+    program.press("ctrl+y", "ctrl+y")
+    assert read() == edited
+
+
+def test_that_the_wheel_over_a_control_without_the_focus_changes_nothing(program, read):
+    program.click_on("picture")
+    before = read()
+    for place in ("border", "device", "rows", "operation", "presets"):
+        program.click(*PLACES[place], times=3, button=5)
+    program.wait_for_rest()
+    assert read() == before
+
+
+def test_that_a_divisor_is_kept_as_it_was_typed(program, read):
+    program.write_mask("1 2 1; 2 4 2; 1 2 1 /16")
+    mask = read()["mask"]
+    assert (mask["weights"][1], mask["divisor"]) == ([2, 4, 2], 16)
+
+
+def test_that_a_fraction_is_kept_as_it_was_typed(program, read):
+    program.click_on("first cell")
+    program.type("1/9\n")
+    assert read()["mask"]["weights"][0][0] == "1/9"
+
+
+def test_that_a_generator_is_taken_where_a_mask_is_typed(program, read):
+    program.write_mask("gaussian:9:1.5")
+    weights = read()["mask"]["weights"]
+    assert len(weights) == len(weights[0]) == 9
+    assert weights[0][0] < weights[4][4]
+
+
+def test_that_numbers_of_a_generator_are_one_step(program, read):
+    program.press("ctrl+alt+g")
+    program.wait_for_rest()
+    # From the list of generators to the rows.
+    program.press("Tab", "5", "Return")
+    program.wait_for_rest()
+    program.press("Escape")
+    program.wait_for_rest()
+    assert len(read()["mask"]["weights"]) == 5
+    program.press("ctrl+z")
+    assert read()["mask"]["weights"] == SHARPEN
+
+
+def test_that_a_painted_row_is_one_step(program, read):
+    program.click_on("brush")
+    program.drag(PLACES["first cell"], PLACES["last cell of the first row"])
+    program.press("Escape")
+    program.wait_for_rest()
+    first = read()["mask"]["weights"][0]
+    assert first != SHARPEN[0]
+    assert len(set(first)) == 1
+    program.press("ctrl+z")
+    assert read()["mask"]["weights"] == SHARPEN
+
+
+def test_that_typed_rows_are_taken_back(program, read):
+    program.click_on("rows", times=2)
+    program.type("5\n")
+    program.wait_for_rest()
+    assert len(read()["mask"]["weights"]) == 5
+    program.press("ctrl+z")
+    assert read()["mask"]["weights"] == SHARPEN
+
+
+def test_that_the_operation_is_taken_back(program, read):
+    program.choose("operation", *"noise")
+    assert read()["operation"] == "median"
+    program.press("ctrl+z")
+    assert read()["operation"] == ""
+
+
+def test_that_the_kernel_is_taken_back(program, read):
+    program.click_on("CPU, one thread")
+    program.wait_for_rest()
+    assert read()["settings"]["variant"] == "cpu-serial"
+    program.press("ctrl+z")
+    assert read()["settings"]["variant"] == "auto"
+
+
+def test_that_the_device_is_taken_back(program, read):
+    program.simulate()
+    assert read()["settings"]["device"] == "simulator"
+    program.press("ctrl+z")
+    assert read()["settings"]["device"] == "auto"
+
+
+def test_that_a_block_is_taken_back(program, read):
+    program.simulate()
+    program.press("alt+b")
+    program.wait_for_rest()
+    program.type("8\t")
+    program.type("4\t")
+    program.wait_for_rest()
+    assert read()["settings"]["block"] == [8, 4]
+    program.press("ctrl+z", "ctrl+z")
+    assert read()["settings"]["block"] is None
+
+
+def test_that_a_line_of_the_history_goes_there_and_end_comes_back(program, read):
+    program.click_on("first cell")
+    program.type("3\n")
+    program.write_mask("1 2 3")
+    program.command("panel history")
+    program.click_on("history")
+    program.wait_for_rest()
+    assert read()["mask"]["weights"] == SHARPEN
+    program.click_on("history")
+    program.press("End")
+    program.wait_for_rest()
+    assert read()["mask"]["weights"] == [[1, 2, 3]]
+    program.command("panel mask")
+
+
+def test_that_a_mask_is_saved_and_opened(program, read, tmp_path):
+    program.write_mask("1 2 3; 4 5 6")
+    path = tmp_path / "mask.json"
+    program.press("ctrl+shift+m")
+    program.answer("Save", path)
+    program.wait_until(path.exists, "the saved mask")
+    program.press("ctrl+z", "ctrl+m")
+    program.answer("Open", path)
+    program.wait_for_rest()
+    assert read()["mask"]["weights"] == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_that_text_that_is_no_mask_is_refused_and_the_mask_stays(program, read):
+    program.press("ctrl+alt+x")
+    program.wait_until(lambda: program.screen.focused.startswith("Mask as text"), "the dialog")
+    program.type("1 2; 3")
+    program.press("Tab", "Return")
+    program.wait_for_rest()
+    if program.screen.focused.startswith("Mask as text"):
+        program.press("Escape")
+    program.wait_for_turn()
+    assert read()["mask"]["weights"] == SHARPEN
