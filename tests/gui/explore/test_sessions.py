@@ -45,6 +45,7 @@ def full_session(folder):
     """Return a session with something of everything."""
     step = Step(MASK, "Größe ±", "", SETTINGS)
     other = step.with_operation("median").with_settings(parameters={"size": 5}, block=Block(8, 8))
+    other = replace(other, id="s2", input="picture", on=False)
     state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
     runs = (
         KeptRun(make_result("tiled", 2.0), step, state.source, "before the fix", True),

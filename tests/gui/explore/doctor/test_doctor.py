@@ -54,13 +54,14 @@ def test_that_nothing_is_examined_while_nobody_looks(workspace):
     assert state._asked is None
 
 
-def test_that_a_split_leaves_the_column_and_hands_out_the_row(panel, workspace):
+def test_that_a_split_is_two_steps_the_column_and_the_row(panel, workspace):
     before = workspace.mask
     panel.split_button.click()
-    column, row = workspace.mask, parse_mask(QGuiApplication.clipboard().text())
+    column, row = (step.mask for step in workspace.state.steps)
     assert (column.weights @ row.weights).tolist() == before.weights.tolist()
     workspace.undo_stack.undo()
     assert workspace.mask == before
+    assert len(workspace.state.steps) == 1
 
 
 def test_that_both_factors_are_copied(panel):
