@@ -17,7 +17,7 @@ from gui.matrices.product_panel import ProductPanel
 from gui.widgets.code.find_bar import FindBar
 
 HUGE = "9" * 5000
-NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,5", "1 2", "1/0", "--1", "0x10", "½", HUGE)
+NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,500", "1 2", "1/0", "--1", "0x10", "½", HUGE)
 NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
 
 
@@ -48,6 +48,7 @@ def explore_fields(haloscope):
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
     workspace.change(border=Border.CONSTANT, cval=3.0, variant="tiled")
     window.first_page.blocks_dock.raise_()
+    panel.brush.button.setChecked(True)
     blocks = haloscope.blocks_panel.field
     no_blocks = (*NO_NUMBERS[2:], "8x", "0x8", "33x33", "8x8, 16", "8x8x8", "-8x8", HUGE + "x" + HUGE)
 
@@ -63,9 +64,10 @@ def explore_fields(haloscope):
     return {
         "rows": Field(size.rows_box, state, facts, sides, "5"),
         "columns": Field(size.columns_box, state, facts, sides, "7"),
+        "brush": Field(panel.brush.field, lambda: panel.brush.cell, facts, numbers, "2"),
         "border value": Field(scale.value_field, state, facts, numbers, "2"),
         # Nothing typed is no wish to divide.
-        "divide": Field(scale.divide_field, state, facts, (*numbers[1:], "0", "1e-300"), "2"),
+        "divide": Field(scale.divide_field, state, facts, (*numbers[2:], "0", "1e-300"), "2"),
         "offset": Field(scale.offset_field, state, facts, numbers, "2"),
         "block width": Field(block.width_box, state, refusal, (*NO_WHOLE_NUMBERS, "123456"), "16"),
         "block height": Field(block.height_box, state, refusal, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
@@ -151,7 +153,7 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
 
 NO_MASKS = {
     "empty": "", "words": "no mask at all", "ragged": "1 2\n3", "nan": "1 nan", "1e400": "1e400 1",
-    "comma": "0,5 1,5", "huge": HUGE, "long": "1 " * 200_000, "64 × 64": "\n".join(["1 " * 64] * 64),
+    "comma": "1,500 1", "huge": HUGE, "long": "1 " * 200_000, "64 × 64": "\n".join(["1 " * 64] * 64),
     "brackets": "[" * 100_000, "JSON": '{"format": 3}',
 }  # fmt: skip
 
