@@ -320,3 +320,10 @@ def test_that_a_chain_of_own_weights_comes_back_from_its_json():
     )
     chain = replace(ready_chains()[0], steps=steps, title="Ärger", range="absolute")
     assert chain_from_json(chain_to_json(chain)) == chain
+
+
+def test_that_a_chain_is_also_named_by_its_json():
+    chain = chain_named("unsharp")
+    assert chain_named(chain_to_json(chain)) == chain
+    with pytest.raises(BadValue, match="not JSON"):
+        chain_named('{"format": ')
