@@ -19,6 +19,7 @@ from pathlib import Path
 
 ASSETS = (
     "LICENSES.md",
+    "chains/*.json",
     "course/*.toml",
     "icon/*",
     "masks/*.json",

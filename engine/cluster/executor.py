@@ -96,6 +96,20 @@ class ClusterExecutor(Executor):
                 self._watch.start()
         sent.add_done_callback(partial(self._done, function, jobs))
 
+    def _send_one_by_one(self, function: Callable[[Any], Any], jobs: list[_Job]) -> None:
+        """Try each job alone, the next one after the last: beside the one that kills, others die with it."""
+        first, *rest = jobs
+
+        def go_on(_future: Future[Any]) -> None:
+            try:
+                self._send_one_by_one(function, rest)
+            except EngineError as error:
+                self._fail(rest, error)
+
+        if rest:
+            first.future.add_done_callback(go_on)
+        self._send(function, [first])
+
     def _find_stranded(self) -> None:
         """Take back tasks whose workers are all gone: Dask would wait until one of that address returns."""
         while not self._has_ended.wait(_ASKED_EACH_S):
@@ -123,8 +137,7 @@ class ClusterExecutor(Executor):
             outcomes = sent.result()
         except loaded("distributed", "--scheduler").KilledWorker as error:
             if len(jobs) > 1:
-                for job in jobs:
-                    self._send(function, [job])
+                self._send_one_by_one(function, jobs)
                 return
             raise EngineError(
                 "Its worker ended each time that it was tried",

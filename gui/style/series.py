@@ -67,6 +67,11 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "median-tiled": (_GREEN, _STAR), "cpu-match": (_SKY, _DOWN), "match-naive": (_ORANGE, _DOWN),
     "match-tiled": (_GREEN, _DOWN), "cpu-dct": (_SKY, _RIGHT), "dct-direct": (_ORANGE, _RIGHT),
     "dct-tiled": (_GREEN, _RIGHT),
+    "cpu-minimum": (_SKY, _DOWN), "cuda-minimum": (_ORANGE, _DOWN), "cpu-maximum": (_SKY, _UP),
+    "cuda-maximum": (_ORANGE, _UP), "cpu-threshold": (_SKY, _SQUARE), "cuda-threshold": (_ORANGE, _SQUARE),
+    "cpu-gradient": (_SKY, _RIGHT), "cuda-gradient": (_ORANGE, _RIGHT), "cpu-bilateral": (_SKY, _STAR),
+    "cuda-bilateral": (_ORANGE, _STAR), "cpu-morphology": (_SKY, _CROSS),
+    "cuda-morphology": (_ORANGE, _CROSS), "cpu-chain": (_SKY, _LEFT), "cuda-chain": (_ORANGE, _LEFT),
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ import pytest
 from PIL import Image
 
 from engine.image.open import open_image
-from gui.explore.session_file import FORMAT, VERSION
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -72,7 +71,7 @@ def test_that_a_gallery_has_a_picture_of_each_panel_at_the_size_and_in_the_theme
 
 def test_that_a_screenshot_of_a_session_without_a_picture_has_nothing_to_run(tmp_path):
     session, out = tmp_path / "mask.json", tmp_path / "window.png"
-    session.write_text(json.dumps({"format": FORMAT, "version": VERSION, "picture": {}, "settings": {},
+    session.write_text(json.dumps({"format": "haloscope-session", "version": 1, "picture": {}, "settings": {},
                                    "mask": {"weights": [[1, 2, 1]]}}))  # fmt: skip
     answer = start("screenshot", str(out), "--session", str(session))
     assert (answer.returncode, answer.stderr, out.exists()) == (0, "", True)
@@ -85,7 +84,7 @@ def test_that_a_screenshot_of_a_session_without_a_picture_has_nothing_to_run(tmp
 
 def test_that_a_start_without_a_first_result_is_not_waited_for(tmp_path):
     session = tmp_path / "mask.json"
-    start_of = {"format": FORMAT, "version": VERSION, "picture": {}, "settings": {}}
+    start_of = {"format": "haloscope-session", "version": 1, "picture": {}, "settings": {}}
     session.write_text(json.dumps(start_of | {"mask": {"weights": [[1]]}}))
     answer = start("--measure-startup", "--session", str(session))
     assert (answer.returncode, answer.stdout) == (2, "")
@@ -204,7 +203,12 @@ def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, 
 def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path, options, says):
     Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
     (tmp_path / "bad.png").write_text("no picture")
-    session = {"format": FORMAT, "version": VERSION, "picture": {"path": "picture.png"}, "settings": {}}
+    session = {
+        "format": "haloscope-session",
+        "version": 1,
+        "picture": {"path": "picture.png"},
+        "settings": {},
+    }
     (tmp_path / "of-picture.json").write_text(json.dumps(session | {"mask": {"weights": [[1]]}}))
     before = (tmp_path / "picture.png").read_bytes()
     answer = start("screenshot", *options, folder=tmp_path)

@@ -9,6 +9,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,7 @@ def _numbers() -> dict[str, Any]:
         "min": smallest,
         "max": largest,
         "sqrt": root,
+        "math": SimpleNamespace(sqrt=root),
     }
 
 

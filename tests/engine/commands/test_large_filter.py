@@ -537,7 +537,8 @@ def test_that_tags_are_left_out_in_bands_too_where_that_is_asked(tmp_path, comma
     source, tags = tmp_path / "in.tif", []
     tifffile.imwrite(source, picture(), photometric="rgb", resolution=(300, 300), resolutionunit="inch")
     for option in ("", "--no-metadata"):
-        arguments = ("--mask", "box:3", "--memory", "1G", "--device", "cpu", *option.split())
+        # What other tests left in this process counts too.
+        arguments = ("--mask", "box:3", "--memory", "8G", "--device", "cpu", *option.split())
         assert command("filter", source, str(tmp_path / "out.tif"), *arguments).status == 0
         with tifffile.TiffFile(tmp_path / "out.tif") as saved:
             tags.append(saved.pages.first.tags.valueof(282))

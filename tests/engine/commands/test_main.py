@@ -16,6 +16,7 @@ from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
 from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets
+from engine.tasks.chain.variants import CHAIN_VARIANTS
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.operation.variants import OPERATION_VARIANTS
@@ -201,7 +202,7 @@ def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(comman
 
 
 def test_that_the_variants_of_every_task_are_listed_with_their_facts(command):
-    ladder, remarks, products, stages, operations = command("variants").out.split("\n\n")
+    ladder, remarks, products, stages, operations, chains = command("variants").out.split("\n\n")
     keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
     for variant in VARIANTS:
@@ -225,6 +226,7 @@ def test_that_the_variants_of_every_task_are_listed_with_their_facts(command):
     of_operations = [(e["key"], e["operation"], e["idea"]) for e in entries if e["task"] == "operation"]
     assert of_operations == [(v.key, v.operation, v.idea) for v in OPERATION_VARIANTS]
     assert all(f"{v.operation}: {v.key}: {v.idea}" in operations for v in OPERATION_VARIANTS)
+    assert all(f"{v.key}: {v.idea}" in chains for v in CHAIN_VARIANTS)
 
 
 def test_that_masks_are_listed_with_their_weights(command):
