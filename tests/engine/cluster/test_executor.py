@@ -50,6 +50,8 @@ def test_that_an_item_that_kills_each_worker_is_reported_and_the_others_are_done
     assert futures[0].result(90) == 2
     with pytest.raises(EngineError, match="memory"):
         futures[1].result(90)
+    # Dask fails where a cluster is closed while a worker starts again.
+    executor._cluster.client.wait_for_workers(2, timeout=60)
 
 
 def test_that_what_a_full_disk_refuses_is_done_by_another_worker(executor):
