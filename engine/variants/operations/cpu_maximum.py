@@ -7,21 +7,10 @@ What it saves
     2 (size - 1) comparisons for a sample instead of size squared less one.
 """
 
-from engine.geometry.block import Block
-from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
-from engine.variants.operations.extremes import bands_of
-
-
-def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
-    size = problem.whole("size")
-    return operation_work(
-        problem, picture_loads=size * problem.samples, flops=2 * (size - 1) * problem.samples
-    )
+from engine.variants.operations.extremes import bands_of, cpu_work
 
 
 def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
@@ -35,5 +24,5 @@ VARIANT = cpu_variant(
     title="CPU, all cores",
     operation="maximum",
     idea="The highest of each column along whole rows, then of neighbours, in vectors, on all cores.",
-    work=work,
+    work=cpu_work,
 )

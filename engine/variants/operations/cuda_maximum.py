@@ -7,26 +7,15 @@ Limit
 """
 
 from engine.device.launches import Operand
-from engine.geometry.block import Block
-from engine.results.work import Work
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
-from engine.variants.operations.extremes import extreme_kernel
+from engine.variants.operations.extremes import cuda_work, extreme_kernel
 from engine.variants.operations.grid import Step, cuda_variant
-
-
-def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: the sample itself, its window, and a comparison for each cell."""
-    cells = problem.samples * problem.whole("size") ** 2
-    return operation_work(problem, picture_loads=problem.samples + cells, flops=cells)
-
 
 VARIANT = cuda_variant(
     Step(
         lambda problem, block: extreme_kernel(problem.whole("size"), True),
         arguments=lambda problem, patch: (Operand.IMAGE, problem.width),
     ),
-    work=work,
+    work=cuda_work,
     key="cuda-maximum",
     title="Thread per sample",
     operation="maximum",

@@ -6,8 +6,11 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.kernel_factory import kernel_factory
+from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.results.work import Work
 from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -16,6 +19,20 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 
 BORDER = Border.REPLICATE
 _LOWEST = MachineFunction("engine.variants.operations.extreme_code", "lowest", error_model="numpy")
+
+
+def cpu_work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
+    size = problem.whole("size")
+    return operation_work(
+        problem, picture_loads=size * problem.samples, flops=2 * (size - 1) * problem.samples
+    )
+
+
+def cuda_work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: the sample itself, its window, and a comparison for each cell."""
+    cells = problem.samples * problem.whole("size") ** 2
+    return operation_work(problem, picture_loads=problem.samples + cells, flops=cells)
 
 
 def bands_of(problem: OperationProblem, *, highest: bool) -> Bands:
