@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _numbers = itertools.count()
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
+# What a test waits for comes in milliseconds; where everything else runs beside it, in many seconds.
+PATIENCE_MS = 60_000
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 
 
@@ -126,3 +129,11 @@ def _own_settings(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+
+
+@pytest.fixture
+def qtbot(qtbot):
+    """Wait longer than pytest-qt's 5 s, which a loaded machine exceeded."""
+    for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed", "waitActive", "waitCallback"):
+        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=PATIENCE_MS))
+    return qtbot

@@ -16,6 +16,12 @@ from tests.gui.made_results import shared
 from tests.gui.made_window import Bench, OpenedWindow
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """Wait for any preview, however long: a stalled machine is no slow preview that has to be stopped."""
+    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
+
+
 @pytest.fixture(scope="module")
 def rest_is_kept():
     """Leave what there is before the first window of a file out of the search for the windows to free."""
@@ -92,9 +98,8 @@ def bench(make_bench):
 
 
 @pytest.fixture
-def slow_bench(make_bench, monkeypatch):
+def slow_bench(make_bench):
     """A bench whose engine answers when the test says so, with a picture open."""
-    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
     bench = make_bench(automatic=False)
     bench.open()
     return bench

@@ -105,7 +105,7 @@ class PictureCanvas(QWidget):
     @property
     def is_settled(self) -> bool:
         """Whether nothing more will come of what is seen."""
-        return all(levels is None or levels.is_settled for levels in (self._original, self._result))
+        return all(layer.levels is None or layer.levels.is_settled for layer in self._layers())
 
     def set_result(self, result: Levels | None) -> None:
         """Show another result of the same picture, at the same place."""

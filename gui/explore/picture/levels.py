@@ -62,7 +62,8 @@ class PictureLevels:
         self.channel: int | None = None
         self._full_size = FullSize(screen.levels[0], screen.shown) if screen.shown is not None else None
         self._paint_again = paint_again
-        self._is_settled = True
+        # What is made as it is painted is not there before the first time.
+        self._is_settled = self._full_size is None
         # Of a large picture the first is missing.
         self._first = int(self._full_size is not None)
         self._levels = [
@@ -90,6 +91,7 @@ class PictureLevels:
             transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
         ).intersected(seen)
         if target.isEmpty():
+            self._is_settled = True
             return
         if not self._opaque:
             painter.fillRect(target, checkerboard())

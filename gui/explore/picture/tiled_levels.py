@@ -77,6 +77,8 @@ class TiledLevels(QObject):
         self._kept_bytes = 0
         self._level = 0
         self._seen: tuple[Place, ...] = ()
+        # What is seen of it is not known before it was painted.
+        self._was_painted = False
         self._ask: Ask | None = None
         self._is_stopped = False
         self._is_lost = False
@@ -109,7 +111,7 @@ class TiledLevels(QObject):
     @property
     def is_settled(self) -> bool:
         """Whether nothing more will come of what is seen."""
-        return self._is_stopped or not self._seen or self.is_complete
+        return self._is_stopped or (self._was_painted and (not self._seen or self.is_complete))
 
     def if_complete(self) -> "TiledLevels | None":
         """Return what to show before another result is there, and ask for no more of it."""
@@ -147,6 +149,7 @@ class TiledLevels(QObject):
             transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
         ).intersected(seen)
         self._level = self.level_for(transform.zoom)
+        self._was_painted = True
         if target.isEmpty():
             self._seen = ()
             return

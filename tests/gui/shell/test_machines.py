@@ -164,7 +164,7 @@ def test_that_a_newer_edit_leaves_the_older_preview_out(there, qtbot):
     for number in (2.0, 3.0, 4.0):
         there.workspace.set_mask(Mask([[number]]))
         qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
-        QApplication.processEvents()
+    qtbot.waitUntil(lambda: bool(there.fake.superseded))
     assert there.fake.superseded[0].job.mask == Mask([[2.0]])
 
 

@@ -166,6 +166,7 @@ def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_le
 def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels_of, monkeypatch):
     asked, pixels = [], np.full((300, 530, 3), 90, np.uint8)
     levels = large_levels_of(pixels, lambda: asked.append(True))
+    assert not levels.is_settled
     monkeypatch.setattr(full_size, "_MOST_S", -1.0)
     assert (painted(levels, ViewTransform(), 530, 300) == 90).all()
     assert asked

@@ -168,6 +168,13 @@ def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
     assert tiled.levels.is_settled
 
 
+def test_that_it_is_not_settled_before_it_was_painted(tiled):
+    assert not tiled.levels.is_settled
+    # Beside the pane.
+    tiled.look(ViewTransform(1.0, 5000.0, 5000.0))
+    assert tiled.levels.is_settled
+
+
 def test_that_what_is_there_is_not_asked_for_again(tiled):
     tiled.look(ViewTransform(1.0))
     tiled.answer_all()
