@@ -98,6 +98,11 @@ class Screen:
         """The title of the window that takes the keys."""
         return self.xdotool("getactivewindow", "getwindowname")
 
+    @property
+    def processes(self) -> tuple[int, int]:
+        """The server and the window manager."""
+        return self._server.pid, self._manager.pid
+
     def pixels(self) -> np.ndarray:
         """Return what the screen shows: (height, width, 3), RGB."""
         return np.array(self._pixels[:, : self.width, 2::-1])
@@ -250,9 +255,11 @@ class Program:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no thread of the program or its engine works, or waits for a core."""
+        """Whether no thread of the program, its engine or the screen works, or waits for a core."""
         self._note_what_it_holds()
-        threads = (thread for pid in (self.process.pid, *self._engines) for thread in _threads(pid))
+        # A key that was pressed may still be the server's or the window manager's.
+        processes = self.process.pid, *self._engines, *self.screen.processes
+        threads = (thread for pid in processes for thread in _threads(pid))
         return not any(_state(thread) in "RD" for thread in threads)
 
     # What must hold.
@@ -294,7 +301,7 @@ class Program:
             return [f"process {pid} is left" for pid in living] + [f"{name} is left" for name in names]
 
         try:
-            wait_until(lambda: not left(), "the end of the engine", 10.0)
+            wait_until(lambda: not left(), "the end of the engine")
         except TimeoutError:
             return left()
         return []
@@ -325,7 +332,7 @@ class Program:
         self._note_what_it_holds()
         self.press("ctrl+q")
         asks = "Close Haloscope"
-        wait_until(lambda: self.has_ended or self.screen.focused == asks, "the end, or a question", 20.0)
+        wait_until(lambda: self.has_ended or self.screen.focused == asks, "the end, or a question")
         if not self.has_ended:
             # The underlined letter of Discard.
             self.press("alt+d")
@@ -337,7 +344,7 @@ class Program:
         self.process.kill()
         self.process.wait()
 
-    def wait_for_end(self, limit_s: float = 20.0) -> int:
+    def wait_for_end(self, limit_s: float = PATIENCE_S) -> int:
         """Wait until the program has ended; return its exit status."""
         wait_until(lambda: self.has_ended, "the program's end", limit_s)
         return self.process.returncode

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from asyncio import CancelledError
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -90,10 +91,13 @@ class Cluster:
                 )
 
     def _known(self) -> dict[str, Any]:
+        # Not `scheduler_info`: what that returns may be of the client's own look meanwhile, without workers.
         try:
-            workers: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        except OSError as error:
+            found: dict[str, Any] = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+        except (OSError, RuntimeError, CancelledError) as error:
+            # As where the client closes meanwhile.
             raise self.lost() from error
+        workers: dict[str, Any] = found["workers"]
         return workers
 
 

@@ -37,13 +37,13 @@ def test_that_it_quits_while_a_picture_opens(start):
     assert program.wait_for_end() == 0
 
 
-def test_that_a_killed_program_loses_ten_seconds_of_edits_at_most(start, screen, tmp_path):
+def test_that_a_killed_program_loses_no_edit_that_was_kept(start, screen, tmp_path):
     home = tmp_path / "killed"
     killed = Journey(screen, home)
     killed.click_on("first cell")
     killed.type("7")
     killed.press("Return")
-    killed.wait_until(lambda: b"[7.0, " in kept(home), "the edit in a file", 10.0)
+    killed.wait_until(lambda: b"[7.0, " in kept(home), "the edit in a file")
     killed.crash()
     killed.kill()
     (home / "said.txt").unlink()

@@ -77,6 +77,20 @@ def test_that_a_missing_extra_is_named_with_how_to_install_it():
 
 
 @pytest.mark.slow
+def test_that_the_workers_are_known_whatever_the_client_looks_at_meanwhile(cluster, monkeypatch):
+    client = cluster.client
+    look = client._update_scheduler_info
+
+    async def looked_twice(n_workers=0):
+        await look(n_workers)
+        # As the client does by itself each 2 s.
+        await look()
+
+    monkeypatch.setattr(client, "_update_scheduler_info", looked_twice)
+    assert len(cluster.workers()) == 2
+
+
+@pytest.mark.slow
 def test_that_started_workers_end_with_what_started_them():
     with connection.connected(SchedulerAddress.parse("local:2")) as cluster:
         assert len(cluster.workers()) == cluster.threads == 2

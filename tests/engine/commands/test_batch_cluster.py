@@ -130,8 +130,11 @@ def test_that_a_file_written_before_its_worker_was_killed_is_done_and_reported_o
 
 def test_that_what_a_worker_without_space_cannot_write_another_one_does(batch, mortal, tmp_path):
     cluster, client = mortal
-    full = next(iter(client.scheduler_info()["workers"]))
-    client.run(worker_faults.have_no_space, workers=[full])
+    full, other = client.scheduler_info()["workers"]
+    flag = str(tmp_path / "flag")
+    client.run(worker_faults.have_no_space, flag, workers=[full])
+    # Else it might do all files before the first one has failed so often.
+    client.run(worker_faults.wait_in_each_file, flag, workers=[other])
     answer = batch(cluster=cluster)
     assert f"{full} on" in answer.err
     assert "not used any more" in answer.err
@@ -151,7 +154,12 @@ def test_that_a_scheduler_that_ends_is_reported_with_what_is_done(batch, mortal,
     cluster, client = mortal
     flag, out = tmp_path / "flag", tmp_path / "out"
     client.run(worker_faults.wait_in_each_file, str(flag))
-    ending = threading.Timer(3.0, lambda: cluster.sync(cluster.scheduler.close))
+
+    def end():
+        faulty_calls.wait_for(f"{flag}.begun")
+        cluster.sync(cluster.scheduler.close)
+
+    ending = threading.Thread(target=end)
     ending.start()
     answer = batch("--json", cluster=cluster, status=3)
     ending.join()
@@ -329,7 +337,7 @@ def test_that_local_workers_end_with_the_program_whatever_ends_it(running, tmp_p
     # As a terminal does, to all of its group; `kill` names the program alone.
     signal_all = os.killpg if name in ("SIGINT", "SIGHUP") else os.kill
     signal_all(program.pid, signal.Signals[name])
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
     assert "Traceback" not in program.stderr.read()
     # What is killed leaves parts, which the next program removes.

@@ -1,11 +1,13 @@
 """What tests have the workers of a cluster do to themselves, so that disks and processes fail."""
 
 import errno
+import itertools
 import os
 import signal
 import time
 from pathlib import Path
 
+from engine.cluster.executor import MOST_FAULTS
 from engine.commands import batch_cluster
 from engine.errors import FileWriteError
 
@@ -40,10 +42,13 @@ def have_killed_after_writing(flag):
     batch_cluster.write_result = killed
 
 
-def have_no_space():
-    """Let every write fail as on a full disk."""
+def have_no_space(flag=""):
+    """Let every write fail as on a full disk; a flag is there when a worker has failed too often."""
+    faults = itertools.count(1)
 
     def full(data, file, **named):
+        if flag and next(faults) == MOST_FAULTS:
+            Path(flag).touch()
         error = FileWriteError(f"{file.target} cannot be written", "the disk is full")
         raise error from OSError(errno.ENOSPC, "No space left on device")
 

