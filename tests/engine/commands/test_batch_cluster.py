@@ -158,6 +158,8 @@ def test_that_a_scheduler_that_ends_is_reported_with_what_is_done(batch, mortal,
     def end():
         faulty_calls.wait_for(f"{flag}.begun")
         cluster.sync(cluster.scheduler.close)
+        # Else the end of the test would look for it for 30 s.
+        cluster.shutdown_scheduler = False
 
     ending = threading.Thread(target=end)
     ending.start()
