@@ -34,7 +34,6 @@ from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.recovery import Recovery, default_folder
 from gui.shell.shell_actions import ENTRIES
 from gui.shell.unexpected import UnexpectedErrors
-from gui.shell.wheel import WheelScrolls
 from gui.style.icons import load_icons
 
 if TYPE_CHECKING:
@@ -94,7 +93,6 @@ class Haloscope:
             self._is_finished = True
             load_icons()
             self.window.finish()
-            WheelScrolls(self._app, self.window)
             if self.recovery is not None:
                 self.recovery.look()
 

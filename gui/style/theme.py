@@ -8,9 +8,10 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory
+from PySide6.QtWidgets import QApplication
 
 from engine.garbage import no_collection
+from gui.style.fusion import Fusion
 from gui.style.sheet import STYLE_SHEET
 
 ThemeName = Literal["light", "dark", "system"]
@@ -153,7 +154,7 @@ def _show(app: QApplication, theme: Theme) -> None:
         return
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
-        app.setStyle(QStyleFactory.create("Fusion"))
+        app.setStyle(Fusion())
     palette = palette_of(theme)
     app.setPalette(palette)
     # Fusion outlines controls in `Window` darkened by 1.4, which on dark is invisible.

@@ -44,7 +44,7 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         ),
     }),
     "D5": ("the wheel changed settings unseen", {
-        "gui/shell/test_wheel.py": ("the_wheel_leaves_every_control_without_the_focus_as_it_is",),
+        "gui/style/test_fusion.py": ("the_wheel_leaves_every_control_without_the_focus_as_it_is",),
         "real_window/test_undoing.py": ("the_wheel_over_a_control_without_the_focus_changes_nothing",),
     }),
     "D6": ("the panel Kernel moved under the pointer", {
