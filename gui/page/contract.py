@@ -20,6 +20,7 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.dock import Dock
+from gui.page.dock_tabs import DockTabs
 from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
@@ -285,8 +286,7 @@ class Page(QMainWindow):
             dock.follow_docking()
         # The window makes and drops them as docks are moved.
         for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            tabs.setElideMode(Qt.TextElideMode.ElideNone)
-            tabs.setAccessibleName("Panels in this place")
+            (tabs.findChild(DockTabs) or DockTabs(tabs, self)).fit()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
