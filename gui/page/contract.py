@@ -230,6 +230,18 @@ class Page(QMainWindow):
         is_shown = any(dock.toggleViewAction().isChecked() for dock in self.docks)
         return bool(self._layout_with_panels) and not is_shown
 
+    def places(self) -> list[list[Dock]]:
+        """Return the panels by place: those that share one stand together, behind the first of them."""
+        places: list[list[Dock]] = []
+        for dock in self.docks:
+            beside = self.tabifiedDockWidgets(dock)
+            shared = next((place for place in places if place[0] in beside), None)
+            if shared is None:
+                places.append([dock])
+            else:
+                shared.append(dock)
+        return places
+
     def hide_panels(self, hidden: bool) -> None:
         """Leave the whole page to its middle, or bring the panels back as they were."""
         if hidden and not self.panels_are_hidden and self.docks:

@@ -42,8 +42,7 @@ class Dock(QDockWidget):
         room.setSizePolicy(policy)
         self.visibilityChanged.connect(room.setVisible)
         # What stands above the panel where a tab has its title; `DockTabs` has the rest of a title bar.
-        self._no_bar = QWidget(self)
-        self._no_bar.setFixedHeight(HALF_GRID)
+        self._no_bar = _Gap(self)
         self._no_bar.hide()
         moves = self.dockLocationChanged, self.topLevelChanged, self.visibilityChanged
         for moved in (*moves, self.windowTitleChanged):
@@ -109,6 +108,16 @@ class Dock(QDockWidget):
         layout = self.layout()
         if layout is not None:
             layout.activate()
+
+
+class _Gap(QWidget):
+    """What is left of a title bar: a little room between the tabs and the panel."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, HALF_GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
 
 class _Room(ScrollArea):

@@ -315,6 +315,7 @@ def test_that_the_menu_of_a_tab_closes_its_panel(open_page, layouts, qapp, reaso
     ]
 
 
+@pytest.mark.qt_log_ignore("does not support grabbing the mouse", extend=True)  # the offscreen platform
 def test_that_a_tab_that_is_dragged_out_of_its_row_is_dragged_on_as_a_window(open_page, layouts, qtbot):
     page = open_page("explore").page
     bar, at = tab_of(page, "launch")
