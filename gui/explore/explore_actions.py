@@ -61,6 +61,9 @@ def _picture_entries() -> tuple[Entry, ...]:
               "Ctrl+Alt+O", "open", _FILE, 10),
         Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
               "Ctrl+S", "save", _FILE, 30),
+        Entry("save_bare", "Save &without metadata…",
+              "Save the filtered picture without EXIF data (camera, place, time) and resolution.",
+              "Ctrl+Alt+S", "save", _FILE, 30),
         Entry("batch", "&Batch…",
               "Filter a folder of pictures as this page does now: its mask or operation, its settings.",
               "Ctrl+Shift+B", "batch", _FILE, 30),
@@ -102,7 +105,7 @@ class ExploreActions(QObject):
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
-        for name in ("save", "copy_picture"):
+        for name in ("save", "save_bare", "copy_picture"):
             self._enable(name, has_result, "There is no result yet.")
         for name in ("copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
             self._enable(name, has_picture, "There is no picture yet.")
