@@ -220,7 +220,8 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
         picture = finished_picture(picture, values, target, request.range_mode)  # type: ignore[arg-type]
         lost = lost_values(values, target)
     # The depth of a result is final here; an unknown depth is refused.
-    notes = save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
+    how = {"depth": request.depth, "metadata": request.metadata}
+    notes = save_image(picture, request.path, **how)  # type: ignore[arg-type]
     return Saved(request.path, (*lost, *notes))
 
 

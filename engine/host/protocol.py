@@ -131,6 +131,7 @@ class SaveResult(Request):
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
     result: TiledScreen | None = None  # in place of values: a result on another machine, fetched to be saved
+    metadata: bool = True  # whether EXIF data and resolution of the picture go into the file
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 

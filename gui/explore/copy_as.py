@@ -22,7 +22,7 @@ SOURCE = "copy as"
 _KEYS = {"command": "Ctrl+Alt+K", "python": "Ctrl+Alt+P"}
 ENTRIES = [
     Entry(f"copy_as:{target.key}", target.title, f"Copy as {target.title}. {target.sentence}",
-          _KEYS.get(target.key, ""), "", "&Edit", 30, "Copy &as", target.key)
+          _KEYS.get(target.key, ""), "", "&Edit", 20, "Copy &as", target.key)
     for target in TARGETS
 ]  # fmt: skip
 

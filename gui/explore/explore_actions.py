@@ -10,34 +10,34 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
-_FILE, _EDIT, _VIEW = "&File", "&Edit", "&View"
+_FILE, _EDIT, _VIEW, _MASK = "&File", "&Edit", "&View", "&Mask"
 ENTRIES: tuple[Entry, ...] = (
     Entry("open_session", "Open s&ession…", "Open a saved session (picture, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
     Entry("save_session", "Save sess&ion…",
           "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
           "session-save", _FILE, 20),
-    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, ImageJ, ImageMagick, text.", "Ctrl+M",
-          "mask-open", _FILE, 30),
-    Entry("save_mask", "Save m&ask…",
+    Entry("load_mask", "&Open mask…", "Open a mask file: JSON, CSV, ImageJ, ImageMagick, text.", "Ctrl+M",
+          "mask-open", _MASK, 30),
+    Entry("save_mask", "&Save mask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
-          "mask-save", _FILE, 30),
+          "mask-save", _MASK, 30),
     Entry("masks", "Library of &masks…",
           "Choose a mask by its picture or a search; own masks and generators are there too.", "Ctrl+Alt+M",
-          "mask", _EDIT, 30),
+          "mask", _MASK, 10),
     Entry("generate_mask", "&Generate a mask…",
           "Make a mask from a few numbers with sliders: Gaussian, Gabor, motion blur and others.",
-          "Ctrl+Alt+G", "tune", _EDIT, 30),
+          "Ctrl+Alt+G", "tune", _MASK, 10),
     Entry("mask_as_text", "Mask as &text…",
           "Type or paste the mask in any form, or copy it as NumPy, C, MATLAB, ImageMagick or JSON.",
-          "Ctrl+Alt+X", "code-brackets", _EDIT, 30),
+          "Ctrl+Alt+X", "code-brackets", _MASK, 10),
     Entry("paste", "&Paste",
           "Open the picture or file on the clipboard, or put its numbers into the mask.", "Ctrl+V",
-          "content-paste", _EDIT, 30),
+          "content-paste", _EDIT, 20),
     Entry("copy_picture", "C&opy result as picture", "Copy the filtered picture, for another program.",
-          "Ctrl+Alt+C", "copy", _EDIT, 30),
+          "Ctrl+Alt+C", "copy", _EDIT, 20),
     Entry("copy_original", "Copy or&iginal as picture", "Copy the picture as it was opened.",
-          "Ctrl+Alt+Shift+C", "copy", _EDIT, 30),
+          "Ctrl+Alt+Shift+C", "copy", _EDIT, 20),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
           "Ctrl+1", "zoom-actual", _VIEW, 10),
@@ -59,11 +59,14 @@ def _picture_entries() -> tuple[Entry, ...]:
         Entry("open_folder", "Open &folder as OME-Zarr…",
               "Open a picture that is stored as a folder: OME-Zarr or a Zarr array.",
               "Ctrl+Alt+O", "open", _FILE, 10),
+        Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
+              "Ctrl+S", "save", _FILE, 30),
+        Entry("save_bare", "Save &without metadata…",
+              "Save the filtered picture without EXIF data (camera, place, time) and resolution.",
+              "Ctrl+Alt+S", "save", _FILE, 30),
         Entry("batch", "&Batch…",
               "Filter a folder of pictures as this page does now: its mask or operation, its settings.",
-              "Ctrl+Shift+B", "batch", _FILE, 10),
-        Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
-              "Ctrl+S", "save", _FILE, 10),
+              "Ctrl+Shift+B", "batch", _FILE, 30),
     )  # fmt: skip
 
 
@@ -74,7 +77,7 @@ _SAMPLES = [
     for number, sample in enumerate(SAMPLES, start=1)
 ]
 _RANGES = [
-    Entry(f"range:{mode}", mode.capitalize(), sentence, "", "", _VIEW, 20, "Display &range", mode)
+    Entry(f"range:{mode}", mode.capitalize(), sentence, "", "", _VIEW, 30, "Display &range", mode)
     for mode, sentence in RANGE_MODES.items()
 ]
 # fmt: on
@@ -102,7 +105,7 @@ class ExploreActions(QObject):
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
-        for name in ("save", "copy_picture"):
+        for name in ("save", "save_bare", "copy_picture"):
             self._enable(name, has_result, "There is no result yet.")
         for name in ("copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
             self._enable(name, has_picture, "There is no picture yet.")

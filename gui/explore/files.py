@@ -16,7 +16,7 @@ from engine.image.formats import offered_suffixes, opened_suffixes, saved_format
 from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
-from gui.explore.picture.picture_controller import PictureController
+from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
@@ -73,6 +73,7 @@ class ExploreFiles(QObject):
             ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
             ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
             ("save", lambda: self._ask_to_save_result(dialogs)),
+            ("save_bare", lambda: self._ask_to_save_result(dialogs, metadata=False)),
             ("save_session", lambda: self.ask_to_save_session(dialogs)),
             ("save_mask", ask_to_save_mask),
         ):
@@ -142,9 +143,14 @@ class ExploreFiles(QObject):
         if path:
             self._recent.note(kind, str(Path(path).absolute()))
 
-    def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
+    def _ask_to_save_result(self, dialogs: FileDialogs, *, metadata: bool = True) -> None:
         """Ask where, and save the result, if there is one of the present settings."""
         if not self._pictures.can_save_result():
+            return
+        if self._pictures.saves_in_parts and not metadata:
+            what, why = "The result was not saved without metadata", "a picture in parts is saved with its tags"
+            remedy = "Save it with them, or crop it to a region first."
+            self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         with_float = self._workspace.result_dtype == "float32"
@@ -154,9 +160,10 @@ class ExploreFiles(QObject):
         name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
-            self._pictures.save_result(path, depths.get(chosen, "keep"))
+            self._pictures.save_result(path, depths.get(chosen, "keep"), metadata=metadata)
 
-        dialogs.ask_to_save("Save the result", list(depths), name, save)
+        title = "Save the result" if metadata else "Save the result without metadata"
+        dialogs.ask_to_save(title, list(depths), name, save)
 
     def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
         try:

@@ -88,7 +88,7 @@ _AREA = Qt.DockWidgetArea
 # time and a scroll bar; five rows of the plot.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
-_LOWER_SHARE, _LEAST_LOWER = 0.3, 29 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.3, 27 * GRID
 _ANSWER_HEIGHT = 4 * GRID + 4
 _RUN_CHAIN = (
     "Verifies the whole chain against one float64 reference of all its steps, then measures its time. Each "

@@ -50,6 +50,13 @@ def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:
     return "No run yet: press Run (Ctrl+R) to measure and verify."
 
 
+def border_words(workspace: Workspace) -> str:
+    """Return the border as it is named everywhere: "zero border", "constant 16 border"."""
+    settings = workspace.settings
+    value = f" {settings.cval:g}" if settings.border is Border.CONSTANT else ""
+    return f"{settings.border}{value} border"
+
+
 def problem_words(workspace: Workspace) -> str:
     """Return what is computed as it is set now: 512 × 512 RGB · Sharpen 3 × 3 · zero border."""
     picture, settings = workspace.picture, workspace.settings
@@ -66,8 +73,7 @@ def problem_words(workspace: Workspace) -> str:
         rows, columns = workspace.mask.shape
         size, title = f"{rows} × {columns}", shown_title(workspace.mask, workspace.mask_title)
         parts.append(title if size in title else f"{title} {size}")
-        value = f" {settings.cval:g}" if settings.border is Border.CONSTANT else ""
-        parts.append(f"{settings.border}{value} border")
+        parts.append(border_words(workspace))
     else:
         chosen = [f"{name} {value}" for name, value in settings.parameters.items()]
         parts.append(", ".join((workspace.operation, *chosen)))

@@ -35,11 +35,11 @@ _ENTRIES = (
     Entry(
         "open_weights", "Open &weights of the network…",
         "Take the weights of an .npz file, as assets/network/train.py writes them.", icon="open",
-        menu="&File", section=30,
+        menu="&File", section=10,
     ),
     Entry(
         "trained_weights", "&Trained weights", "Take the trained weights that come with the program again.",
-        icon="retry", menu="&File", section=30,
+        icon="retry", menu="&File", section=10,
     ),
 )  # fmt: skip
 _AREA = Qt.DockWidgetArea

@@ -7,7 +7,8 @@ from engine.tasks.network.problem import MAX_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import BASELINE, NetworkState
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.letters import follow_letters
+from gui.style.metrics import GRID, HALF_GRID, digits_width
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, fill_box, keep_narrow, label_for, row
@@ -43,6 +44,7 @@ _TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "not run yet"}
 # Stages with one reason that are named.
 _FEW = 2
 # The arrows go through these.
+_BATCH_DIGITS = 5
 _BATCHES = (1, 10, 100, 1000, 10_000)
 
 
@@ -81,9 +83,11 @@ class StagesPanel(RunsPanel):
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
         keep_narrow(self.stage, 8)
+        # Its widest number is rare, and in the narrowest window the stages need the room.
+        follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
         choices = row(
-            label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
+            label_for("&Stage", self.stage), (self.stage, 3), label_for("Batc&h", self.batch), self.batch,
             label_for("De&vice", self.device), (self.device, 1),
         )  # fmt: skip
         line = row((self.note, 1), *self.buttons, spacing=HALF_GRID)

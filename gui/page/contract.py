@@ -20,6 +20,7 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.dock import Dock
+from gui.page.dock_tabs import DockTabs
 from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
@@ -229,6 +230,18 @@ class Page(QMainWindow):
         is_shown = any(dock.toggleViewAction().isChecked() for dock in self.docks)
         return bool(self._layout_with_panels) and not is_shown
 
+    def places(self) -> list[list[Dock]]:
+        """Return the panels by place: those that share one stand together, behind the first of them."""
+        places: list[list[Dock]] = []
+        for dock in self.docks:
+            beside = self.tabifiedDockWidgets(dock)
+            shared = next((place for place in places if place[0] in beside), None)
+            if shared is None:
+                places.append([dock])
+            else:
+                shared.append(dock)
+        return places
+
     def hide_panels(self, hidden: bool) -> None:
         """Leave the whole page to its middle, or bring the panels back as they were."""
         if hidden and not self.panels_are_hidden and self.docks:
@@ -285,8 +298,7 @@ class Page(QMainWindow):
             dock.follow_docking()
         # The window makes and drops them as docks are moved.
         for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            tabs.setElideMode(Qt.TextElideMode.ElideNone)
-            tabs.setAccessibleName("Panels in this place")
+            (tabs.findChild(DockTabs) or DockTabs(tabs, self)).fit()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

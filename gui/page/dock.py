@@ -4,17 +4,22 @@ A panel never holds its place: where it is lower than the panel needs, it scroll
 tab would make the whole row of panels as high as it wants to be, as soon as it is looked at.
 """
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStyleOptionDockWidget, QWidget
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QMainWindow, QWidget
 
+from gui.style.icons import icon
 from gui.style.letters import at_usual_letters
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.scroll_area import ScrollArea
 
 # A panel with larger letters than usual is not made narrower than this for them.
 _NARROW = 30 * GRID
+_MOVE = QEvent.Type.MouseMove
+# Qt's names of the buttons in its title bar, and their icons.
+_BUTTONS = {"qt_dockwidget_floatbutton": "dock-window", "qt_dockwidget_closebutton": "close"}
+_DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 LEAST_HEIGHT = 12 * GRID
 """A panel can be made as low as this, pixels; less only if it needs less."""
 
@@ -36,7 +41,11 @@ class Dock(QDockWidget):
         policy.setRetainSizeWhenHidden(True)
         room.setSizePolicy(policy)
         self.visibilityChanged.connect(room.setVisible)
-        for moved in (self.dockLocationChanged, self.topLevelChanged, self.visibilityChanged):
+        # What stands above the panel where a tab has its title; `DockTabs` has the rest of a title bar.
+        self._no_bar = _Gap(self)
+        self._no_bar.hide()
+        moves = self.dockLocationChanged, self.topLevelChanged, self.visibilityChanged
+        for moved in (*moves, self.windowTitleChanged):
             moved.connect(self.moved)
 
     @property
@@ -44,12 +53,6 @@ class Dock(QDockWidget):
         """Whether a tab has its title: it shares its place with another panel that is not closed."""
         others = self._page.tabifiedDockWidgets(self)
         return not self.isFloating() and any(one.toggleViewAction().isChecked() for one in others)
-
-    def initStyleOption(self, option: QStyleOptionDockWidget) -> None:
-        super().initStyleOption(option)
-        if self.is_tabbed:
-            # The tab says it: the bar is only for the two buttons.
-            option.title = ""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -61,13 +64,60 @@ class Dock(QDockWidget):
             painter.end()
 
     def follow_docking(self) -> None:
-        """Take the title out of the bar where a tab has it, and put it back; raise the bar of a window."""
+        """Have a title bar where no tab has the title; raise the bar of a window."""
         docking = "tab" if self.is_tabbed else "window" if self.isFloating() else "dock"
         if self.property("docking") != docking:
             self.setProperty("docking", docking)
+            self._show_bar(docking != "tab")
             self.style().unpolish(self)
             self.style().polish(self)
             self.updateGeometry()
+        self._dress_buttons()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.StyleChange:
+            self._dress_buttons()
+
+    def _dress_buttons(self) -> None:
+        """Give Qt's own bar the buttons of the tabs; Qt puts its own back whenever the panel moves."""
+        for name, glyph in _BUTTONS.items():
+            button = self.findChild(QAbstractButton, name, _DIRECT)
+            if button is not None:
+                button.setIcon(icon(glyph))
+
+    def take_drag(self, pointer: QPoint) -> None:
+        """Be dragged from its place on by the mouse button that is down, as by its title bar."""
+        self._show_bar(True)
+        self.setProperty("docking", "dock")
+        title = QPoint(2 * GRID, GRID)
+        # Qt drags a panel that is pressed on its title and moved; it takes the mouse with the second event.
+        for kind, at in ((QEvent.Type.MouseButtonPress, self.mapToGlobal(title)), (_MOVE, pointer)):
+            button = Qt.MouseButton.NoButton if kind is _MOVE else Qt.MouseButton.LeftButton
+            here, down = self.mapFromGlobal(at), Qt.MouseButton.LeftButton
+            event = QMouseEvent(kind, here, at, button, down, Qt.KeyboardModifier.NoModifier)
+            QApplication.sendEvent(self, event)
+
+    def _show_bar(self, shown: bool) -> None:
+        # Qt makes a window anew whose bar is set, in the middle of a drag too, and then crashes at the end.
+        if shown is (self.titleBarWidget() is None):
+            return
+        # Qt has a bar of its own where it is given none.
+        self.setTitleBarWidget(None if shown else self._no_bar)  # type: ignore[arg-type]
+        self._no_bar.setVisible(not shown)
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+
+
+class _Gap(QWidget):
+    """What is left of a title bar: a little room between the tabs and the panel."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, HALF_GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
 
 class _Room(ScrollArea):

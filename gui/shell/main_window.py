@@ -100,7 +100,7 @@ class MainWindow(QMainWindow):
             lambda path: self.offer(OpenFiles((path,))),
             lambda: self.first_page.status.caption_tip,
         )
-        others = {("&View", 90): self._panels_menu, ("&File", 15): self.recent.menu}
+        others = {("&View", 70): self._panels_menu, ("&File", 15): self.recent.menu}
         self._menus = Menus(self.menuBar(), actions, others)
         actions.added.connect(lambda: self.addActions(actions.all()))
         self.addActions(actions.all())
@@ -235,7 +235,9 @@ class MainWindow(QMainWindow):
         self._page_actions.show_edits(page.undo_stack)
         self._show_status(page)
         self._panels_menu.clear()
-        self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
+        for places in page.places():
+            self._panels_menu.addSeparator()
+            self._panels_menu.addActions([dock.toggleViewAction() for dock in places])
         self._panels_menu.setEnabled(bool(page.docks))
 
     def _show_status(self, page: Page) -> None:

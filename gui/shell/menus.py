@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
 
-_TITLES = ("&File", "&Edit", "&View", "&Run", "&Help")
+_TITLES = ("&File", "&Edit", "&View", "&Mask", "&Chain", "&Run", "&Help")
 
 
 class Menus:
@@ -24,29 +25,34 @@ class Menus:
         self._fill()
 
     def _fill(self) -> None:
-        for menu in (*self._menus.values(), *self._submenus.values()):
-            # Not clear(), with which Qt for Python ends the actions too.
-            for action in menu.actions():
-                menu.removeAction(action)
         for title, menu in self._menus.items():
-            placed = [(at, menu.menuAction()) for (where, at), menu in self._others.items() if where == title]
+            # The actions of each menu by their sections; those of a submenu have their own within it.
+            placed = {menu: [(at, one.menuAction()) for (of, at), one in self._others.items() if of == title]}
             for entry in self._actions.entries(title):
-                action = self._actions[entry.name]
-                if not entry.submenu:
-                    placed.append((entry.section, action))
-                    continue
-                if entry.submenu not in self._submenus:
-                    self._submenus[entry.submenu] = _with_tips(QMenu(entry.submenu, menu))
-                submenu = self._submenus[entry.submenu]
-                if submenu.isEmpty():
-                    placed.append((entry.section, submenu.menuAction()))
-                submenu.addAction(action)
-            before = None
-            for section, action in sorted(placed, key=lambda one: one[0]):
-                if before not in (None, section):
-                    menu.addSeparator()
-                menu.addAction(action)
-                before = section
+                holder = menu
+                if entry.submenu:
+                    if entry.submenu not in self._submenus:
+                        self._submenus[entry.submenu] = _with_tips(QMenu(entry.submenu, menu))
+                    holder = self._submenus[entry.submenu]
+                    if holder not in placed:
+                        placed[holder] = []
+                        placed[menu].append((entry.section, holder.menuAction()))
+                placed[holder].append((entry.section, self._actions[entry.name]))
+            for holder, actions in placed.items():
+                _show(holder, actions)
+
+
+def _show(menu: QMenu, placed: list[tuple[int, QAction]]) -> None:
+    """Have a menu show these actions, with lines between their sections."""
+    # Not clear(), with which Qt for Python ends the actions too.
+    for action in menu.actions():
+        menu.removeAction(action)
+    before = None
+    for section, action in sorted(placed, key=lambda one: one[0]):
+        if before not in (None, section):
+            menu.addSeparator()
+        menu.addAction(action)
+        before = section
 
 
 def _with_tips(menu: QMenu) -> QMenu:

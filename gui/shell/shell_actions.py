@@ -11,9 +11,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),
     Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
     Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",
-          "Ctrl+Shift+C", "copy", "&Edit", 20),
+          "Ctrl+Shift+C", "copy", "&Edit", 30),
     Entry("clear_results", "C&lear results", "Forget the runs of this page: its table and plots.",
-          "Ctrl+Shift+Del", "clear", "&Edit", 20),
+          "Ctrl+Shift+Del", "clear", "&Edit", 30),
     Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
     Entry("run_all", "Run &all", "Run everything that can be run on this page.", "Ctrl+Shift+R", "run-all",
           "&Run"),
@@ -23,7 +23,7 @@ ENTRIES: tuple[Entry, ...] = (
           "Ctrl+Shift+G", "retry", "&Run", 30),
     Entry("show_recorded", "Recorded &GPU", RECORDED_TIP, "Ctrl+G", "device", "&View", 60),
     Entry("reset_layout", "&Default layout", "Restore the default positions of all panels on this page.",
-          "Ctrl+Shift+L", "layout", "&View", 90),
+          "Ctrl+Shift+L", "layout", "&View", 85),
     Entry("hide_panels", "&Hide panels", "Leave the page to its picture; once more brings the panels back.",
           "F12", "arrow-expand-all", "&View", 85),
     Entry("full_screen", "F&ull screen", "Fill the screen with the window, and back.", "F11", "fullscreen",
@@ -54,7 +54,7 @@ _THEME_TIPS = {"light": "Light theme.", "dark": "Dark theme.", "system": "Follow
 def theme_entries() -> list[Entry]:
     """Return a choice for each theme."""
     return [
-        Entry(f"theme:{name}", name.capitalize(), tip, menu="&View", section=80, submenu="&Theme", data=name)
+        Entry(f"theme:{name}", name.capitalize(), tip, menu="&View", section=70, submenu="&Theme", data=name)
         for name, tip in _THEME_TIPS.items()
     ]
 

@@ -86,4 +86,4 @@ class _ThemedEngine(QIconEngine):
 
 def _colour(mode: QIcon.Mode) -> str:
     theme = current_theme()
-    return {QIcon.Mode.Disabled: theme.line, QIcon.Mode.Selected: theme.accent_text}.get(mode, theme.text)
+    return {QIcon.Mode.Disabled: theme.outline, QIcon.Mode.Selected: theme.accent_text}.get(mode, theme.text)

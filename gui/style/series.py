@@ -1,7 +1,7 @@
 """The colour and shape of each variant, the same on every page, so that a curve is known by sight.
 
 Colours are those of Okabe and Ito, which people with any colour vision can tell apart, darker on a light
-ground and lighter on a dark one where they would have less than 3 : 1 contrast. A shape goes with each,
+ground and lighter on a dark one where they would have less than 3 : 1 contrast, on selected rows too. A shape goes with each,
 because colour alone never says anything here.
 """
 
@@ -21,10 +21,10 @@ class Series:
 
 
 # (light theme, dark theme) of each hue.
-_ORANGE = ("#b87d00", "#e69f00")
-_SKY = ("#2b8fc9", "#56b4e9")
+_ORANGE = ("#b07700", "#e69f00")
+_SKY = ("#278ac2", "#56b4e9")
 _GREEN = ("#008a64", "#1fbf92")
-_YELLOW = ("#968c00", "#f0e442")
+_YELLOW = ("#908600", "#f0e442")
 _BLUE = ("#0072b2", "#4a9fe0")
 _VERMILION = ("#d55e00", "#f2783c")
 _PURPLE = ("#b85c92", "#cc79a7")

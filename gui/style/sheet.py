@@ -12,7 +12,6 @@ QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}
 QMainWindow::separator:hover {{ background: {accent}; }}
 QDockWidget {{ color: {muted}; font-weight: 600; }}
 QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align: left; }}
-QDockWidget[docking="tab"]::title {{ padding: 0; }}
 QDockWidget[docking="window"]::title {{ background: {raised}; }}
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 8px 4px; }}
 QLabel#drop {{ background: {base}; color: {text}; border: 3px dashed {accent}; border-radius: 8px; }}

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.slow
 
 NETWORK, EXPLORE = "alt+4", "alt+1"
 TITLE_OF_DRAWING, MIDDLE = (160, 66), (640, 380)
+TAB_OF_TILE = (152, 66)
 
 
 def floating(screen, title):
@@ -51,6 +52,15 @@ def test_that_a_panel_dropped_over_the_window_has_a_frame_in_each_theme(program,
             program.screen.xdotool("windowraise", panel)
             program.wait_for_rest()
         assert edges_of(program.screen, panel) == {tuple(bytes.fromhex(theme.outline[1:]))}
+
+
+def test_that_a_tab_dragged_out_of_its_row_is_a_window_and_goes_back_by_its_title(program):
+    screen = program.screen
+    program.drag(TAB_OF_TILE, MIDDLE)
+    tile = program.wait_until(lambda: floating(screen, "Tile"), "a window of the panel's own")
+    program.wait_for_rest()
+    screen.drag((tile, 20, 10), (program.window, *TAB_OF_TILE))
+    program.wait_until(lambda: not floating(screen, "Tile"), "the panel in its place")
 
 
 def test_that_a_floating_panel_stays_with_its_page(program, panel):

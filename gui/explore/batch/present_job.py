@@ -11,6 +11,7 @@ from engine.recipes.command import option_words
 from engine.recipes.recipe import Source
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.copy_as import recipe_of
+from gui.explore.run_words import border_words
 from gui.explore.workspace import Workspace
 
 
@@ -34,7 +35,7 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
 
 
 def job_sentence(workspace: Workspace) -> str:
-    """Say what the page does now: "Sharpen, 3 × 3, border zero"."""
+    """Say what the page does now: "Sharpen, 3 × 3, zero border"."""
     settings, state = workspace.settings, workspace.state
     if workspace.is_chain:
         steps = ", then ".join(map(title_of_step, state.steps))
@@ -43,7 +44,7 @@ def job_sentence(workspace: Workspace) -> str:
         given = [f"{name} {value}" for name, value in settings.parameters.items()]
         return ", ".join((workspace.operation.replace("-", " ").capitalize(), *given))
     mask = workspace.mask
-    parts = [workspace.mask_title or "Own mask", f"{mask.rows} × {mask.columns}", f"border {settings.border}"]
+    parts = [workspace.mask_title or "Own mask", f"{mask.rows} × {mask.columns}", border_words(workspace)]
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise
     parts += [f"range {workspace.range_mode}"] * (workspace.range_mode != "clip")
     return ", ".join(parts)

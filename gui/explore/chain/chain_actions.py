@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
 from engine.host.verbs import Describe
-from engine.tasks.operation.contract import ResultKind
+from engine.tasks.operation.contract import ResultKind, pixel_alone
 from engine.tasks.operation.operations import OPERATIONS
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
@@ -39,39 +39,40 @@ if TYPE_CHECKING:
 SOURCE = "chain"
 CHAINS = ["Chains (*.json)", "All files (*)"]
 CHAINS_AS = ["Haloscope chain (*.json)"]
-_EDIT, _FILE = "&Edit", "&File"
-_ADD, _CHAIN, _READY = "Add &step", "Chai&n", "Read&y chains"
+_MENU = "&Chain"
+_ADD, _READY = "&Add step", "Read&y chains"
+# So many ready chains stand before a line in their menu.
+_READY_GROUP = 8
 ENTRIES = (
     Entry("add_step:mask", "&Mask", "Add a step after the selected one: a mask, which begins as a copy.",
-          "Ctrl+Alt+A", "mask", _EDIT, 30, _ADD),
+          "Ctrl+Alt+A", "mask", _MENU, 10, _ADD),
     Entry("add_step:combine", "&Combine two results",
           "Add a step that makes one of two results: sum, difference, magnitude, maximum, blend.",
-          "", "set-merge", _EDIT, 30, _ADD, COMBINE),
-    Entry("step_up", "Step &up", "Move the selected step up (Alt+Up in the list).", "", "arrow-up", _EDIT, 30,
-          _CHAIN),
+          "", "set-merge", _MENU, 10, _ADD, COMBINE),
+    Entry("step_up", "Step &up", "Move the selected step up (Alt+Up in the list).", "", "arrow-up",
+          _MENU, 20),
     Entry("step_down", "Step &down", "Move the selected step down (Alt+Down in the list).", "", "arrow-down",
-          _EDIT, 30, _CHAIN),
+          _MENU, 20),
     Entry("step_duplicate", "Du&plicate step", "Add a copy of the selected step.", "", "content-copy",
-          _EDIT, 30, _CHAIN),
+          _MENU, 20),
     Entry("step_switch", "S&witch step off or on",
-          "A step that is off is passed by: its readers get what it reads.", "", "eye-outline", _EDIT, 30,
-          _CHAIN),
+          "A step that is off is passed by: its readers get what it reads.", "", "eye-outline", _MENU, 20),
     Entry("step_remove", "&Remove step", "Remove the selected step; its readers get what it reads.", "",
-          "clear", _EDIT, 30, _CHAIN),
+          "clear", _MENU, 20),
     Entry("chain_whole", "Show the whole &chain",
           "Show the result of the last step, whichever step is selected.", "", "format-vertical-align-bottom",
-          _EDIT, 30, _CHAIN),
+          _MENU, 25),
     Entry("open_chain", "Open chai&n…", "Open the steps of a chain from a file (docs/chains.md).", "", "open",
-          _FILE, 30),
+          _MENU, 30),
     Entry("save_chain", "Save c&hain…",
-          "Save the steps as a file, which `filter --chain` and `batch` take.", "", "save", _FILE, 30),
+          "Save the steps as a file, which `filter --chain` and `batch` take.", "", "save", _MENU, 30),
 )  # fmt: skip
 
 
 def _operation_entries() -> list[Entry]:
     return [
         Entry(f"add_step:{one.key}", one.title, f"Add a step after the selected one. {one.teaches}", "", "",
-              _EDIT, 30, _ADD, one.key)
+              _MENU, 11 if one.window in (None, pixel_alone) else 12, _ADD, one.key)
         for one in OPERATIONS.values()
         if one.result is ResultKind.PICTURE and (one.of_cells is not None or one.key == "equalise")
     ]  # fmt: skip
@@ -100,8 +101,8 @@ class ChainActions(QObject):
         actions.add(ENTRIES)
         self._adding = [
             actions["add_step:mask"],
-            *actions.add(_operation_entries()),
             actions["add_step:combine"],
+            *actions.add(_operation_entries()),
         ]
         for action in self._adding:
             operation = action.data() or ""
@@ -135,7 +136,13 @@ class ChainActions(QObject):
         menu.clear()
         menu.setToolTipsVisible(True)
         menu.addSection("Add a step")
-        menu.addActions(self._adding)
+        section = None
+        for action in self._adding:
+            its = self._actions.entry(action.objectName()).section
+            if section not in (None, its):
+                menu.addSeparator()
+            menu.addAction(action)
+            section = its
         menu.addSeparator()
         ready = menu.addMenu("Ready chains")
         ready.setToolTipsVisible(True)
@@ -204,8 +211,10 @@ class ChainActions(QObject):
         if self._ready:
             return
         self._ready = self._actions.add(
-            Entry(f"chain:{one.key}", one.title, one.about, "", "", _EDIT, 30, _READY, one.key)
-            for one in chains
+            Entry(
+                f"chain:{one.key}", one.title, one.about, "", "", _MENU, 10 + at // _READY_GROUP, _READY, one.key
+            )
+            for at, one in enumerate(chains)
         )
         for action, chain in zip(self._ready, chains, strict=True):
             action.triggered.connect(

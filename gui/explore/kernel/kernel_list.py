@@ -53,13 +53,13 @@ _MANY_LINES = 1000
 # Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump when the
 # engine lists them.
 _EXPECTED_HEIGHT = 26 * _ROW_HEIGHT
-_FEWEST_ROWS_SHOWN = 5
+_FEWEST_ROWS_SHOWN = 3
 
 
 # A bar behind a time takes at most this much of the row.
 _BARS_SHARE = 0.3
 # Words are read on the bar as well as beside it.
-_BAR_ALPHA = 0.28
+BAR_ALPHA = 0.28
 _OPEN, _CLOSED = "▾", "▸"
 _CURE_MARGIN = 2
 
@@ -291,7 +291,7 @@ class _Rows(QStyledItemDelegate):
             long = max(2.0, row.share * longest)
             bar_rect = QRectF(bars_left, line.top() + 3, long, line.height() - 6)
             tint = QColor(series_for(row.key).colour)
-            tint.setAlphaF(_BAR_ALPHA)
+            tint.setAlphaF(BAR_ALPHA)
             painter.fillRect(bar_rect, tint)
         painter.setPen(muted)
         painter.setFont(small_font())
@@ -315,7 +315,8 @@ class _Rows(QStyledItemDelegate):
         font.setBold(row.is_described)
         painter.setFont(font)
         inner = line.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
-        painter.setPen(text)
+        # A greyed kernel keeps its time; on the bar only the colour of texts has a contrast of 4.5 : 1.
+        painter.setPen(QColor(theme.text))
         painter.drawText(inner, _RIGHT, row.time)
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 

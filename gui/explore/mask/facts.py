@@ -1,9 +1,11 @@
 """What is worth knowing about the mask, in two lines, or why an edit was refused."""
 
 from collections.abc import Sequence
+from html import escape
 
 from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QToolTip
 from shiboken6 import isValid
 
 from engine.mask.analysis import Fact, describe, weights_sum
@@ -12,18 +14,20 @@ from gui.explore.workspace import Workspace
 from gui.widgets.elided_label import ElidedLabel
 
 _LINES = 2
-_MOST_LINES = 7
 # Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, by load.
 _LARGEST_AT_ONCE = 15 * 15
 
 
 class MaskFacts(ElidedLabel):
-    """Two lines of facts, all facts in the tooltip; a refusal is shown in full."""
+    """Two lines of facts, or of a refusal; all of it in the tooltip, which a long refusal shows at once.
+
+    Its height never changes, so that nothing in the panel moves while a person types.
+    """
 
     _described = Signal(object, str, str)
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(_LINES, most=_MOST_LINES, small=True)
+        super().__init__(_LINES, small=True)
         self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
@@ -46,8 +50,12 @@ class MaskFacts(ElidedLabel):
         """Say why an edit was not made, until the mask changes or something else is typed."""
         self._is_refusal = True
         self.setForegroundRole(QPalette.ColorRole.BrightText)
-        self.set_most(_MOST_LINES)
         self.setText(sentence)
+        # Words in a paragraph: Qt puts plain text on one line, however long.
+        tip = f"<p>{escape(sentence)}</p>"
+        self.setToolTip(tip)
+        if self.lines_of(sentence) > _LINES and self.isVisible():
+            QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), tip, self)
 
     def forget_refusal(self) -> None:
         """Describe the mask again after a refusal."""
@@ -63,7 +71,6 @@ class MaskFacts(ElidedLabel):
     def _show(self, mask: Mask, text: str, tooltip: str = "") -> None:
         if mask is not self._workspace.mask or self._is_refusal:
             return
-        self.set_most(_LINES)
         self.setText(text)
         self.setToolTip(tooltip or text)
 

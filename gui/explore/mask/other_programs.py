@@ -16,7 +16,7 @@ SOURCE = "as another program"
 ENTRIES = [
     Entry(f"as_program:{program.key}", program.title,
           f"Set flip, border and output type as {program.title} has them, and show its line of code.",
-          "", "", "&Edit", 30, "As anot&her program would", program.key)
+          "", "", "&Mask", 20, "As anot&her program would", program.key)
     for program in PROGRAMS
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from gui.style.theme import current_theme, theme_notifier
 
 _NAMES = ("Red", "Green", "Blue")
 # On light and on dark, each at least 3 : 1 against the plot's base.
-_COLOURS = {"light": ("#b3202a", "#136a2e", "#0b5fc0"), "dark": ("#ff8a82", "#56c777", "#5aaaf5")}
+CHANNEL_COLOURS = {"light": ("#b3202a", "#136a2e", "#0b5fc0"), "dark": ("#ff8a82", "#56c777", "#5aaaf5")}
 _FILL_ALPHA = 90
 _PAGE, _ALL = 16, 10**6
 _STEPS = {
@@ -138,4 +138,4 @@ def channel_colour(channel: int, channels: int) -> str:
     theme = current_theme()
     if channels < len(_NAMES) or channel >= len(_NAMES):
         return theme.text
-    return _COLOURS[theme.name][channel]
+    return CHANNEL_COLOURS[theme.name][channel]

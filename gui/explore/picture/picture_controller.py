@@ -141,7 +141,7 @@ class PictureController(QObject):
         self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
         return False
 
-    def save_result(self, path: Path, depth: str = "keep") -> None:
+    def save_result(self, path: Path, depth: str = "keep", *, metadata: bool = True) -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
         picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()
         if not self.can_save_result() or picture is None or result is None:
@@ -153,7 +153,7 @@ class PictureController(QObject):
             # Of a result on another machine the values are fetched.
             elsewhere = result.screen if isinstance(result.screen, TiledScreen) else None
             how = str(path), self._workspace.range_mode, depth
-            request = SaveResult(picture, result.values, *how, elsewhere)
+            request = SaveResult(picture, result.values, *how, elsewhere, metadata)
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
         failed = partial(self._save_failed, request)

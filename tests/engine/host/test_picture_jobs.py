@@ -22,6 +22,7 @@ from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, 
 from engine.host.tile_jobs import TILES_BYTES
 from engine.image.form import Form
 from engine.image.large.decoded import decoded_bytes
+from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
@@ -129,6 +130,8 @@ def test_that_a_save_from_the_window_keeps_the_metadata(tmp_path, with_result):
         shared.attach(values)[...] = 7
         result = values if with_result else None
         saved = save_result(SaveResult(handle, result, str(tmp_path / "out.png")), lambda step: None)
+        bare = SaveResult(handle, result, str(tmp_path / "bare.png"), metadata=False)
+        assert save_result(bare, lambda step: None).notes == ()
         unknown = SaveResult(handle, result, str(tmp_path / "other.png"), depth="12")
         with pytest.raises(ImageWriteError, match="no depth '12'"):
             save_result(unknown, lambda step: None)
@@ -136,6 +139,7 @@ def test_that_a_save_from_the_window_keeps_the_metadata(tmp_path, with_result):
     assert saved.notes == ()
     kept = open_image(tmp_path / "out.png").metadata
     assert (bool(kept.exif), round(kept.dpi[0])) == (True, 300)
+    assert open_image(tmp_path / "bare.png").metadata == NO_METADATA
     assert not (tmp_path / "other.png").exists()
 
 

@@ -1,7 +1,9 @@
 import os
 
 import numpy as np
+import pytest
 
+from engine.host.protocol import SaveResult
 from engine.mask.mask import Mask
 from gui.explore.files import MASK_MARK, declares
 from gui.page.messages import Severity
@@ -56,3 +58,14 @@ def test_that_the_menu_of_samples_says_how_large_each_is(haloscope):
     assert titles[0] == "Astronaut, 512 × 512"
     assert "Impulse, 63 × 63" in titles
     assert all(action.icon().isNull() for action in haloscope.commands.samples)
+
+
+@pytest.mark.parametrize(("name", "metadata"), [("save", True), ("save_bare", False)])
+def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope, tmp_path, name, metadata):
+    haloscope.actions[name].trigger()
+    dialog = haloscope.files.dialog
+    assert ("without metadata" in dialog.windowTitle()) is not metadata
+    dialog.fileSelected.emit(str(tmp_path / "out.png"))
+    dialog.reject()
+    (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
+    assert request.metadata is metadata

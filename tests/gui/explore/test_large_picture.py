@@ -155,6 +155,14 @@ def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot)
     assert "go on" in message.remedy
 
 
+def test_that_a_result_in_parts_is_not_saved_without_metadata_as_it_keeps_its_tags(opened):
+    opened.actions["save_bare"].trigger()
+    message = opened.messages.of(SAVE_SOURCE)
+    assert message.severity is Severity.WARNING
+    assert "tags" in message.why
+    assert opened.files.dialog is None
+
+
 def test_that_results_in_parts_are_offered_as_files_that_are_written_in_parts():
     suffixes = {".tif", ".zarr", ".npy"}
     offered = filters_in_parts(with_float=True)

@@ -4,12 +4,13 @@ import random
 from itertools import cycle
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QRect, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QTabBar
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QApplication, QMenu, QTabBar, QToolButton, QWidget
 
 from gui.page.dock import LEAST_HEIGHT
 from gui.shell.pages import PAGES
+from gui.style.metrics import GRID, HALF_GRID
 
 # The least room shows most: what settles there settles in a larger window.
 SMALL = (1024, 700)
@@ -243,6 +244,110 @@ def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     layouts.settle()
     assert room.verticalScrollBar().maximum() == 0
     assert panel.height() == room.viewport().height()
+
+
+def tab_of(page, name):
+    """Return the bar of tabs with a panel, and the middle of the panel's tab."""
+    title = next(dock for dock in page.docks if dock.objectName() == name).windowTitle()
+    for bar in page.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        for at in range(bar.count()):
+            if bar.tabText(at) == title:
+                return bar, bar.tabRect(at).center()
+    raise AssertionError(f"no tab has the title {title}")
+
+
+def buttons_of(bar):
+    return bar.findChild(QWidget, "tabButtons").findChildren(QToolButton)
+
+
+def test_that_a_panel_with_a_tab_has_no_second_row_for_its_title(open_page):
+    page = open_page("explore").page
+    rows = {dock.objectName(): dock.widget().y() for dock in page.docks if dock.widget().isVisible()}
+    assert rows.pop("kernel") > GRID  # It has no tab.
+    assert set(rows) == {"mask", "time", "results"}
+    assert all(above <= HALF_GRID for above in rows.values()), rows
+
+
+def test_that_the_buttons_beside_the_tabs_close_and_float_the_panel_in_front(open_page, layouts):
+    page = open_page("explore").page
+    bar, _ = tab_of(page, "why")
+    page.why_dock.raise_()
+    layouts.settle()
+    float_it, close = buttons_of(bar)
+    close.click()
+    layouts.settle()
+    assert page.why_dock.isHidden()
+    page.roofline_dock.raise_()
+    layouts.settle()
+    float_it.click()
+    layouts.settle()
+    assert page.roofline_dock.isFloating()
+    assert page.roofline_dock.titleBarWidget() is None  # Its window has a bar with its title.
+    page.roofline_dock.setFloating(False)
+    layouts.settle()
+    assert page.roofline_dock.widget().y() <= HALF_GRID
+
+
+def test_that_the_buttons_beside_the_tabs_leave_a_narrow_row_to_the_tabs(open_page, layouts):
+    page = open_page("explore").page
+    bar, _ = tab_of(page, "why")
+    assert all(button.isVisible() for button in buttons_of(bar))
+    page.resizeDocks([page.why_dock], [page.width() // 5], Qt.Orientation.Horizontal)
+    layouts.settle()
+    assert bar.width() < bar.tabRect(bar.count() - 1).right() + 40
+    assert not any(button.isVisible() for button in buttons_of(bar))
+
+
+@pytest.mark.parametrize("reason", QContextMenuEvent.Reason)
+def test_that_the_menu_of_a_tab_closes_its_panel(open_page, layouts, qapp, reason):
+    page = open_page("explore").page
+    bar, at = tab_of(page, "code")
+    by_key = reason is QContextMenuEvent.Reason.Keyboard
+    qapp.sendEvent(bar, QContextMenuEvent(reason, QPoint() if by_key else at, bar.mapToGlobal(at)))
+    menu = bar.findChild(QMenu)
+    next(action for action in menu.actions() if action.text() == "&Close").trigger()
+    layouts.settle()
+    menu.close()
+    # Keys are for the panel in front.
+    closed = page.results_panel if by_key else page.code_dock
+    assert [dock for dock in page.docks if dock.isHidden()] == [
+        next(dock for dock in page.docks if dock is closed or dock.isAncestorOf(closed))
+    ]
+
+
+@pytest.mark.qt_log_ignore("does not support grabbing the mouse", extend=True)  # the offscreen platform
+def test_that_a_tab_that_is_dragged_out_of_its_row_is_dragged_on_as_a_window(open_page, layouts, qtbot):
+    page = open_page("explore").page
+    bar, at = tab_of(page, "launch")
+    left = Qt.MouseButton.LeftButton
+    qtbot.mousePress(bar, left, pos=at)
+    drag_over(bar, at + QPoint(20, 4))
+    assert not page.launch_dock.isFloating()  # Within its row it is only moved along.
+    drag_over(bar, at - QPoint(0, 100))
+    layouts.settle()
+    assert page.launch_dock.isFloating()
+    pointer = page.mapToGlobal(QPoint(500, 200))
+    drag_over(page.launch_dock, page.launch_dock.mapFromGlobal(pointer))
+    layouts.settle()
+    title = page.launch_dock.mapFromGlobal(pointer)
+    assert page.launch_dock.rect().contains(title)
+    qtbot.mouseRelease(page.launch_dock, left, pos=title)
+
+
+def drag_over(widget, at):
+    """Move the mouse with its left button down."""
+    left = Qt.MouseButton.LeftButton
+    where = QPointF(at), QPointF(widget.mapToGlobal(at))
+    moved = QMouseEvent(QEvent.Type.MouseMove, *where, Qt.MouseButton.NoButton, left, Qt.KeyboardModifier(0))
+    QApplication.sendEvent(widget, moved)
+
+
+def test_that_a_double_click_on_a_tab_makes_its_panel_a_window(open_page, layouts, qtbot):
+    page = open_page("explore").page
+    bar, at = tab_of(page, "lens")
+    qtbot.mouseDClick(bar, Qt.MouseButton.LeftButton, pos=at)
+    layouts.settle()
+    assert page.lens_dock.isFloating()
 
 
 def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open_page, layouts, tmp_path):

@@ -480,6 +480,24 @@ def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
     assert "3 runs, 2 verified, 1 failed" in line.problem.text()
 
 
+def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(haloscope, qtbot):
+    window = haloscope.window
+    window.page_of("network")  # It brings lines for its weights.
+    qtbot.waitUntil(lambda: "chain:sobel-magnitude" in haloscope.actions.names())
+    bar = window.menuBar()
+    groups = {}
+    for menu in bar.findChildren(QtWidgets.QMenu):
+        # What separators have made of a menu; submenus of it are lines.
+        lines = "".join("|" if action.isSeparator() else "." for action in menu.actions())
+        groups[menu.title()] = lines.split("|")
+    assert len(groups) > 12, groups
+    crowded = {title: lines for title, lines in groups.items() if max(map(len, lines)) > 9}
+    assert not crowded
+    titles = [action.text() for action in bar.actions()]
+    of_bar = {title: sum(map(len, groups[title])) for title in titles}
+    assert max(of_bar.values()) <= 15, of_bar
+
+
 def test_that_a_message_does_not_move_the_picture(haloscope):
     canvas = haloscope.window.first_page.surface
     before = canvas.size(), canvas.view.transform

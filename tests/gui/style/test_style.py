@@ -2,15 +2,18 @@ import gc
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QFontMetrics, QIcon, QPalette
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QWidget
 
 from engine.tasks.operation.variants import OPERATION_VARIANTS
+from gui.explore.kernel.kernel_list import BAR_ALPHA
+from gui.explore.operation.histogram_plot import CHANNEL_COLOURS
+from gui.explore.tile.tile_colours import tint
 from gui.style import icons
-from gui.style.cell_colours import HEAT, heat, readable_text
-from gui.style.metrics import GRID, digits_width, number_font
-from gui.style.series import Series, series_for
-from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
+from gui.style.cell_colours import HEAT, heat, mixed, readable_text
+from gui.style.metrics import EARLIER_OPACITY, GRID, digits_width, number_font
+from gui.style.series import Series, series_at, series_for
+from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, palette_of, theme_notifier
 
 
 def luminance(colour: str) -> float:
@@ -30,6 +33,50 @@ def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
     pairs = [(role, surface, 4.5) for role in words for surface in ("window", "base", "raised")]
     pairs += [("accent_text", "accent", 4.5), ("outline", "window", 3.0), ("outline", "base", 3.0)]
     assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
+
+
+ROLES = (
+    *(("WindowText", "Window"), ("Text", "Base"), ("Text", "AlternateBase"), ("ButtonText", "Button")),
+    *(("ToolTipText", "ToolTipBase"), ("HighlightedText", "Highlight")),
+    *((link, ground) for link in ("Link", "LinkVisited") for ground in ("Base", "Window")),
+    *(
+        (words, ground)
+        for words in ("PlaceholderText", "BrightText")
+        for ground in ("Base", "AlternateBase", "Window", "Button")
+    ),
+)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_words_of_each_role_of_the_palette_can_be_read_on_their_ground(theme):
+    palette, groups, roles = palette_of(theme), QPalette.ColorGroup, QPalette.ColorRole
+    measured = {
+        (group.name, *pair): contrast(*(palette.color(group, roles[role]).name() for role in pair))
+        for group in (groups.Active, groups.Inactive, groups.Disabled)
+        for pair in ROLES
+    }
+    assert {pair: ratio for pair, ratio in measured.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_marks_and_numbers_of_plots_can_be_seen_and_read_wherever_they_are_drawn(theme):
+    grounds = {name: getattr(theme, name) for name in ("base", "window", "raised")}
+    hues = {series_at(position, theme).colour for position in range(10)}
+    marks = {(hue, name): contrast(hue, ground) for hue in hues for name, ground in grounds.items()}
+    marks |= {(one, "base"): contrast(one, theme.base) for one in CHANNEL_COLOURS[theme.name]}
+    assert {pair: ratio for pair, ratio in marks.items() if ratio < 3.0} == {}
+    # The list of kernels has a bar behind a time, also in the row that is chosen and under the mouse.
+    numbers = {
+        (hue, name): contrast(theme.text, mixed(QColor(ground), QColor(hue), BAR_ALPHA).name())
+        for hue in hues
+        for name, ground in grounds.items()
+    }
+    numbers |= {(hue, "a tile's cell"): contrast(theme.text, tint(hue, theme).name()) for hue in hues}
+    dimmed = {word: mixed(QColor(theme.base), QColor(getattr(theme, word)), EARLIER_OPACITY).name()
+              for word in ("text", "muted")}  # fmt: skip
+    numbers["earlier runs", "base"] = contrast(dimmed["text"], theme.base)
+    assert {pair: ratio for pair, ratio in numbers.items() if ratio < 4.5} == {}
+    assert contrast(dimmed["muted"], theme.base) >= 3.0, "the words of an axis"
 
 
 def test_that_the_numbers_of_a_heat_map_can_be_read():
@@ -95,7 +142,7 @@ def test_that_an_icon_takes_the_colours_of_a_new_theme(qapp):
         apply_theme(qapp, name)
         assert current_theme().text in colours(shown)
     image = icons.icon("cancel").pixmap(QSize(16, 16), QIcon.Mode.Disabled).toImage()
-    assert image.pixelColor(8, 8).name() == current_theme().line
+    assert image.pixelColor(8, 8).name() == current_theme().outline
 
 
 def test_that_every_figure_has_the_same_width(qapp):

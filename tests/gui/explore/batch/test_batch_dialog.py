@@ -120,7 +120,7 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     workspace.change(border=Border.CONSTANT, cval=-2.5, variant="naive", device="cpu")
     options = ["--border", "constant", "--cval", "-2.5", "--variant", "naive", "--device", "cpu"]
     assert job_words(workspace, tmp_path) == ["--mask", str(tmp_path / "mask.json"), *options]
-    assert job_sentence(workspace) == "Sobel x, 3 × 3, border constant"
+    assert job_sentence(workspace) == "Sobel x, 3 × 3, constant -2.5 border"
 
 
 def test_that_the_simulator_is_left_out_of_the_job(tmp_path):
