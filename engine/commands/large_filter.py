@@ -149,9 +149,7 @@ class _Run:
         shape = picture.height, picture.width, self.colours
         self.bands = bands_for(how, shape, picture.dtype, self.dtype)
         self.problem, self.device, self.choice = self.bands.problem, self.bands.device, self.bands.choice
-        storage, lost = result_storage(picture, kind)
-        if not asked.metadata:
-            storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
+        storage, lost = result_storage(picture, kind, metadata=asked.metadata)
         self.part.hold()
         self.task = self._task(storage)
         found = self.part.done_by(self.task)

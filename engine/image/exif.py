@@ -21,6 +21,8 @@ _INTEROP_TAG = 40965
 _WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
 _EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
 _INCH = 2
+# In place of what cannot be read, so that a note says it when the picture is saved.
+_DAMAGED = b"damaged"
 # Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
 _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
 
@@ -121,10 +123,11 @@ def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, 
                 kept[tag] = exif[tag]
         for tag, tags in inner_lists(exif).items():
             kept[tag] = tags
+        if not len(kept) and (EXIF_TAG in exif or GPS_TAG in exif):
+            return _DAMAGED
         return kept.tobytes() if len(kept) else b""
     except LIBRARY_ERRORS:
-        # Something that cannot be read, as the note says when it is saved.
-        return b"damaged"
+        return _DAMAGED
 
 
 class _Bounded:
@@ -141,11 +144,12 @@ class _Bounded:
         return self._file.read(size)
 
 
-def tiff_lists(exif: Image.Exif, offset: int) -> tuple[bytes, dict[int, int]]:
+def tiff_lists(exif: Image.Exif, offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:
     """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
     data, begins = b"", {}
+    header = b"II+\0\x08\0\0\0" + bytes(8) if is_big else b"II*\0" + bytes(4)
     for group, tags in inner_lists(exif).items():
-        made = ImageFileDirectory_v2(group=group)
+        made = ImageFileDirectory_v2(header, group=group)
         for tag, value in tags.items():
             made[tag] = value
         data += b"\0" * (len(data) % 2)

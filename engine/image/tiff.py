@@ -22,6 +22,7 @@ from engine.image.metadata import (
     EXIF_TAG,
     GPS_TAG,
     TEXT_TAGS,
+    Metadata,
     exif_module,
     metadata_of,
     note_of_first,
@@ -98,7 +99,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         notes += dict.fromkeys([*warnings, *changes])
         notes += _page_notes(tiff)
         profile = page.tags.valueof(ICC_PROFILE_TAG)
-        metadata = metadata_of(_exif(page, file), dpi(page))
+        metadata = metadata_of_page(page, file)
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
 
 
@@ -145,6 +146,11 @@ def dpi(page: "TiffPage") -> tuple[float, float] | None:
             return None
         found.append(inches * float(value[0]) / float(value[1]))
     return found[0], found[1]
+
+
+def metadata_of_page(page: "TiffPage", file: BinaryIO) -> Metadata:
+    """Return EXIF data and resolution of a page."""
+    return metadata_of(_exif(page, file), dpi(page))
 
 
 def _exif(page: "TiffPage", file: BinaryIO) -> bytes:

@@ -61,7 +61,7 @@ from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
-from gui.page.contract import PageStatus, Services, Tool
+from gui.page.contract import PageStatus, Services, Tool, Unsaved
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.first_sizes import FirstSizes
@@ -239,8 +239,8 @@ class ExplorePage(RunsPage):
         self.results_panel.clear()
 
     @property
-    def unsaved(self) -> str:
-        return " and ".join(filter(None, (super().unsaved, self.sessions.unsaved_results)))
+    def unsaved(self) -> Unsaved:
+        return super().unsaved._replace(results=self.sessions.unsaved_results)
 
     def work(self) -> Callable[[], bytes]:
         return self.sessions.work()
@@ -428,7 +428,7 @@ class ExplorePage(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = Part(services.session_parts, services.take_session_parts)
+        pages = Part(services.session_parts, services.take_session_parts, services.saving)
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
         self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
@@ -538,7 +538,6 @@ class ExplorePage(RunsPage):
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
         self.sessions.edited.connect(self.edited)
-        self.sessions.saved.connect(self.saved)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         self.row_actions.picture_wanted.connect(self._open_for)

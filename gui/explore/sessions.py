@@ -33,6 +33,8 @@ class Part(NamedTuple):
 
     read: Callable[[], Mapping[str, Any]] = dict
     give: Callable[[Mapping[str, Any]], None] = lambda part: None
+    # Called when they are about to be saved, and what it returns when they are.
+    saving: Callable[[], Callable[[], None]] = lambda: lambda: None
 
 
 def session_file() -> ModuleType:
@@ -44,7 +46,6 @@ class Sessions(QObject):
     """Saves and opens sessions, and knows what is not saved."""
 
     edited = Signal()  # something that a session keeps has changed
-    saved = Signal()  # all of it is in a session
 
     def __init__(
         self,
@@ -73,10 +74,9 @@ class Sessions(QObject):
             changed.connect(self.edited)
 
     @property
-    def unsaved_results(self) -> str:
-        """Which results no session has, in words; empty where there are none."""
-        rows = sum(asked not in self._saved_rows for asked in self._rows)
-        return f"{rows} result{'s' if rows != 1 else ''}" if rows else ""
+    def unsaved_results(self) -> int:
+        """How many results no session has."""
+        return sum(asked not in self._saved_rows for asked in self._rows)
 
     @property
     def _rows(self) -> tuple[Asked, ...]:
@@ -94,14 +94,10 @@ class Sessions(QObject):
 
     def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Write all that there is now, on a thread."""
-        session, at, rows = self.snapshot(), self._workspace.undo_stack.index(), self._rows
+        session, written = self.snapshot(), self._saving()
 
         def note(_: None) -> None:
-            self._saved_rows = rows
-            # An edit meanwhile is not in the file.
-            if self._workspace.undo_stack.index() == at:
-                self._workspace.undo_stack.setClean()
-                self.saved.emit()
+            written()
             done()
 
         self._background.do(lambda: session_file().save_session(path, session), note, failed)
@@ -111,9 +107,7 @@ class Sessions(QObject):
 
         def show(session: Session) -> None:
             self._show(session, f"Open {path.name}", path.name)
-            self._workspace.undo_stack.setClean()
-            self._saved_rows = self._rows
-            self.saved.emit()
+            self._saving()()
             done()
 
         self._background.do(lambda: session_file().load_session(path), show, failed)
@@ -155,8 +149,21 @@ class Sessions(QObject):
         self._workspace.begin_with(session.state)
         self._results.put_back(_rows_of(session.runs))
         self._show_rest(session, path.name if path else "")
-        self._saved_rows = self._rows
+        self._saving()()
         return begin.first is not None or source is not None
+
+    def _saving(self) -> Callable[[], None]:
+        """Return what notes that all there is now is in a session, once that is written."""
+        at, rows, note_pages = self._workspace.undo_stack.index(), self._rows, self._pages.saving()
+
+        def written() -> None:
+            self._saved_rows = rows
+            # An edit meanwhile is not in the file.
+            if self._workspace.undo_stack.index() == at:
+                self._workspace.undo_stack.setClean()
+            note_pages()
+
+        return written
 
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack

@@ -46,12 +46,16 @@ class MatmulState(RunsState[MatmulSettings]):
 
     @property
     def rows(self) -> tuple[ProductResult, ...]:
-        return tuple(self._runs.get((row.variant, tile_of(row)), row) for row in self._listed)
+        runs = self.shown_runs
+        return tuple(runs.get(self.key_of(row), row) for row in self._listed)
 
     @property
     def runnable(self) -> tuple[ProductResult, ...]:
         """The counted rows of the cells that can run here."""
         return tuple(row for row in self._listed if not row.failure)
+
+    def key_of(self, result: ProductResult) -> Cell:
+        return result.variant, tile_of(result)
 
     def legal(self, settings: MatmulSettings) -> MatmulSettings:
         side = settings.product.rows
@@ -69,7 +73,7 @@ class MatmulState(RunsState[MatmulSettings]):
 
     def add(self, result: ProductResult) -> None:
         """Store the result of a cell; the table shows it if its product is still chosen."""
-        self._add((result.variant, tile_of(result)), result, result)
+        self._add(result)
 
     def _mark(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:

@@ -1,8 +1,9 @@
 """Matrices: P = M N; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+import msgspec
 from PySide6.QtCore import Qt
 
 from engine.results.compare import Compared
@@ -10,16 +11,24 @@ from engine.results.metrics import metric
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult, tile_of
+from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
-from gui.matrices.matmul_state import MatmulState
+from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
-from gui.page.runs_page import RunsPage, run_sentence
+from gui.page.runs_page import run_sentence
+from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
+
+_Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
+_Product = tuple[_Side, _Side, _Side]
+_Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
+_Tiles = Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)]
+_SIDES = "rows", "inner", "columns"
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
@@ -27,9 +36,10 @@ _RIGHT_WIDTH = 39 * GRID
 _LOWER_HEIGHT = 41 * GRID
 
 
-class MatricesPage(RunsPage):
+class MatricesPage(VariantsPage):
     """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
 
+    title = "Matrices"
     sections: ClassVar = {
         "": "cli.md#matmul",
         "product": "cli.md#matmul",
@@ -46,8 +56,7 @@ class MatricesPage(RunsPage):
         self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
         self.results_panel.try_small.clicked.connect(self._try_small)
-        changes = matmul.rows_changed, matmul.settings_changed, matmul.running_changed
-        self.show_runs(services, self.results_panel, *changes)
+        self.show_state(services, matmul, self.results_panel)
         self.shown.connect(matmul.shown)
         self._plot_slot = Slot(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
@@ -91,6 +100,27 @@ class MatricesPage(RunsPage):
     @property
     def export_stem(self) -> str:
         return f"product-{self.matmul.settings.product.size_text.replace(' × ', 'x')}"
+
+    def own_part(self) -> Table:
+        settings = self.matmul.settings
+        sides = [getattr(settings.product, side) for side in _SIDES]
+        parts = {"square": settings.square, "tiles": settings.tiles, "device": settings.device}
+        return {"product": sides, **parts}
+
+    def take_own_part(self, part: Part) -> Change | None:
+        found = {
+            "product": part.take("product", _Product, f"three sides from 1 to {LARGEST_SIDE:,}"),
+            "square": part.take("square", bool, "true or false"),
+            "tiles": part.take("tiles", _Tiles, f"tiles from {SMALLEST_TILE} to {LARGEST_TILE}"),
+            "device": part.take("device", str),
+        }
+        fields = {name: value for name, value in found.items() if value is not None}
+        if "product" in fields:
+            fields["product"] = MatrixProduct(*fields["product"])
+        if "tiles" in fields:
+            fields["tiles"] = tuple(sorted(set(fields["tiles"])))
+        self.matmul.change(**fields)
+        return None
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.is_product):

@@ -18,13 +18,13 @@ _SOFT_EDGE = 1.5
 
 
 class Drawing(QObject):
-    """The ink, 0 for paper to 255, and its undo stack; a stroke is one step however long it is."""
+    """The ink, 0 for paper to 255; a stroke is one step of the undo stack however long it is."""
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, undo_stack: QUndoStack | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.undo_stack = QUndoStack(self)
+        self.undo_stack = undo_stack or QUndoStack(self)
         self.ink: Ink = np.zeros((SIDE, SIDE), np.uint8)
         self.digit: int | None = None
         """Number of the held-out digit that it is; None for what was drawn."""

@@ -108,7 +108,7 @@ class NetworkController(RunsController[NetworkState]):
         def ran(run: NetworkRun) -> None:
             # Other weights that were wanted before the run may have arrived meanwhile.
             if network.weights == weights:
-                network.add(stage, run)
+                network.add(run)
 
         request = Run(StageRequest(stage, settings.batch, device, weights=weights))
         return Job(stage, request, ran, lambda error: network.fail(stage, error.failure))

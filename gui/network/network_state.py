@@ -10,12 +10,13 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.reason import Reason
 from engine.results.environment import Environment
+from engine.results.problem import TaskProblem
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import Confusion, NetworkResult
 from gui.network.drawing import Drawing
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
-from gui.widgets.runs_state import RunsState
+from gui.widgets.runs_state import RunsState, Shared
 
 BASELINE = "network-serial"
 FIRST_BATCH = 100
@@ -45,7 +46,7 @@ class NetworkState(RunsState[NetworkSettings]):
 
     def __init__(self) -> None:
         super().__init__(NetworkSettings())
-        self.drawing = Drawing(self)
+        self.drawing = Drawing(self.undo_stack, self)
         self.facts: Facts | None = None
         self.why_no_facts = ""
         # File of the weights; empty for the program's own.
@@ -57,16 +58,35 @@ class NetworkState(RunsState[NetworkSettings]):
         self.is_kept = False
         # The input map whose window is shown; None: the one that adds the most.
         self.input_map: int | None = None
-        self.confusion: Confusion | None = None
+        self.confusions: dict[str, Confusion] = {}
+        """How the held-out digits are classified, by the file of the weights."""
 
     @property
     def runs(self) -> dict[str, NetworkRun]:
-        """The runs of this batch on this device, by the key of the stage."""
-        return self._runs
+        """The runs of this batch on this device with these weights, by the key of the stage."""
+        return {str(key): run for key, run in self.shown_runs.items()}
 
     @property
     def rows(self) -> tuple[NetworkResult, ...]:
-        return tuple(map(self._row, self._listed))
+        runs = self.runs
+        return tuple(self._row(entry, runs.get(entry.variant)) for entry in self._listed)
+
+    @property
+    def confusion(self) -> Confusion | None:
+        """How the held-out digits are classified with these weights; None where nobody asked."""
+        found = self.confusions.get(self.weights)
+        known = len(self.facts.labels) if self.facts else 0
+        # A session may be of other digits.
+        return found if found and all(number < known for number in found.wrong) else None
+
+    def key_of(self, result: NetworkResult) -> str:
+        return result.variant
+
+    def result_of(self, run: NetworkRun) -> NetworkResult:
+        return run.result
+
+    def shared_by(self, problem: TaskProblem) -> Shared:
+        return super().shared_by(problem)._replace(weights=self.weights)
 
     @property
     def runnable(self) -> tuple[str, ...]:
@@ -82,11 +102,10 @@ class NetworkState(RunsState[NetworkSettings]):
         return next((str(entry.reason or "") for entry in self._listed if entry.variant == stage), "")
 
     def set_facts(self, facts: Facts, weights: str = "") -> None:
-        """Store what the network is, with the weights of a file; what other ones gave is forgotten."""
+        """Store what the network is, with the weights of a file; what they gave is shown."""
         is_other = weights != self.weights
         self.facts, self.why_no_facts, self.weights = facts, "", weights
         if is_other:
-            self.confusion, self._runs, self.last = None, {}, None
             self.confusion_changed.emit()
             self.rows_changed.emit()
         self.facts_changed.emit()
@@ -158,21 +177,20 @@ class NetworkState(RunsState[NetworkSettings]):
             return float(values[cell.column])
         return float(values[cell.map, cell.row, cell.column])
 
-    def add(self, stage: str, run: NetworkRun) -> None:
+    def add(self, run: NetworkRun) -> None:
         """Store the run of a stage; the table shows it if its batch is still chosen."""
-        self._add(stage, run.result, run)
+        self._add(run)
 
     def fail(self, stage: str, reason: Reason) -> None:
         """Store why a stage's run came to nothing."""
-        self.add(stage, NetworkRun(self._unrun(stage, reason, refused=False)))
+        self.add(NetworkRun(self._unrun(stage, reason, refused=False)))
 
     def set_confusion(self, confusion: Confusion) -> None:
-        """Store how the held-out digits are classified."""
-        self.confusion = confusion
+        """Store how the held-out digits are classified with these weights."""
+        self.confusions[self.weights] = confusion
         self.confusion_changed.emit()
 
-    def _row(self, entry: Availability) -> NetworkResult:
-        run = self._runs.get(entry.variant)
+    def _row(self, entry: Availability, run: NetworkRun | None) -> NetworkResult:
         return run.result if run else self._unrun(entry.variant, entry.reason, refused=bool(entry.reason))
 
     def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:

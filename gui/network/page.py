@@ -1,18 +1,16 @@
 """Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget
 
-from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.results.compare import compared
 from engine.results.quantities import ratio_text
+from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
@@ -22,13 +20,14 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
 from gui.network.product_panel import ProductPanel
-from gui.network.session_part import part_of, show_part
+from gui.network.session_part import part_of, run_in, show_part, table_of
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Intent, LoadKernel, LoadMask
-from gui.page.runs_page import RunsPage, run_sentence
+from gui.page.runs_page import run_sentence
+from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
@@ -50,9 +49,10 @@ _LOWER_HEIGHT = 30 * GRID + HALF_GRID
 _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 
-class NetworkPage(RunsPage):
+class NetworkPage(VariantsPage):
     """Its state, controller and panels. Built when it is first shown."""
 
+    title = "Network"
     sections: ClassVar = {
         "": "network.md#the-page-network",
         "drawing": "network.md#the-page-network",
@@ -78,10 +78,9 @@ class NetworkPage(RunsPage):
         self.timeline_panel = TimelinePanel(network)
         self.product_panel = ProductPanel()
         self.confusion_panel = ConfusionPanel(network, state)
-        changes = network.rows_changed, network.settings_changed, network.running_changed
-        self.show_runs(services, self.stages_panel, *changes)
+        self.show_state(services, network, self.stages_panel)
         self.shown.connect(network.shown)
-        network.drawing.undo_stack.indexChanged.connect(self.edited)
+        network.confusion_changed.connect(self.edited)
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -106,10 +105,6 @@ class NetworkPage(RunsPage):
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
-
-    @property
-    def undo_stack(self) -> QUndoStack:
-        return self.network.drawing.undo_stack
 
     @property
     def status(self) -> PageStatus:
@@ -151,17 +146,20 @@ class NetworkPage(RunsPage):
         self.stages.load(intent.here)
         return True
 
-    @property
-    def session_part(self) -> Mapping[str, Any]:
+    def own_part(self) -> Table:
         return part_of(self.network)
 
-    def take_session_part(self, part: Mapping[str, Any]) -> None:
-        if self.network.running:
-            why, remedy = "stages are being run", "Open it again when the run is over."
-            raise BadValue("The session's part for the page Network", why, remedy)
-        weights = show_part(self.network, part)
+    def take_own_part(self, part: Part) -> Change | None:
+        weights, change = show_part(self.network, part)
         if weights != self.network.weights:
             self.stages.open_weights(Path(weights) if weights else None)
+        return change
+
+    def table_of(self, run: NetworkRun) -> Table:
+        return table_of(run)
+
+    def run_in(self, table: Table) -> NetworkRun:
+        return run_in(table, super().run_in(table))
 
     def arrange(self) -> None:
         drawing, cell, _matrix, stages, layers, *_tabs = self.docks

@@ -38,7 +38,8 @@ class Services:
 
     `offer` shows the page that takes an intent, False where none does. `session_parts` returns what the pages
     add to a session, by their keys, and `take_session_parts` gives it back to them, also to pages that are
-    built later.
+    built later. `saving` is called when the work of all pages is about to be saved, and what it returns when
+    that is done: they note that it is in a session.
     """
 
     actions: Actions
@@ -51,6 +52,7 @@ class Services:
     offer: Callable[[Intent], bool] = lambda intent: False
     session_parts: Callable[[], Mapping[str, Any]] = dict
     take_session_parts: Callable[[Mapping[str, Any]], None] = lambda parts: None
+    saving: Callable[[], Callable[[], None]] = lambda: lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,19 @@ class PageStatus:
     is_earlier: bool = False  # whether that run is for an earlier problem than the one that is set now
 
 
+class Unsaved(NamedTuple):
+    """How much work no session has."""
+
+    edits: int = 0
+    results: int = 0
+
+    @property
+    def words(self) -> str:
+        """Both in words; empty if there is neither."""
+        counts = ((self.edits, "edit"), (self.results, "result"))
+        return " and ".join(f"{count} {what}{'s' if count != 1 else ''}" for count, what in counts if count)
+
+
 class Tool(NamedTuple):
     """A button of the top bar, and what the arrow beside it offers."""
 
@@ -90,7 +105,6 @@ class Page(QMainWindow):
     settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
     edited = Signal()  # something that a session keeps has changed
-    saved = Signal()  # all work is in a session
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,11 +193,23 @@ class Page(QMainWindow):
         return False
 
     @property
-    def unsaved(self) -> str:
-        """What of its work no session has, in words; empty if nothing."""
+    def unsaved(self) -> Unsaved:
+        """How much of its work no session has."""
         stack = self.undo_stack
-        edits = 0 if stack is None or stack.isClean() else abs(stack.index() - max(stack.cleanIndex(), 0))
-        return f"{edits} edit{'s' if edits != 1 else ''}" if edits else ""
+        is_clean = stack is None or stack.isClean()
+        return Unsaved(0 if stack is None or is_clean else abs(stack.index() - max(stack.cleanIndex(), 0)))
+
+    def saving(self) -> Callable[[], None]:
+        """Return what notes that the work as it is now is in a session, once that is written."""
+        stack = self.undo_stack
+        at = stack.index() if stack is not None else 0
+
+        def written() -> None:
+            # An edit meanwhile is not in the file.
+            if stack is not None and stack.index() == at:
+                stack.setClean()
+
+        return written
 
     def work(self) -> Callable[[], bytes]:
         """Return what gives all work as the bytes of a session, on any thread; of the first page."""

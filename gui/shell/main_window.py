@@ -1,6 +1,6 @@
 """The main window: the bars around the pages, and its saved layout. Connected in `gui.shell.app`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Page, Services
+from gui.page.contract import Page, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
@@ -72,9 +72,11 @@ class MainWindow(QMainWindow):
             offer=self.offer,
             session_parts=self.session_parts,
             take_session_parts=self.take_session_parts,
+            saving=self.saving,
         )
         # Session parts of pages that are not built yet.
         self._session_parts: dict[str, Mapping[str, Any]] = {}
+        self._are_parts_saved = False
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
         self._kept_columns: dict[str, dict[str, bool]] = {}
@@ -134,12 +136,19 @@ class MainWindow(QMainWindow):
     @property
     def unsaved(self) -> str:
         """What of the work of all pages no session has, in words; empty if nothing."""
-        return " and ".join(filter(None, (page.unsaved for page in self._entered.values())))
+        found = [page.unsaved for page in self._entered.values()]
+        return Unsaved(sum(one.edits for one in found), sum(one.results for one in found)).words
 
-    def _mark_saved(self) -> None:
-        for page in self._entered.values():
-            if page.undo_stack is not None:
-                page.undo_stack.setClean()
+    def saving(self) -> Callable[[], None]:
+        """Return what notes that all work as it is now is in a session, once that is written."""
+        pages = [page.saving() for page in self._entered.values()]
+
+        def written() -> None:
+            self._are_parts_saved = True
+            for note in pages:
+                note()
+
+        return written
 
     def session_parts(self) -> dict[str, Mapping[str, Any]]:
         """Return what the pages add to a session, by their keys."""
@@ -148,7 +157,7 @@ class MainWindow(QMainWindow):
 
     def take_session_parts(self, parts: Mapping[str, Any]) -> None:
         """Give the pages what a session kept of them, those that are not built yet when they are."""
-        self._session_parts = dict(parts)
+        self._session_parts, self._are_parts_saved = dict(parts), False
         for page in self._entered.values():
             self._give_session_part(page)
 
@@ -160,6 +169,9 @@ class MainWindow(QMainWindow):
             page.take_session_part(part)
         except EngineError as error:
             self._services.messages.on(page).show_error("session of the page", error)
+        if self._are_parts_saved:
+            # A page that is built later than its session was opened.
+            page.saving()()
 
     def cancel(self) -> None:
         """Stop running work on every page."""
@@ -259,7 +271,6 @@ class MainWindow(QMainWindow):
             page.keep_first_layout()
             page.status_changed.connect(lambda: self._show_status(page))
             page.edited.connect(self.edited)
-            page.saved.connect(self._mark_saved)
             slot = self.pages.widget(number)
             assert isinstance(slot, Slot)
             slot.fill(page)

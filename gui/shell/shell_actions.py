@@ -12,7 +12,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
     Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",
           "Ctrl+Shift+C", "copy", "&Edit", 30),
-    Entry("clear_results", "C&lear results", "Forget the runs of this page: its table and plots.",
+    Entry("clear_results", "C&lear results", "Forget the runs of this page; Undo brings them back.",
           "Ctrl+Shift+Del", "clear", "&Edit", 30),
     Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
     Entry("run_all", "Run &all", "Run everything that can be run on this page.", "Ctrl+Shift+R", "run-all",

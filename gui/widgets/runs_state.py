@@ -1,10 +1,11 @@
 """The state of a page that runs the variants of a task: settings, and a row for each. No widgets in here."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.results.compare import compared
 from engine.results.problem import TaskProblem
@@ -24,8 +25,38 @@ class RunSettings(Protocol):
 S = TypeVar("S", bound=RunSettings)
 
 
+class Shared(NamedTuple):
+    """What runs share that are shown together."""
+
+    problem: TaskProblem
+    device: str  # key of the one that was chosen, such as "auto"
+    weights: str = ""  # file of a network's weights; empty for the program's own
+
+
+Runs = Mapping[tuple[Shared, Hashable], Any]
+"""Runs by what they share with others and by their own key, the newest last."""
+
+
+class _Exchange(QUndoCommand):
+    """Some runs go, and others come; undone, those that went are back."""
+
+    def __init__(self, state: "RunsState[Any]", text: str, gone: Runs, come: Runs) -> None:
+        super().__init__(text)
+        self._state, self._gone, self._come = state, gone, come
+
+    def redo(self) -> None:
+        self._state._exchange(self._gone, self._come)
+
+    def undo(self) -> None:
+        self._state._exchange(self._come, self._gone)
+
+
 class RunsState(QObject, Generic[S]):
-    """Settings, and the runs of their problem on their device; another problem or device forgets them."""
+    """Settings, and the runs of every problem on every device that was chosen.
+
+    Those of the problem and device that are chosen now are shown. Taking runs away is a step that can be
+    undone.
+    """
 
     settings_changed = Signal(object)  # the new settings
     # `rows` or what has run changed.
@@ -37,12 +68,11 @@ class RunsState(QObject, Generic[S]):
     def __init__(self, settings: S) -> None:
         super().__init__()
         self.running = False
-        self.last: Run | None = None
-        """The newest run, also of an earlier problem."""
+        self.undo_stack = QUndoStack(self)
         self._settings = settings
         # What is known of each variant before it has run.
         self._listed: tuple[Any, ...] = ()
-        self._runs: dict[Any, Any] = {}
+        self._runs: dict[tuple[Shared, Hashable], Any] = {}
 
     @property
     def settings(self) -> S:
@@ -59,10 +89,33 @@ class RunsState(QObject, Generic[S]):
         """What can run here, of what is listed."""
         raise NotImplementedError
 
+    def key_of(self, result: Any) -> Hashable:
+        """Return what tells a result from others that are shown with it."""
+        raise NotImplementedError
+
+    def result_of(self, run: Any) -> Any:
+        """Return the result of a run, which may know more; by default a run is its result."""
+        return run
+
+    def shared_by(self, problem: TaskProblem) -> Shared:
+        """Return what a run of a problem shares with others, made with the settings as they are."""
+        return Shared(problem, self._settings.device)
+
     @property
-    def has_runs(self) -> bool:
-        """Whether something has been run."""
-        return bool(self._runs)
+    def all_runs(self) -> Runs:
+        """The runs of all problems."""
+        return self._runs
+
+    @property
+    def shown_runs(self) -> dict[Hashable, Any]:
+        """The runs of what is chosen now, by their keys."""
+        shown = self.shared_by(self._settings.problem)
+        return {key: run for (shared, key), run in self._runs.items() if shared == shown}
+
+    @property
+    def last(self) -> Any:
+        """The result of the newest run, also of an earlier problem; None where nothing has run."""
+        return self.result_of(next(reversed(self._runs.values()))) if self._runs else None
 
     def legal(self, settings: S) -> S:
         """Return settings of which each follows the others; by default they are independent."""
@@ -75,8 +128,8 @@ class RunsState(QObject, Generic[S]):
             return
         self._settings = settings
         if (settings.problem, settings.device) != (before.problem, before.device):
-            # Listed anew in a moment; what was measured is about another problem or device.
-            self._listed, self._runs = (), {}
+            # Listed anew in a moment.
+            self._listed = ()
             self.rows_changed.emit()
         self.settings_changed.emit(settings)
 
@@ -92,10 +145,18 @@ class RunsState(QObject, Generic[S]):
             self.running = running
             self.running_changed.emit()
 
-    def forget_runs(self) -> None:
-        """Forget what was measured."""
-        self._runs, self.last = {}, None
-        self.rows_changed.emit()
+    def clear_runs(self) -> None:
+        """Forget the runs that are shown, as a step that can be undone."""
+        shown = self.shared_by(self._settings.problem)
+        gone = {at: run for at, run in self._runs.items() if at[0] == shown}
+        if gone:
+            text = f"Clear {len(gone)} result{'s' if len(gone) != 1 else ''}"
+            self.undo_stack.push(_Exchange(self, text, gone, {}))
+
+    def take_runs(self, runs: Runs, text: str) -> None:
+        """Have these runs, as those of a session, in place of all others: a step that can be undone."""
+        if runs or self._runs:
+            self.undo_stack.push(_Exchange(self, text, dict(self._runs), runs))
 
     def set_listed(self, listed: tuple[Any, ...]) -> None:
         """Store what is known of each variant before it has run."""
@@ -103,12 +164,19 @@ class RunsState(QObject, Generic[S]):
             self._listed = listed
             self.rows_changed.emit()
 
-    def _add(self, key: Hashable, result: Run, run: object) -> None:
-        """Store a run; it has a row if its problem is still chosen."""
-        self.last = result
-        if result.problem == self._settings.problem:
-            self._runs[key] = run
-            self.rows_changed.emit()
+    def _add(self, run: Any) -> None:
+        """Store a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
+        result = self.result_of(run)
+        at = self.shared_by(result.problem), self.key_of(result)
+        self._runs.pop(at, None)
+        self._runs[at] = run
+        self.rows_changed.emit()
+
+    def _exchange(self, gone: Runs, come: Runs) -> None:
+        # One that was run again meanwhile is newer than the one that comes back.
+        left = {at: run for at, run in self._runs.items() if gone.get(at) is not run}
+        self._runs = {at: run for at, run in come.items() if at not in left} | left
+        self.rows_changed.emit()
 
 
 class StateRuns(RunsModel):
@@ -122,10 +190,10 @@ class StateRuns(RunsModel):
 
     @property
     def can_clear(self) -> bool:
-        return self._state.has_runs and not self._state.running
+        return bool(self._state.shown_runs) and not self._state.running
 
     def clear(self) -> None:
-        self._state.forget_runs()
+        self._state.clear_runs()
 
     def _follow(self) -> None:
         before, self._results = self._results, list(self._state.rows)

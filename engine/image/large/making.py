@@ -12,13 +12,17 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage, storage_of_result
 from engine.image.large.tiff_writer import LOSSLESS, TiffResult
 from engine.image.large.zarr_writer import ZarrResult
+from engine.image.metadata import Metadata, exif_module
 
 # Strips and rows that are written together, bytes.
 _UNIT_BYTES = 8 << 20
 
 
-def result_storage(picture: LargePicture, kind: str) -> tuple[Storage, list[str]]:
-    """Return how the result of a picture is stored, and a sentence for each thing that it does not keep."""
+def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -> tuple[Storage, list[str]]:
+    """Return how the result of a picture is stored, and a sentence for each thing that it does not keep.
+
+    Without `metadata` it gets neither EXIF data nor resolution nor OME metadata.
+    """
     source, notes = picture.storage, []
     storage = storage_of_result(source, kind, picture.width)
     row_bytes = picture.width * picture.channels * picture.dtype.itemsize
@@ -44,6 +48,15 @@ def result_storage(picture: LargePicture, kind: str) -> tuple[Storage, list[str]
         )
     if kind != "tiff" and picture.icc_profile:
         notes.append("The colour profile is not saved: only a TIFF has one.")
+    if not metadata:
+        storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
+    elif kind == "tiff":
+        kept, words = _metadata_kept(picture)
+        storage = replace(storage, details=storage.details | {"metadata": kept})
+        notes += words
+    elif names := " and ".join(picture.metadata.names):
+        verb = "are" if "EXIF" in names else "is"
+        notes.append(f"{names[:1].upper()}{names[1:]} of the file {verb} not saved: only a TIFF has them.")
     if kind == "npy":
         storage = replace(storage, chunk=(max(1, _UNIT_BYTES // row_bytes), picture.width))
     if storage.smallest is not None and storage.rows_at_once % 2:
@@ -52,6 +65,16 @@ def result_storage(picture: LargePicture, kind: str) -> tuple[Storage, list[str]
     if kind == "zarr" and picture.has_alpha:
         notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     return storage, notes
+
+
+def _metadata_kept(picture: LargePicture) -> tuple[Metadata, list[str]]:
+    """Return what a TIFF keeps of EXIF data and resolution, and what is damaged of it in a sentence."""
+    metadata = picture.metadata
+    if not metadata.exif:
+        return metadata, []
+    kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
+    what = "what could be read of it was saved" if kept.exif else "it was left out"
+    return kept, [] if is_whole else [f"The EXIF data of the opened file is damaged: {what}."]
 
 
 def make_result(

@@ -32,7 +32,8 @@ class Storage:
     is_big, is_ome : bool
         Whether it is a BigTIFF; an OME-TIFF or OME-Zarr.
     details : dict
-        What else a writer of the same kind keeps: tags of a TIFF; axes, codecs and attributes of a Zarr.
+        What else a writer of the same kind keeps: tags of a TIFF; axes, codecs and attributes of a Zarr. Of a
+        TIFF also the `metadata` that it gets.
     """
 
     kind: str

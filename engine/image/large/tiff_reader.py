@@ -19,13 +19,14 @@ from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_storage import stored_as
-from engine.image.metadata import EXIF_ORIENTATION_TAG
+from engine.image.metadata import EXIF_ORIENTATION_TAG, Metadata
 from engine.image.open import errors_in_words
 from engine.image.tiff import (
     ICC_PROFILE_TAG,
     check_header,
     check_segments,
     lost_tags,
+    metadata_of_page,
     picture_form,
     silence_libraries,
 )
@@ -68,6 +69,7 @@ class TiffPicture(SegmentedPicture):
         self.format, self.storage = title_of(first), stored_as(tiff, pages)
         profile = first.tags.valueof(ICC_PROFILE_TAG)
         self.icc_profile = profile if isinstance(profile, bytes) else None
+        self.metadata = _metadata(path, first)
         self._found: dict[str, None] = {}
         self._bytes = BytesAt(path)
         for level in pages:
@@ -306,4 +308,10 @@ def _plain(path: Path, pages: "list[TiffPage]", storage: Storage, notes: list[st
     found.has_alpha = form.has_alpha and len(pages) == 1
     profile = first.tags.valueof(ICC_PROFILE_TAG)
     found.icc_profile = profile if isinstance(profile, bytes) else None
+    found.metadata = _metadata(path, first)
     return found
+
+
+def _metadata(path: Path, page: "TiffPage") -> Metadata:
+    with path.open("rb") as file:
+        return metadata_of_page(page, file)

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_tags import KNOWN_TYPES, Tag
+from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
 from engine.image.tiff_rows import is_stored_plainly
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         for code in _KEPT_TAGS
         if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
     ]
-    others = [tag.code for tag in first.tags if tag.code not in (*_WRITTEN_TAGS, *_KEPT_TAGS)]
+    known = {*_WRITTEN_TAGS, *_KEPT_TAGS, *TEXT_TAGS, EXIF_TAG, GPS_TAG}
+    others = [tag.code for tag in first.tags if tag.code not in known]
     last = pages[-1][0]
     return Storage(
         "tiff",

@@ -29,6 +29,7 @@ from engine.image.large.tiff_tags import (
     Tag,
     lists_of_tags,
 )
+from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, exif_module
 
 # Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
 # Compression -> its number, and what encodes the samples of a strip or tile.
@@ -158,11 +159,15 @@ class TiffResult(LargeResult):
         """Append the lists of tags, and write the header."""
         is_big = self.storage.is_big or self._end + _MOST_TAG_BYTES > CLASSIC_BYTES
         count = self._planes if self.storage.planes == "pages" else 1
+        # Lists within EXIF data come first: those of the pages say where they begin.
+        exif, exif_tags = self._exif(is_big=is_big)
+        self._file.write(exif)
         pages = []
         for plane in range(count):
             levels = [Page(self._tags(level, plane, is_big=is_big)) for level in range(len(self.levels))]
             pages.append(Page(levels[0].tags, levels[1:]))
-        tags, header = lists_of_tags(pages, self._end, is_big=is_big)
+        pages[0].tags += exif_tags
+        tags, header = lists_of_tags(pages, self._end + len(exif), is_big=is_big)
         self._file.write(tags)
         # The header names the lists, so they are on the disk first.
         self.state()
@@ -213,6 +218,21 @@ class TiffResult(LargeResult):
             if storage.is_ome and plane == 0:
                 tags.append(Tag(270, TEXT, self._ome_xml()))
         return tags
+
+    def _exif(self, *, is_big: bool) -> tuple[bytes, list[Tag]]:
+        """Return the lists of tags within EXIF data, and the tags of the first page for all of it."""
+        metadata: Metadata = self.storage.details.get("metadata", NO_METADATA)
+        if not metadata.exif:
+            return b"", []
+        exif = exif_module().loaded_exif(metadata)
+        # The description of an OME-TIFF is its OME metadata.
+        texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
+        found = {code: str(exif[code]) for code in texts if code in exif}
+        tags = [Tag(code, TEXT, text.encode("latin-1", "replace")) for code, text in found.items()]
+        padding = b"\0" * (self._end % 2)
+        lists, begins = exif_module().tiff_lists(exif, self._end + len(padding), is_big=is_big)
+        tags += [Tag(code, LONG8 if is_big else LONG, [begin]) for code, begin in begins.items()]
+        return padding + lists, tags
 
     def _by_plane(self, found: NDArray[np.uint64], level: int) -> NDArray[np.uint64]:
         """Return offsets and bytes by plane: they were written row by row of tiles."""

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
 import engine
 from engine.commands import large_filter
@@ -23,7 +24,10 @@ from engine.image.large.npy_writer import NpyResult
 from engine.image.large.opening import open_large
 from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr_writer import ZarrResult
+from engine.image.metadata import metadata_of
 from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.save import save_image
 from engine.streams import large_plan
 from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.fresh_python import ROOT
@@ -531,6 +535,50 @@ def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture())
     done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
     assert any("OME metadata" in note for note in done.notes)
+
+
+@pytest.mark.parametrize("kind", ["plain", "big", "compressed"])
+def test_that_bands_keep_exif_data_and_resolution(tmp_path, kind):
+    block, source, out = Image.Exif(), tmp_path / "in.tif", tmp_path / "out.tif"
+    block[271], block[306] = "A camera", "2020:02:03 04:05:06"
+    block[0x8769] = {0x9003: "2020:02:03 04:05:06", 0x829A: (1, 125), 0xA002: 9}
+    block[0x8825] = {1: "N", 2: (1.0, 2.0, 3.0)}
+    if kind == "compressed":
+        save_image(Picture(picture(), metadata=metadata_of(block.tobytes(), (300, 200))), source)
+    else:
+        how = {"exif": block.tobytes(), "dpi": (300, 200), "big_tiff": kind == "big"}
+        Image.fromarray(picture()).save(source, "TIFF", **how)
+    done = filtered(str(source), out, "--mask", "box:3")
+    assert not [note for note in done.notes if "EXIF" in note or "tags" in note]
+    with tifffile.TiffFile(out) as saved:
+        assert saved.is_bigtiff == (kind == "big")
+    with Image.open(out) as saved:
+        found = saved.getexif()
+        camera, place, dpi = found.get_ifd(0x8769), found.get_ifd(0x8825), saved.info["dpi"]
+    assert (found[271], found[306], dpi) == ("A camera", "2020:02:03 04:05:06", (300, 200))
+    assert camera == {0x9003: "2020:02:03 04:05:06", 0x829A: (1, 125), 0xA002: WIDTH}
+    assert place == {1: "N", 2: (1.0, 2.0, 3.0)}
+    again = open_image(out)
+    assert again.metadata.dpi == (300, 200)
+    assert b"A camera" in again.metadata.exif
+    left_out = filtered(str(source), tmp_path / "out.npy", "--mask", "box:3")
+    assert "EXIF data and resolution (DPI) of the file are not saved: only a TIFF has them." in left_out.notes
+    filtered(str(source), tmp_path / "none.tif", "--mask", "box:3", "--no-metadata")
+    with Image.open(tmp_path / "none.tif") as saved:
+        assert not {271, 282, 306, 0x8769, 0x8825} & set(saved.getexif())
+
+
+def test_that_damaged_exif_data_is_a_note_of_bands_too(tmp_path):
+    source = tmp_path / "in.tif"
+    block = Image.Exif()
+    block[0x8769] = {0x9003: "2020:02:03 04:05:06"}
+    Image.fromarray(picture()).save(source, "TIFF", exif=block.tobytes())
+    data = source.read_bytes()
+    # Its list lies among the pixels.
+    at = data.index(b"\x69\x87\4\0\1\0\0\0") + 8
+    source.write_bytes(data[:at] + (1000).to_bytes(4, "little") + data[at + 4 :])
+    done = filtered(str(source), tmp_path / "out.tif", "--mask", "box:3")
+    assert any(note.startswith("The EXIF data of the opened file is damaged: ") for note in done.notes)
 
 
 def test_that_tags_are_left_out_in_bands_too_where_that_is_asked(tmp_path, command):

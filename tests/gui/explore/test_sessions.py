@@ -271,7 +271,7 @@ def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path
     assert [run.speed_up for run in bench.results.rows()] == speed_ups
     assert [bench.results.job_of(run).variant for run in bench.results.results()] == ["cpu-serial", "tiled"]
     assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
-    assert bench.sessions.unsaved_results == ""
+    assert bench.sessions.unsaved_results == 0
 
 
 def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):

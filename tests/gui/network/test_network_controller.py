@@ -156,10 +156,13 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run_all()
     assert [one.stage for one in asked(bench, (Run, StageRequest))[1:]] == ["network-serial", "network-cpu"]
-    assert list(bench.network.runs) == ["network-cpu", "network-serial"]
+    assert list(bench.network.runs) == ["network-serial", "network-cpu"], "the newest last"
     assert not bench.network.running
+    runs = bench.network.runs
     bench.network.change(batch=11)
     assert bench.network.runs == {}
+    bench.network.change(batch=10)
+    assert bench.network.runs == runs, "of a batch that is chosen again they are still known"
 
 
 def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):

@@ -54,10 +54,10 @@ def test_that_a_timeline_tells_how_much_of_the_copies_is_hidden_behind_kernels()
 def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbot):
     panel = shown(qtbot, TimelinePanel(network))
     assert panel._stack.text
-    network.add("network-serial", made_run("network-serial"))
+    network.add(made_run("network-serial"))
     assert panel._stack.text, "a stage without streams has none"
     run = made_run("network-fused")
-    network.add("network-fused", type(run)(run.result, run.layers, SPANS))
+    network.add(type(run)(run.result, run.layers, SPANS))
     assert not panel._stack.text
     panel.grab()
     drawn = {bar.words.partition(":")[0]: rect for rect, bar in panel.chart.drawn}
@@ -75,7 +75,7 @@ def test_that_parts_of_a_bar_are_as_long_as_their_times(network, qtbot):
     assert not panel.bars.isVisible()
     run = made_run("network-cpu")
     layers = (LayerTime("convolution-1 + pool-1", 1.0), LayerTime("hidden", 3.0), LayerTime("copy in", 4.0))
-    network.add("network-cpu", type(run)(run.result, layers))
+    network.add(type(run)(run.result, layers))
     panel.grab()
     rects = [rect for rect, _ in panel.bars.drawn]
     assert rects[1].width() == pytest.approx(3 * rects[0].width())
@@ -92,7 +92,7 @@ def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, qtbot
     run = made_run("network-fused")
     assert len(panel.legend.entries) == len(LAYERS)
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
-    network.add("network-fused", type(run)(run.result, parts))
+    network.add(type(run)(run.result, parts))
     assert [one.text for one in panel.legend.entries[len(LAYERS) :]] == ["copy in", "kernels", "copy out"]
     for theme in ("dark", "light"):
         apply_theme(qapp, theme)

@@ -1,13 +1,16 @@
 """What a session keeps of the page Network, and what is wrong with a part that somebody changed."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.errors import BadValue
+from engine.results.strict_json import strict
 from gui.network.network_state import NetworkState
 from gui.network.session_part import part_of, show_part
+from gui.page.variants_page import Part
+from tests.gui.made_network import made_confusion, made_run
 
 
 @pytest.fixture
@@ -18,32 +21,73 @@ def network(qapp):
     return network
 
 
-def test_that_drawing_and_settings_come_back_through_json_as_one_step(network):
+def shown(network, part):
+    """Show a part; returns the weights that it wants, and what it left out."""
+    read = Part(part)
+    weights, change = show_part(network, read)
+    if change is not None:
+        change()
+    return weights, read.left_out()
+
+
+def test_that_drawing_settings_and_classified_digits_come_back_through_json(network):
+    network.set_confusion(made_confusion())
     part = json.loads(json.dumps(part_of(network)))
     other = NetworkState()
-    assert show_part(other, part) == ""
+    assert shown(other, part) == ("", [])
     assert other.settings == network.settings
+    assert other.confusions == network.confusions
     np.testing.assert_array_equal(other.drawing.ink, network.drawing.ink)
-    assert other.drawing.undo_stack.undoText() == "Open session"
-    other.drawing.undo_stack.undo()
+    assert other.undo_stack.undoText() == "Open session"
+    other.undo_stack.undo()
     assert other.drawing.is_empty
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"batch": 0}, '"batch" is not a whole number'),
-        ({"batch": True}, '"batch" is not a whole number'),
-        ({"batch": "7"}, '"batch" is not a whole number'),
-        ({"ink": "00"}, '"ink" is not 28 × 28 cells'),
-        ({"ink": "not hexadecimal"}, '"ink" is not 28 × 28 cells'),
-        ({"stage": None}, '"stage" is not text'),
-        ({"weights": "a\0b"}, '"weights" is not text'),
+        ({"batch": 0}, '"batch" was left out: it is not a whole number from 1 to'),
+        ({"batch": True}, '"batch" was left out: it is not a whole number from 1 to'),
+        ({"batch": "7"}, '"batch" was left out: it is not a whole number from 1 to'),
+        ({"ink": "00"}, '"ink" was left out: it is not 28 × 28 cells'),
+        ({"ink": "not hexadecimal"}, '"ink" was left out: it is not 28 × 28 cells'),
+        ({"stage": None}, '"stage" was left out: it is not a stage of the network'),
+        ({"weights": "a\0b"}, '"weights" was left out: it is not text'),
+        ({"digits": {"": {"counts": [[1]], "wrong": []}}}, '"digits" was left out: it is not how digits'),
+        ({"digits": {"": {"counts": [], "wrong": []}}}, '"digits" was left out: it is not how digits'),
+        ({"digits": 7}, '"digits" was left out: it is not how digits'),
+        ({"brush": "wide"}, '"brush" is not known to this version'),
     ],
 )
-def test_that_a_wrong_value_changes_nothing(network, change, says):
-    before, ink = network.settings, network.drawing.ink.copy()
-    with pytest.raises(BadValue, match=says):
-        show_part(network, {**part_of(NetworkState()), "batch": 3, **change})
-    assert network.settings == before
-    np.testing.assert_array_equal(network.drawing.ink, ink)
+def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(network, change, says):
+    (name,) = change
+    before = {"batch": 7, "stage": "network-fused"}
+    part = {**part_of(NetworkState()), "batch": 3, "stage": "network-cpu", "device": "auto", **change}
+    _weights, (said,) = shown(network, part)
+    assert says in said
+    expected = {"batch": 3, "stage": "network-cpu"} | {key: before[key] for key in before if key == name}
+    assert {key: getattr(network.settings, key) for key in expected} == expected
+    assert network.settings.device == "auto"
+    assert network.drawing.is_empty == (name != "ink")
+    assert network.confusions == {}
+
+
+def test_that_runs_of_every_batch_and_file_of_weights_come_back_through_json(open_window, qtbot):
+    haloscope = open_window()
+    haloscope.window.show_page("network")
+    qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
+    page, network = haloscope.window.page, haloscope.network
+    network.add(made_run("network-serial"))
+    network.change(batch=7, device="simulator")
+    network.add(made_run("network-fused", 7))
+    kept = dict(network.all_runs)
+    part = json.loads(json.dumps(strict(page.session_part), allow_nan=False))
+    network.change(batch=8)
+    network.add(made_run("network-cpu", 8))
+    page.take_session_part(part)
+    assert dict(network.all_runs) == kept
+    assert network.settings == replace(network.settings, batch=7, device="simulator")
+    page.undo_stack.undo()
+    assert [run.result.variant for run in network.all_runs.values()] == [
+        "network-serial", "network-fused", "network-cpu",
+    ]  # fmt: skip

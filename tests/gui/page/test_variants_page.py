@@ -1,0 +1,197 @@
+"""Pages with a row for each variant: their runs are cleared with a way back, and are in sessions."""
+
+import json
+
+import pytest
+
+from gui.explore.session_file import load_session
+from tests.gui.made_network import made_run
+from tests.made_runs import made_product, made_rows, make_result
+
+
+def add_products(haloscope):
+    matmul = haloscope.matmul
+    for row in made_rows(matmul.settings.product, matmul.settings.tiles)[:2]:
+        matmul.add(made_product(row))
+
+
+def add_stages(haloscope):
+    for stage in ("network-serial", "network-cpu"):
+        haloscope.network.add(made_run(stage))
+
+
+PAGES = {"matrices": ("matmul", add_products), "network": ("network", add_stages)}
+
+
+@pytest.fixture(params=PAGES)
+def key(request):
+    return request.param
+
+
+@pytest.fixture
+def show(qtbot):
+    """Return a function that shows a page once it is listed, and returns its state."""
+
+    def do(haloscope, key):
+        haloscope.window.show_page(key)
+        state = getattr(haloscope, PAGES[key][0])
+        qtbot.waitUntil(lambda: bool(state.rows))
+        return state
+
+    return do
+
+
+@pytest.fixture
+def ran(haloscope, show, key):
+    """The window with two runs on the page, and the state of the page."""
+    state = show(haloscope, key)
+    PAGES[key][1](haloscope)
+    return haloscope, state
+
+
+def save(haloscope, path, qtbot):
+    haloscope.window.first_page.files.save_session(path)
+    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
+
+
+def test_that_clear_is_undone_by_the_menu(ran):
+    haloscope, state = ran
+    before = dict(state.all_runs), state.rows
+    haloscope.actions["clear_results"].trigger()
+    assert not state.all_runs
+    assert state.last is None
+    assert not haloscope.actions["clear_results"].isEnabled()
+    assert haloscope.actions["undo"].text() == "&Undo Clear 2 results"
+    haloscope.actions["undo"].trigger()
+    assert (dict(state.all_runs), state.rows) == before
+    haloscope.actions["redo"].trigger()
+    assert not state.all_runs
+
+
+def test_that_a_run_after_clear_is_not_replaced_by_the_one_that_comes_back(ran):
+    haloscope, state = ran
+    state.clear_runs()
+    PAGES[haloscope.window.page.objectName()][1](haloscope)
+    again = list(map(id, state.all_runs.values()))
+    haloscope.actions["undo"].trigger()
+    assert list(map(id, state.all_runs.values())) == again
+    haloscope.actions["redo"].trigger()
+    assert list(map(id, state.all_runs.values())) == again, "Clear forgot the earlier ones"
+
+
+def test_that_clear_leaves_the_runs_of_other_settings(ran):
+    _haloscope, state = ran
+    runs = state.all_runs
+    state.change(device="simulator")
+    assert not state.shown_runs
+    state.clear_runs()
+    assert not state.undo_stack.count()
+    state.change(device="auto")
+    assert list(state.shown_runs.values()) == list(runs.values())
+
+
+def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_path, open_window, show, key):
+    haloscope, state = ran
+    assert haloscope.window.unsaved == "2 results"
+    save(haloscope, tmp_path / "work.haloscope", qtbot)
+    runs = dict(state.all_runs)
+    haloscope.actions["clear_results"].trigger()
+    assert haloscope.window.unsaved == "1 edit"
+    other = open_window()
+    show(other, key)
+    other.window.first_page.files.open_session(tmp_path / "work.haloscope")
+    brought = getattr(other, PAGES[key][0])
+    qtbot.waitUntil(lambda: bool(brought.all_runs))
+    assert dict(brought.all_runs) == runs
+    assert set(brought.shown_runs) == {own for _shared, own in runs}
+    qtbot.waitUntil(lambda: not other.window.unsaved)
+    other.actions["undo"].trigger()
+    assert not brought.all_runs
+    assert other.window.unsaved == "1 edit"
+
+
+def test_that_a_page_first_shown_after_its_session_was_opened_is_saved(
+    ran, qtbot, tmp_path, open_window, show, key
+):
+    haloscope, state = ran
+    save(haloscope, tmp_path / "work.haloscope", qtbot)
+    other = open_window()
+    files = other.window.first_page.files
+    files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: key in other.window.session_parts())
+    brought = show(other, key)
+    assert dict(brought.all_runs) == dict(state.all_runs)
+    assert not other.window.unsaved
+
+
+def test_that_a_run_that_ends_while_the_session_is_written_is_not_saved(ran, qtbot, tmp_path):
+    haloscope, state = ran
+    written = haloscope.window.saving()
+    PAGES[haloscope.window.page.objectName()][1](haloscope)
+    written()
+    assert haloscope.window.unsaved == "2 results"
+    assert state.undo_stack.isClean()
+
+
+def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tmp_path, key):
+    haloscope, state = ran
+    path = tmp_path / "work.haloscope"
+    save(haloscope, path, qtbot)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    (part,) = [line["part"] for line in lines if line.get("key") == key]
+    kept = list(state.all_runs.values())
+    part["runs"].insert(1, part["runs"][0] | {"result": make_result("tiled", 2.0).as_json()})
+    part["runs"].insert(1, part["runs"][0] | {"device": 7})
+    part["runs"].insert(1, {})
+    part["brightness"] = 3
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    haloscope.window.first_page.files.open_session(path)
+    qtbot.waitUntil(lambda: "was opened as far as possible" in haloscope.window.message_bar.text)
+    said = haloscope.window.message_bar.text
+    assert all(f"result {number} was left out" in said for number in (2, 3, 4))
+    assert '"brightness" is not known to this version' in said
+    assert list(state.all_runs.values()) == kept
+
+
+def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
+    haloscope, state = ran
+    path = tmp_path / "work.haloscope"
+    save(haloscope, path, qtbot)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line.get("key") == key:
+            del line["part"]["runs"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert load_session(path).left_out == ()
+    haloscope.window.first_page.files.open_session(path)
+    qtbot.waitUntil(lambda: not state.all_runs)
+    assert haloscope.window.message_bar.text == ""
+    haloscope.actions["undo"].trigger()
+    assert len(state.all_runs) == 2
+
+
+@pytest.fixture
+def keeping(open_window, tmp_path, monkeypatch):
+    """Return a function that opens a window which keeps its work soon after each edit."""
+    monkeypatch.setattr("gui.shell.recovery.KEEP_AFTER_MS", 1)
+    return lambda: open_window(recovery_folder=tmp_path / "kept")
+
+
+def test_that_runs_are_kept_against_a_crash_and_come_back(keeping, show, qtbot, tmp_path, key):
+    haloscope = keeping()
+    state = show(haloscope, key)
+    PAGES[key][1](haloscope)
+
+    def kept():
+        return [load_session(path).pages for path in (tmp_path / "kept").glob("*.haloscope")]
+
+    qtbot.waitUntil(lambda: bool(kept()) and len(kept()[0][key]["runs"]) == 2)
+    haloscope.recovery._writer.shutdown()
+    haloscope.recovery._lock.unlock()
+    haloscope.recovery._lock = None
+    second = keeping()
+    brought = show(second, key)
+    second.recovery.restore()
+    qtbot.waitUntil(lambda: bool(brought.all_runs))
+    assert dict(brought.all_runs) == dict(state.all_runs)
+    assert "2 results" in second.window.unsaved
