@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from bench.real_window import missing_programs
 from engine.host import pending
@@ -85,7 +86,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = getattr(item, "fixturenames", ())
         if "qapp" in fixtures:
             item.add_marker("gui")
-        if "open_window" in fixtures:
+        if not {"open_window", "window_of_file"}.isdisjoint(fixtures):
             item.add_marker("slow")
         if "tests/gpu" in item.path.as_posix():
             item.add_marker("gpu")
@@ -137,6 +138,11 @@ def _own_settings(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def qtbot(qtbot):
     """Wait longer than pytest-qt's 5 s, which a loaded machine exceeded."""
+    return patient(qtbot)
+
+
+def patient(bot: QtBot) -> QtBot:
+    """Let a bot wait for up to a minute, where nothing else is asked for."""
     for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed", "waitActive", "waitCallback"):
-        setattr(qtbot, name, partial(getattr(qtbot, name), timeout=PATIENCE_MS))
-    return qtbot
+        setattr(bot, name, partial(getattr(bot, name), timeout=PATIENCE_MS))
+    return bot

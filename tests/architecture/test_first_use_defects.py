@@ -190,7 +190,7 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "gui/explore/test_undo.py": ("times_and_name_come_back_with_the_settings",),
     }),
     "13": ("a crash or a quit lost everything", {
-        "real_window/test_sessions.py": ("a_killed_program_loses_ten_seconds_of_edits_at_most",),
+        "real_window/test_sessions.py": ("a_killed_program_loses_no_edit_that_was_kept",),
         "gui/shell/test_recovery.py": ("work_of_a_crash_is_offered_and_restored",),
     }),
     "14": ("Load on the page Course led nowhere without a GPU", {

@@ -5,12 +5,14 @@ import gc
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent
+from pytestqt.qtbot import QtBot
 
 from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from gui.style.theme import apply_theme
+from tests.conftest import patient
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_results import shared
 from tests.gui.made_window import Bench, OpenedWindow
@@ -46,27 +48,50 @@ def open_window(light_again, qtbot, qapp):
     """Return a function that makes the whole window around a fake engine, with a sample picture."""
     made = []
 
-    def make(size=(1280, 800), theme="light", preferences_path=None, recovery_folder=None, **options):
-        engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
-        haloscope = OpenedWindow(qapp, engine, preferences_path, theme, recovery_folder)
-        made.append(haloscope)
-        qtbot.addWidget(haloscope.window)
-        haloscope.window.resize(*size)
-        with qtbot.waitExposed(haloscope.window):
-            haloscope.window.show()
-        haloscope.finish()
-        haloscope.pictures.open_sample("astronaut")
-        qtbot.waitUntil(lambda: haloscope.state.last_result is not None)
-        # The ready chains are listed after the first preview.
-        qtbot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
-        return haloscope
+    def make(*size, **given):
+        made.append(opened(qapp, qtbot, *size, **given))
+        qtbot.addWidget(made[-1].window)
+        return made[-1]
 
     yield make
     for haloscope in made:
-        # Without a question.
-        haloscope.closing._is_discarded = True
-        haloscope.window.close()
-        haloscope.link.shutdown()
+        close(haloscope)
+
+
+def opened(app, bot, size=(1280, 800), theme="light", preferences_path=None, recovery_folder=None, **options):
+    """Return the whole window around a fake engine, with a sample picture and its first result."""
+    engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
+    haloscope = OpenedWindow(app, engine, preferences_path, theme, recovery_folder)
+    haloscope.window.resize(*size)
+    with bot.waitExposed(haloscope.window):
+        haloscope.window.show()
+    haloscope.finish()
+    haloscope.pictures.open_sample("astronaut")
+    bot.waitUntil(lambda: haloscope.state.last_result is not None)
+    # The ready chains are listed after the first preview.
+    bot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
+    return haloscope
+
+
+def close(haloscope):
+    """Close a window without a question."""
+    haloscope.closing._is_discarded = True
+    haloscope.window.close()
+    haloscope.link.shutdown()
+
+
+@pytest.fixture(scope="module")
+def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
+    """One window for the tests of a file that leave it as it was: to make it takes longer than they do."""
+    with pytest.MonkeyPatch.context() as own:
+        for kind in ("CONFIG", "DATA", "STATE"):
+            own.setenv(f"XDG_{kind}_HOME", str(tmp_path_factory.mktemp("settings")))
+        haloscope = opened(qapp, patient(QtBot(request)))
+    yield haloscope
+    close(haloscope)
+    haloscope.window.deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    apply_theme(qapp, "light")
 
 
 @pytest.fixture

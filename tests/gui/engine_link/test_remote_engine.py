@@ -109,12 +109,12 @@ def test_that_a_lost_line_is_said_and_one_button_brings_the_same_pixels_as_befor
     assert len(there.lost) == 1
 
 
-def test_that_a_line_on_which_nothing_comes_is_noticed_within_ten_seconds(start, sshd, tmp_path):
+def test_that_a_line_on_which_nothing_comes_is_noticed(start, sshd, tmp_path):
     cut = tmp_path / "cut"
     window = start(RemoteServer(sshd.to, PYTHON, sshd.shaped(1, 500, str(cut))))
     cut.touch()
     window.show_mask(Mask([[1, 4, -2]]))
-    assert window.wait(lambda: window.haloscope.state.status == LOST, 10.0)
+    assert window.wait(lambda: window.haloscope.state.status == LOST, PATIENCE_S)
     cut.unlink()
     window.haloscope.messages.of(SOURCE).act()
     window.wait_whole()

@@ -70,17 +70,18 @@ def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
     assert (picture.pixels == (10, 20, 30)).all()
 
 
-@pytest.mark.parametrize("form", ["urls", "text", "quoted", "address"])
-def test_that_a_file_on_the_clipboard_is_opened(haloscope, put, qtbot, tmp_path, form):
-    path = tmp_path / "a photo.png"
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [("urls", lambda path: [QUrl.fromLocalFile(str(path))]), ("text", "{}\n".format), ("text", '"{}"'.format),
+     ("text", lambda path: QUrl.fromLocalFile(str(path)).toString())],
+    ids=["urls", "text", "quoted", "address"],
+)  # fmt: skip
+def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_path, request, kind, form):
+    path = tmp_path / f"a photo {request.node.callspec.id}.png"
     path.write_bytes(b"x")
-    forms = {
-        "urls": {"urls": [QUrl.fromLocalFile(str(path))]}, "text": {"text": f"{path}\n"},
-        "quoted": {"text": f'"{path}"'}, "address": {"text": QUrl.fromLocalFile(str(path)).toString()},
-    }  # fmt: skip
-    put(**forms[form])
-    haloscope.actions["paste"].trigger()
-    waited(haloscope, qtbot, "a photo.png")
+    put(**{kind: form(path)})
+    window_of_file.actions["paste"].trigger()
+    waited(window_of_file, qtbot, path.name)
 
 
 def test_that_numbers_go_into_the_mask(haloscope, put):
@@ -101,13 +102,16 @@ def test_that_numbers_go_into_the_mask(haloscope, put):
         ({"html": "<b>words</b>"}, "neither a picture"),
     ],
 )
-def test_that_what_cannot_be_pasted_is_said_in_words(haloscope, put, what, words):
+def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put, what, words):
+    haloscope = window_of_file
     before = haloscope.workspace.mask
+    assert not message(haloscope).startswith("Nothing")
     put(**what)
     haloscope.actions["paste"].trigger()
     assert message(haloscope).startswith("Nothing was pasted.")
     assert words in message(haloscope).replace("The clipboard", "the clipboard")
     assert haloscope.workspace.mask is before
+    haloscope.messages.clear(haloscope.messages.newest.source)
 
 
 def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypatch):

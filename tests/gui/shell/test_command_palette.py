@@ -3,15 +3,24 @@ from PySide6.QtCore import Qt
 
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset, presets
+from gui.shell.command_palette import CommandPalette
 from gui.shell.commands import commands_of, found_by
 from gui.shell.fuzzy import fit
 from gui.shell.pages import PAGES
 
 
 @pytest.fixture
+def haloscope(window_of_file):
+    return window_of_file
+
+
+@pytest.fixture
 def palette(haloscope):
     """The command palette over the window."""
-    return haloscope.dialogs.show("palette")
+    yield haloscope.dialogs.show("palette")
+    # It deletes itself where something was chosen.
+    for palette in haloscope.window.findChildren(CommandPalette):
+        palette.close()
 
 
 def titles(palette):
@@ -71,7 +80,7 @@ def test_that_every_command_that_cannot_be_chosen_has_a_reason(palette):
 
 def test_that_the_command_that_was_chosen_last_is_first_the_next_time(haloscope, palette, qtbot):
     choose(qtbot, palette, "zoom in")
-    qtbot.waitUntil(lambda: haloscope.preferences.preferences.recent_commands == ("zoom_in",))
+    qtbot.waitUntil(lambda: haloscope.preferences.preferences.recent_commands[:1] == ("zoom_in",))
     assert haloscope.dialogs.show("palette").shown[0].key == "zoom_in"
 
 

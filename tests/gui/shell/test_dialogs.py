@@ -4,6 +4,11 @@ from PySide6.QtWidgets import QApplication, QDialog
 from tests.gui.shell.test_main_window import assert_every_control_is_explained, assert_no_word_is_cut
 
 
+@pytest.fixture
+def haloscope(window_of_file):
+    return window_of_file
+
+
 @pytest.mark.parametrize(
     "name", ["palette", "documentation", "shortcuts", "report", "about", "preferences", "tour"]
 )

@@ -12,6 +12,11 @@ KEYS = [page.key for page in PAGES]
 
 
 @pytest.fixture
+def haloscope(window_of_file):
+    return window_of_file
+
+
+@pytest.fixture
 def reader(qtbot):
     """The window of documents, and what it opened outside."""
     outside = []

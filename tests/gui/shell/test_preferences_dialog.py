@@ -9,9 +9,16 @@ from gui.shell.shortcut_table import refusal_of
 
 
 @pytest.fixture
+def haloscope(window_of_file):
+    return window_of_file
+
+
+@pytest.fixture
 def dialog(haloscope):
     """The preferences, opened from the window."""
-    yield haloscope.dialogs.show("preferences")
+    dialog = haloscope.dialogs.show("preferences")
+    yield dialog
+    dialog.close()
     haloscope.preferences.choose_keys({})
     haloscope.preferences.choose_letters(100)
 
@@ -60,7 +67,8 @@ def test_that_reset_gives_a_command_its_own_keys_again(haloscope, keys):
     assert haloscope.preferences.preferences.shortcuts == {}
 
 
-def test_that_a_page_built_later_takes_the_chosen_keys(haloscope, keys):
+def test_that_a_page_built_later_takes_the_chosen_keys(open_window):
+    haloscope = open_window()
     haloscope.preferences.choose_keys({"open_weights": "Ctrl+J"})
     haloscope.window.page_of("network")
     assert keys_of(haloscope, "open_weights") == ["Ctrl+J"]

@@ -5,11 +5,18 @@ from gui.shell.tour import STEPS
 
 
 @pytest.fixture
-def tour(haloscope, qtbot):
+def haloscope(window_of_file):
+    return window_of_file
+
+
+@pytest.fixture
+def tour(haloscope):
     """The tour over the window."""
     haloscope.window.activateWindow()
     haloscope.actions["tour"].trigger()
-    return haloscope.dialogs.tour
+    yield haloscope.dialogs.tour
+    if haloscope.dialogs.tour is not None:
+        haloscope.dialogs.tour.close()
 
 
 def test_that_each_step_points_at_a_part_that_is_seen(tour):
