@@ -212,7 +212,15 @@ class ChainActions(QObject):
             return
         self._ready = self._actions.add(
             Entry(
-                f"chain:{one.key}", one.title, one.about, "", "", _MENU, 10 + at // _READY_GROUP, _READY, one.key
+                f"chain:{one.key}",
+                one.title,
+                one.about,
+                "",
+                "",
+                _MENU,
+                10 + at // _READY_GROUP,
+                _READY,
+                one.key,
             )
             for at, one in enumerate(chains)
         )

@@ -48,7 +48,9 @@ class StepList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Steps of the chain")
-        self.setAccessibleDescription("Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged.")
+        self.setAccessibleDescription(
+            "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
+        )
         self.selectionModel().currentChanged.connect(self._select)
         self.rows.modelReset.connect(self._show)
         chain.workspace.state_changed.connect(self._show)
