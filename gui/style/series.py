@@ -1,8 +1,8 @@
 """The colour and shape of each variant, the same on every page, so that a curve is known by sight.
 
 Colours are those of Okabe and Ito, which people with any colour vision can tell apart, darker on a light
-ground and lighter on a dark one where they would have less than 3 : 1 contrast, on selected rows too. A shape goes with each,
-because colour alone never says anything here.
+ground and lighter on a dark one where they would have less than 3 : 1 contrast, on selected rows too. A shape
+goes with each, because colour alone never says anything here.
 """
 
 import zlib
