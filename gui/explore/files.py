@@ -148,8 +148,10 @@ class ExploreFiles(QObject):
         if not self._pictures.can_save_result():
             return
         if self._pictures.saves_in_parts and not metadata:
-            what = "The result was not saved without metadata"
-            why = "a picture in parts is saved with its tags"
+            what, why = (
+                "The result was not saved without metadata",
+                "a picture in parts is saved with its tags",
+            )
             remedy = "Save it with them, or crop it to a region first."
             self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
             return

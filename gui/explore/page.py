@@ -36,6 +36,7 @@ from gui.explore.lens.lens_marks import LensMarks
 from gui.explore.lens.lens_state import LensState
 from gui.explore.look.look_state import HISTOGRAM, LookState
 from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
@@ -134,6 +135,7 @@ class ExplorePage(RunsPage):
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
+        self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
         self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
         self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)

@@ -44,7 +44,13 @@ from engine.tasks.chain.merge_answers import describe as describe_mergers
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.results import StepTime
-from engine.tasks.filtering.messages import Difference, FilterJob, RecordedRequest, ShowDifference
+from engine.tasks.filtering.messages import (
+    Difference,
+    EffectsRequest,
+    FilterJob,
+    RecordedRequest,
+    ShowDifference,
+)
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
@@ -70,6 +76,8 @@ from tests.gui.made_results import (
 )
 from tests.made_runs import made_product, made_reason, made_recorded_runs, made_rows, make_result
 
+# Of the small pictures of what masks do.
+RED = (200, 30, 40)
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 # `Check` refuses blocks with more.
 MOST_THREADS = 512
@@ -290,6 +298,7 @@ class FakeEngineClient:
             (ResultTiles, type(None)): self._tiles_of_result,
             (ResultValues, type(None)): self._values_of_result,
             (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
+            (Describe, EffectsRequest): lambda one: (bytes(RED) * one.job.side**2,) * len(one.job.masks),
             (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
             (Describe, ChainsRequest): lambda one: ready_chains(),
             (Describe, MergeRequest): lambda one: describe_mergers(one, lambda step: None),
@@ -442,7 +451,7 @@ def _is_too_large(job):
     picture = getattr(job, "picture", None)
     return (
         picture is not None
-        and job.device == SIMULATOR
+        and getattr(job, "device", "") == SIMULATOR
         and max(picture.width, picture.height) > SIMULATOR_SIDE
     )
 

@@ -21,6 +21,17 @@ class FiltersRequest:
     answers: ClassVar[str] = "engine.tasks.filtering.answers"
 
 
+@dataclass(frozen=True, slots=True)
+class EffectsRequest:
+    """Describe: what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
+
+    answers: ClassVar[str] = "engine.tasks.filtering.effects"
+    is_quick: ClassVar[bool] = False
+    masks: tuple[Mask, ...]
+    picture: PictureHandle | None
+    side: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterJob(FilterRequest):
     """Everything that one filtering depends on. Preview and Run reply: Filtered."""

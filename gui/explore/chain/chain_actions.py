@@ -212,16 +212,11 @@ class ChainActions(QObject):
             return
         self._ready = self._actions.add(
             Entry(
-                f"chain:{one.key}",
-                one.title,
-                one.about,
-                menu=_MENU,
-                section=10 + at // _READY_GROUP,
-                submenu=_READY,
-                data=one.key,
+                f"chain:{one.key}", one.title, one.about,
+                menu=_MENU, section=10 + at // _READY_GROUP, submenu=_READY, data=one.key,
             )
             for at, one in enumerate(chains)
-        )
+        )  # fmt: skip
         for action, chain in zip(self._ready, chains, strict=True):
             action.triggered.connect(
                 lambda _on, chain=chain: self._chain.take(chain, f"Chain: {chain.title}")

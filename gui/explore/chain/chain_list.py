@@ -2,16 +2,25 @@
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QPoint, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QListView,
+    QPushButton,
+    QToolButton,
+    QToolTip,
+    QWidget,
+)
 
 from gui.explore.chain.chain_state import ChainState
-from gui.explore.chain.chain_steps import reads_of
+from gui.explore.chain.chain_steps import moved, reads_of, why_not_moved
 from gui.explore.chain.step_rows import ROW_HEIGHT, StepRow, StepRows, title_of_step
 from gui.explore.state import COMBINE, PICTURE
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row
 
@@ -22,11 +31,14 @@ _SECOND_TIP = "The other result that is combined with the first."
 
 
 class StepList(QListView):
-    """Selects the step that the panels show; keys move, remove and switch it."""
+    """Selects the step that the panels show; keys move, remove and switch it, the mouse drags it."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
         super().__init__()
         self._chain, self._actions = chain, actions
+        # While a row is dragged: where it was taken, and how far down it would go.
+        self._pressed: QPoint | None = None
+        self.dragged_by: int | None = None
         self.rows = StepRows(chain)
         self.setModel(self.rows)
         self.row = StepRow(self.rows, chain)
@@ -36,13 +48,19 @@ class StepList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Steps of the chain")
-        self.setAccessibleDescription("Arrow keys select, Alt and arrows move, Space switches, Del removes.")
+        self.setAccessibleDescription(
+            "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
+        )
         self.selectionModel().currentChanged.connect(self._select)
         self.rows.modelReset.connect(self._show)
         chain.workspace.state_changed.connect(self._show)
         self._show()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.dragged_by is not None:
+            self._drag_to(None)
+            self._pressed = None
+            return
         moves = event.modifiers() & Qt.KeyboardModifier.AltModifier
         done = {
             (Qt.Key.Key_Delete, False): "step_remove",
@@ -62,6 +80,60 @@ class StepList(QListView):
                 self._chain.switch(index.row())
             return
         super().mousePressEvent(event)
+        if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
+            self._pressed = event.position().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if not event.buttons() & Qt.MouseButton.LeftButton:
+            super().mouseMoveEvent(event)
+            return
+        at = event.position().toPoint()
+        if self._pressed is None:
+            return
+        far = (at - self._pressed).manhattanLength() >= QApplication.startDragDistance()
+        if not far and self.dragged_by is None:
+            return
+        bar, below = self.verticalScrollBar(), at.y() - self.viewport().height()
+        bar.setValue(bar.value() + max(0, below) + min(0, at.y()))
+        self._drag_to(self._places_to(at.y()))
+        why = why_not_moved(self._chain.workspace.state, self.dragged_by) if self.dragged_by else ""
+        QToolTip.showText(event.globalPosition().toPoint(), why, self)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        by, self._pressed, state = self.dragged_by, None, self._chain.workspace.state
+        self._drag_to(None)
+        if by and not why_not_moved(state, by):
+            self._chain.workspace.edit(moved(state, by), f"Move step {state.selected + 1}")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.dragged_by:
+            return
+        # A line where the row would come to lie.
+        state, theme = self._chain.workspace.state, current_theme()
+        to = state.selected + self.dragged_by
+        row = self.visualRect(self.rows.index(to))
+        y = row.bottom() if self.dragged_by > 0 else row.top()
+        painter = QPainter(self.viewport())
+        refused = why_not_moved(state, self.dragged_by)
+        painter.setPen(QPen(QColor(theme.error if refused else theme.accent), 3))
+        painter.drawLine(row.left(), y, row.right(), y)
+        painter.end()
+
+    def _places_to(self, y: int) -> int:
+        """Return how many places further down the selected row is at a height over the list."""
+        top = self.visualRect(self.rows.index(0)).top()
+        row = min(max((y - top) // ROW_HEIGHT, 0), self.rows.rowCount() - 1)
+        return int(row) - self._chain.workspace.state.selected
+
+    def _drag_to(self, by: int | None) -> None:
+        if by != self.dragged_by:
+            self.dragged_by = by
+            self.viewport().setCursor(
+                Qt.CursorShape.ArrowCursor if by is None else Qt.CursorShape.ClosedHandCursor
+            )
+            self.viewport().update()
 
     def _select(self, index: Any) -> None:
         self._chain.workspace.select_step(index.row())

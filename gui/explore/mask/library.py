@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS, Generator
+from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.generator_sliders import GeneratorSliders
 from gui.explore.mask.library_entries import LibraryEntry, found_entries, library_entries
 from gui.explore.mask.library_rows import ENTRY, LibraryRow, LibraryRows
@@ -38,10 +39,13 @@ _NOTHING = "No mask has these words. Own masks can be kept below; Generate makes
 class MaskLibrary(QFrame):
     """A popup: a click or Enter takes a mask and closes it, Esc closes it."""
 
-    def __init__(self, workspace: Workspace, own: OwnMasks, parent: QWidget) -> None:
+    def __init__(
+        self, workspace: Workspace, own: OwnMasks, parent: QWidget, effects: MaskEffects | None = None
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self._workspace = workspace
         self._own = own
+        self._effects = effects
         self._entries: list[LibraryEntry] = []
         self._deleted: OwnMask | None = None
         self._renamed: OwnMask | None = None
@@ -166,6 +170,8 @@ class MaskLibrary(QFrame):
         presets = sum(entry.own is None and entry.generator is None for entry in self._entries)
         self.search.setPlaceholderText(f"Search {presets} masks and {len(GENERATORS)} generators")
         self._filter()
+        if self._effects is not None:
+            self._effects.ask(entry.mask for entry in self._entries)
 
     def _filter(self) -> None:
         text = self.search.text()
@@ -228,7 +234,7 @@ class MaskLibrary(QFrame):
         self._empty = QLabel(_NOTHING, wordWrap=True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.list.setModel(self.rows)
-        self.list.setItemDelegate(LibraryRow(self.list))
+        self.list.setItemDelegate(LibraryRow(self.list, self._effects))
         self.list.setMouseTracking(True)
         self.list.setAccessibleName("Masks")
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -259,6 +265,8 @@ class MaskLibrary(QFrame):
 
     def _connect(self) -> None:
         self.search.textChanged.connect(self._filter)
+        if self._effects is not None:
+            self._effects.changed.connect(self.list.viewport().update)
         for watched in (self.search, self.list):
             watched.installEventFilter(self)
         self.list.clicked.connect(self._clicked)

@@ -1,4 +1,4 @@
-"""The rows of the library: a picture of the weights, the title, what the mask does; and heads of groups."""
+"""The rows of the library: pictures of the weights and of what they do, title, words; and heads of groups."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPalette, QStandardItem, QSt
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.mask.mask import Mask
+from gui.explore.mask.effects import SIDE, MaskEffects
 from gui.explore.mask.library_entries import LibraryEntry
 from gui.style.cell_colours import cell_background
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
@@ -15,7 +16,7 @@ from gui.style.theme import Theme, current_theme
 
 ENTRY = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
-_PICTURE = 5 * GRID
+_PICTURE = SIDE
 _ROW_HEIGHT, _HEAD_HEIGHT = _PICTURE + GRID, 4 * GRID
 
 
@@ -43,8 +44,9 @@ class LibraryRows(QStandardItemModel):
 class LibraryRow(QStyledItemDelegate):
     """Paints a row."""
 
-    def __init__(self, parent: QObject) -> None:
+    def __init__(self, parent: QObject, effects: MaskEffects | None = None) -> None:
         super().__init__(parent)
+        self._effects = effects
         self._pictures: dict[tuple[str, str], QImage] = {}
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -74,7 +76,15 @@ class LibraryRow(QStyledItemDelegate):
         painter.drawImage(place, picture)
         painter.setPen(QColor(current_theme().line))
         painter.drawRect(place.adjusted(0, 0, -1, -1))
-        text = rect.adjusted(_PICTURE + 3 * GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
+        left = frame.right() + GRID
+        if self._effects is not None:
+            # Its place is free until it comes: no word moves then.
+            place = frame.translated(_PICTURE + HALF_GRID, 0)
+            left = place.right() + GRID
+            effect = self._effects.of(entry.mask)
+            if effect is not None:
+                painter.drawImage(place, effect)
+        text = rect.adjusted(left - rect.left() + GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
         role = QPalette.ColorRole
         painter.setPen(palette.color(role.HighlightedText if is_selected else role.Text))
         self._write(painter, text, Qt.AlignmentFlag.AlignTop, entry.title)

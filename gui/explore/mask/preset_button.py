@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyleOptionButton
 
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import Mask
+from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.library import MaskLibrary
 from gui.explore.mask.library_entries import LibraryEntry
 from gui.explore.mask.own_masks import OwnMasks
@@ -31,6 +32,8 @@ class PresetButton(QPushButton):
         super().__init__()
         self._workspace = workspace
         self._library: MaskLibrary | None = None
+        self.effects: MaskEffects | None = None
+        """What draws what the masks of the library do; set before the library is opened, or left out."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Preset")
         self.clicked.connect(lambda: self.library.open_below(self))
@@ -41,7 +44,7 @@ class PresetButton(QPushButton):
     def library(self) -> MaskLibrary:
         """The library, made when it is first opened."""
         if self._library is None:
-            self._library = MaskLibrary(self._workspace, OwnMasks(), self)
+            self._library = MaskLibrary(self._workspace, OwnMasks(), self, self.effects)
         return self._library
 
     @property

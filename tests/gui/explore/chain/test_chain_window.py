@@ -1,8 +1,10 @@
 """The chain in the whole window: its list, its actions, what is shown and run, and what is said."""
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolTip
 
 from engine.geometry.border import Border
 from engine.host.verbs import Check, Preview, Run
@@ -100,6 +102,53 @@ def test_that_the_eye_and_the_keys_change_the_steps(page, act):
     assert [step.id for step in page.workspace.state.steps] == ["calm", "y", "x", "edges"]
     QTest.keyClick(shown, Qt.Key.Key_Delete)
     assert [step.id for step in page.workspace.state.steps] == ["calm", "x", "edges"]
+
+
+def drag(shown, first, last):
+    """Take a row with the left button, and move it over another one; the button stays down."""
+    view, left, none = shown.viewport(), Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    begin, end = (shown.visualRect(shown.rows.index(row)).center() for row in (first, last))
+    QTest.mousePress(view, left, pos=begin)
+    for at in (begin + (end - begin) / 2, end):
+        where = QPointF(at), QPointF(view.mapToGlobal(at))
+        moved = QMouseEvent(QEvent.Type.MouseMove, *where, none, left, Qt.KeyboardModifier.NoModifier)
+        QCoreApplication.sendEvent(view, moved)
+    return end
+
+
+def test_that_a_row_is_dragged_to_its_place_as_one_step_of_undo(page, act):
+    act("chain:denoise-edges")
+    shown, before = page.chain_list.list, page.workspace.undo_stack.count()
+    end = drag(shown, 2, 1)
+    assert shown.dragged_by == -1
+    assert [step.id for step in page.workspace.state.steps] == ["calm", "x", "y", "edges"]
+    QTest.mouseRelease(shown.viewport(), Qt.MouseButton.LeftButton, pos=end)
+    assert [step.id for step in page.workspace.state.steps] == ["calm", "y", "x", "edges"]
+    assert page.workspace.state.step.id == "y"
+    assert page.workspace.undo_stack.count() == before + 1
+    act("undo")
+    assert [step.id for step in page.workspace.state.steps] == ["calm", "x", "y", "edges"]
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # the offscreen platform
+def test_that_a_row_is_not_dragged_over_a_step_that_reads_it_and_the_reason_is_said(page, act, qtbot):
+    act("chain:denoise-edges")
+    shown, before = page.chain_list.list, page.workspace.state.steps
+    end = drag(shown, 0, 2)
+    qtbot.waitUntil(QToolTip.isVisible)
+    assert QToolTip.text() == "Step 2 reads step 1, so it stays after it."
+    QTest.mouseRelease(shown.viewport(), Qt.MouseButton.LeftButton, pos=end)
+    assert page.workspace.state.steps == before
+    QToolTip.hideText()
+
+
+def test_that_escape_leaves_a_dragged_row_where_it_was(page, act):
+    act("chain:denoise-edges")
+    shown, before = page.chain_list.list, page.workspace.state.steps
+    end = drag(shown, 2, 1)
+    QTest.keyClick(shown, Qt.Key.Key_Escape)
+    QTest.mouseRelease(shown.viewport(), Qt.MouseButton.LeftButton, pos=end)
+    assert page.workspace.state.steps == before
 
 
 def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, act):

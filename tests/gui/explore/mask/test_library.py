@@ -6,16 +6,20 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.errors import EngineError
+from engine.host.verbs import Describe
 from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import generate
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, presets
+from engine.tasks.filtering.messages import EffectsRequest
+from gui.explore.mask.effects import SIDE, MaskEffects
 from gui.explore.mask.generator_sliders import position_of, value_at
 from gui.explore.mask.library_entries import found_entries, library_entries
 from gui.explore.mask.library_rows import ENTRY
 from gui.explore.mask.own_masks import OwnMasks
 from gui.explore.mask.preset_button import PresetButton
 from gui.explore.workspace import Workspace
+from tests.gui.fake_engine import RED, is_kind
 
 
 @pytest.fixture
@@ -53,6 +57,27 @@ def test_that_the_library_lists_every_preset_and_generator(library):
     assert listed(library) == titles
     assert library.list.currentIndex().data(ENTRY).title == "Sobel x"
     assert not library.grab().isNull()
+
+
+def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(bench, qtbot):
+    button = PresetButton(bench.workspace)
+    qtbot.addWidget(button)
+    button.effects = MaskEffects(bench.workspace, bench.link)
+    button.show()
+    button.click()
+    library = button.library
+    entries = library.entries()
+    qtbot.waitUntil(lambda: all(button.effects.of(entry.mask) is not None for entry in entries))
+    shown = library.list.viewport().grab().toImage()
+    y = library.list.visualRect(library.list.currentIndex()).center().y()
+    line = [shown.pixelColor(x, y).getRgb()[:3] for x in range(shown.width())]
+    assert line.count(RED) == SIDE
+    library.close()
+    # The same masks are asked for once for a picture.
+    button.click()
+    library.close()
+    (asked,) = (one.job for one in bench.fake.seen if is_kind(one, (Describe, EffectsRequest)))
+    assert asked.picture is bench.workspace.picture
 
 
 @pytest.mark.parametrize(
