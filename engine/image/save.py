@@ -56,7 +56,8 @@ def save_image(
     -------
     tuple of str
         A sentence for each thing that the format cannot keep: alpha, grey (saved as RGB), the lowest bits, a
-        colour profile of another colour model, EXIF and resolution; and what is damaged of these. Empty where all is kept.
+        colour profile of another colour model, EXIF and resolution; and what is damaged of these. Empty where
+        all is kept.
 
     Raises
     ------
