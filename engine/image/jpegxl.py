@@ -36,4 +36,6 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
         notes.append("Its 16-bit float values were opened as 32-bit float.")
     if header.bits not in (8, 16) and not header.is_float:
         notes.append(f"Its {header.bits}-bit samples were scaled to {8 * samples.itemsize} bit.")
+    if header.has_profile:
+        notes.append("Its colour profile cannot be read: its colours are taken as sRGB.")
     return Decoded(canvas_of(samples, 1, allocate), None, tuple(notes), metadata_of(exif_box(data)))

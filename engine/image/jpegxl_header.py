@@ -13,7 +13,8 @@ _HEADER_BYTES = 100
 class JpegXLHeader(NamedTuple):
     """What the header says of the picture as it is stored.
 
-    `has_more`: it may be turned, have a preview, or be an animation.
+    `has_more`: it may be turned, have a preview, or be an animation. `has_profile`: its colours are those of
+    a profile, which lies packed among the pixels.
     """
 
     width: int
@@ -22,6 +23,7 @@ class JpegXLHeader(NamedTuple):
     bits: int = 8
     is_float: bool = False
     has_more: bool = False
+    has_profile: bool = False
 
 
 class _Bits:
@@ -41,6 +43,9 @@ class _Bits:
         return offset + self.take(count)
 
 
+_ENUM = (0, 0), (1, 0), (2, 4), (18, 6)
+# Kinds of extra channels: an alpha, a spot colour, the red, green and blue filter of a camera.
+_ALPHA, _SPOT, _FILTER = 0, 2, 5
 _SIDES = (1, 9), (1, 13), (1, 18), (1, 30)
 _PREVIEW_SIDES = (1, 6), (65, 8), (321, 10), (1345, 12)
 _EIGHTHS = (16, 0), (32, 0), (1, 5), (33, 9)
@@ -70,7 +75,11 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
     bits.take(4 if is_float else 0)
     bits.take(1)
     extra = bits.choose((0, 0), (1, 0), (2, 4), (1, 12))
-    return JpegXLHeader(width, height, extra, depth, is_float, has_more)
+    for _ in range(extra):
+        _extra_channel(bits)
+    bits.take(1)  # whether the pixels are stored in colours of libjxl's own
+    has_profile = not bits.take(1) and bool(bits.take(1))
+    return JpegXLHeader(width, height, extra, depth, is_float, has_more, has_profile)
 
 
 def exif_box(data: bytes) -> bytes:
@@ -78,6 +87,24 @@ def exif_box(data: bytes) -> bytes:
     content = next((data[begin:end] for kind, begin, end in _boxes(data) if kind == b"Exif"), b"")
     skipped = int.from_bytes(content[:4], "big")
     return content[4 + skipped :]
+
+
+def _extra_channel(bits: _Bits) -> None:
+    if bits.take(1):  # an alpha of 8 bits
+        return
+    kind = bits.choose(*_ENUM)
+    is_float = bool(bits.take(1))
+    bits.choose((8, 0), (10, 0), (12, 0), (1, 6))
+    bits.take(4 if is_float else 0)
+    bits.choose((0, 0), (3, 0), (4, 0), (1, 3))  # how much smaller it is
+    for _ in range(bits.choose((0, 0), (0, 4), (16, 5), (48, 10))):
+        bits.take(8)  # of its name
+    if kind == _ALPHA:
+        bits.take(1)
+    elif kind == _SPOT:
+        bits.take(4 * 16)
+    elif kind == _FILTER:
+        bits.choose((1, 0), (0, 2), (3, 4), (19, 8))
 
 
 def _size(bits: _Bits) -> tuple[int, int]:

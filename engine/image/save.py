@@ -34,7 +34,7 @@ def save_image(
 ) -> tuple[str, ...]:
     """Save a picture; the suffix of `path` chooses the format (`engine.image.formats.FORMATS`).
 
-    Nothing is scaled, rounded or clipped unless `depth` asks for it.
+    Nothing is scaled, rounded or clipped unless `depth` asks for it, but 16 bit to the 12 of an AVIF.
 
     Parameters
     ----------
@@ -55,8 +55,9 @@ def save_image(
     Returns
     -------
     tuple of str
-        A sentence for each thing that the format cannot keep: alpha, grey (saved as RGB), a colour profile of
-        another colour model, EXIF and resolution; and what is damaged of these. Empty where all is kept.
+        A sentence for each thing that the format cannot keep: alpha, grey (saved as RGB), the lowest bits, a
+        colour profile of another colour model, EXIF and resolution; and what is damaged of these. Empty where
+        all is kept.
 
     Raises
     ------
@@ -160,6 +161,8 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
     if pixels.ndim == 2 and not known.keeps_grey:
         pixels = np.repeat(pixels[..., np.newaxis], 3, axis=2)
         left_out.append(f"{known.title} has no grey: the picture was saved as RGB with three equal channels.")
+    if 8 * pixels.dtype.itemsize > known.most_bits:
+        left_out.append(f"The samples were rounded to {known.most_bits} bit: {known.title} holds no more.")
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")

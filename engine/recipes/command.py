@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command_line(recipe: Recipe, system: str = os.name) -> str:
     """Return the command that writes the bytes that the window's Save writes.
 
-    Quoted for `cmd` and PowerShell where `system` is "nt", else for a POSIX shell. The bytes are the same
-    where `auto` chooses the same kernel: without a GPU always.
+    Quoted for `cmd` and PowerShell where `system` is "nt", else for a POSIX shell. With `auto` the bytes are
+    the same where that chooses the same kernel: without a GPU always.
     """
     output = recipe.output if not recipe.output.startswith("-") else f"./{recipe.output}"
     arguments = [recipe.source.name, output, *option_words(recipe)]

@@ -1,6 +1,7 @@
 """Edit > Copy as: what the page shows, as a command line, as Python, as C, in the clipboard."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
 from PySide6.QtCore import QObject
@@ -14,6 +15,7 @@ from engine.image.samples import sample_path
 from engine.recipes.recipe import Recipe, Source
 from engine.recipes.targets import TARGETS, Target
 from gui.engine_link.engine_state import EngineState
+from gui.explore.display import Display
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 from gui.page.messages import Message, Messages, Severity
@@ -36,12 +38,14 @@ class CopyAs(QObject):
         workspace: Workspace,
         state: EngineState,
         messages: Messages,
+        display: Display,
         stem: Callable[[], str],
     ) -> None:
         super().__init__(actions)
         self._workspace = workspace
         self._state = state
         self._messages = messages
+        self._display = display
         self._stem = stem
         for action, target in zip(actions.add(ENTRIES), TARGETS, strict=True):
             action.triggered.connect(lambda _on, target=target: self.copy(target))
@@ -51,7 +55,7 @@ class CopyAs(QObject):
         server = self._state.machine
         try:
             recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
-            text = target.write(recipe)
+            text = target.write(self._with_kernel_used(recipe) if target.is_exact else recipe)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
@@ -59,6 +63,17 @@ class CopyAs(QObject):
         lines = len(text.splitlines())
         size = "1 line" if lines == 1 else f"{lines} lines"
         self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
+
+    def _with_kernel_used(self, recipe: Recipe) -> Recipe:
+        """Name the kernel that made what is shown, where Automatic chose it: elsewhere it may choose another.
+
+        Kernels of a GPU differ in the last bits. The steps of a chain keep their own.
+        """
+        shown, job = self._state.last_result, self._display.job
+        is_present = job is not None and job == self._workspace.job()
+        if recipe.variant != AUTO or recipe.chain is not None or shown is None or not is_present:
+            return recipe
+        return replace(recipe, variant=shown.variant)
 
 
 def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, whole: bool = False) -> Recipe:

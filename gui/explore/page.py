@@ -367,7 +367,9 @@ class ExplorePage(RunsPage):
         copy_as, other_programs = (
             import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
         )
-        self.copy_as = copy_as.CopyAs(*given, services.state, services.messages, self.files.result_stem)
+        self.copy_as = copy_as.CopyAs(
+            *given, services.state, services.messages, self.display, self.files.result_stem
+        )
         self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 

@@ -209,3 +209,62 @@ def test_that_of_an_animation_the_first_frame_is_opened(opened):
     frames = RANDOM.integers(0, 256, (3, 8, 9, 3), np.uint8)
     picture = opened(imagecodecs.jpegxl_encode(frames, lossless=True))
     assert np.array_equal(picture.pixels, frames[0])
+
+
+@pytest.mark.parametrize("profile", [b"", RGB_PROFILE], ids=["no profile", "profile"])
+def test_that_a_profile_that_a_jpeg_xl_has_is_said_not_to_be_read(opened, profile):
+    # The only way to one here: a JPEG, packed as it is.
+    buffer = io.BytesIO()
+    Image.fromarray(samples(3, np.uint8)).save(buffer, "JPEG", icc_profile=profile)
+    picture = opened(imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()))
+    said = "Its colour profile cannot be read: its colours are taken as sRGB."
+    assert picture.notes == ((said,) if profile else ())
+
+
+def test_that_a_profile_is_not_saved_in_a_jpeg_xl_and_that_is_said(tmp_path):
+    picture = Picture(samples(3, np.uint8), icc_profile=RGB_PROFILE)
+    (said,) = save_image(picture, tmp_path / "a.jxl")
+    assert said == "The colour profile is not saved: a JPEG XL file holds none here."
+
+
+def smooth16(channels=3):
+    """Return a picture of 16 bit that AVIF codes well, with full scale in it."""
+    plane = np.add.outer(np.arange(64), np.arange(48)) / 110
+    planes = [65535 * plane, 65535 * (1 - plane), 30000 + 9000 * plane, 65535 * plane**2]
+    return np.rint(np.dstack(planes[:channels])).astype(np.uint16)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("has_exif", [False, True])
+@pytest.mark.parametrize("profile", [None, RGB_PROFILE], ids=["no profile", "profile"])
+def test_that_16_bits_are_saved_as_12_in_an_avif_with_profile_and_exif(channels, has_exif, profile, tmp_path):
+    block = Image.Exif()
+    block[271] = "A camera"
+    metadata = Metadata(block.tobytes()[6:] if has_exif else b"", (300.0, 300.0) if has_exif else None)
+    whole = Picture.from_array(smooth16(channels))
+    picture = Picture(whole.pixels, whole.alpha, profile, metadata=metadata)
+    path = tmp_path / "a.avif"
+    said = save_image(picture, path, quality=100)
+    assert said == ("The samples were rounded to 12 bit: AVIF holds no more.",)
+    again = open_image(path)
+    # Half a step of 12 bits, and what becomes of it in 16.
+    step = 65535 / 4095
+    for found, wanted in ((again.pixels, picture.pixels), (again.alpha, picture.alpha)):
+        if wanted is not None:
+            assert np.abs(found.astype(float) - wanted).max() <= step / 2 + 0.5
+    assert again.icc_profile == profile
+    # Pillow and libavif read it too, each by its own boxes.
+    with Image.open(path) as saved:
+        saved.load()
+        found, size = saved.getexif(), saved.size
+        assert saved.info.get("icc_profile") == profile
+    assert size == (48, 64)
+    assert (found.get(271), found.get(282)) == (("A camera", 300) if has_exif else (None, None))
+
+
+def test_that_quality_matters_to_a_deep_avif(tmp_path):
+    sizes = []
+    for quality in (30, 95):
+        save_image(smooth16(), tmp_path / "a.avif", quality=quality)
+        sizes.append((tmp_path / "a.avif").stat().st_size)
+    assert sizes[0] < sizes[1]

@@ -263,6 +263,8 @@ def test_that_the_menu_copies_what_the_page_shows_or_says_why_not(haloscope):
         QGuiApplication.clipboard().clear()
         haloscope.actions[f"copy_as:{target.key}"].trigger()
         recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
+        used = haloscope.state.last_result.variant
+        recipe = replace(recipe, variant=used) if target.is_exact else recipe
         assert QGuiApplication.clipboard().text() == target.write(recipe)
         assert target.title in haloscope.messages.newest.what
     QGuiApplication.clipboard().setText("kept")
@@ -270,6 +272,28 @@ def test_that_the_menu_copies_what_the_page_shows_or_says_why_not(haloscope):
     haloscope.actions["copy_as:c"].trigger()
     assert "only a mask" in haloscope.messages.newest.why
     assert QGuiApplication.clipboard().text() == "kept"
+
+
+@pytest.mark.parametrize("key", ["command", "python"])
+def test_that_the_kernel_that_automatic_chose_is_copied_for_what_is_shown_alone(haloscope, qtbot, key):
+    copied = []
+
+    def copy():
+        haloscope.actions[f"copy_as:{key}"].trigger()
+        copied.append(QGuiApplication.clipboard().text())
+
+    client = haloscope.link._client
+    assert haloscope.workspace.settings.variant == "auto"
+    used = haloscope.state.last_result.variant
+    copy()
+    assert used in copied[-1]
+    client.automatic = False
+    haloscope.workspace.change(border=Border.WRAP)
+    copy()
+    assert used not in copied[-1], "not known before the result of this edit"
+    haloscope.workspace.change(variant="naive")
+    copy()
+    assert "naive" in copied[-1]
 
 
 def test_that_a_picture_in_no_file_is_said_to_need_one(workspace):

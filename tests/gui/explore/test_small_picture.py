@@ -6,7 +6,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
+from engine.course.papers import PAPERS
+from engine.errors import EngineError
+from engine.host.verbs import Preview
 from gui.explore.small_picture import USE_PART
+from tests.gui.made_results import NO_CUDA
 
 
 def by_preview(haloscope):
@@ -46,6 +50,32 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qt
     assert haloscope.workspace.settings.device == "simulator"
     assert haloscope.actions["save"].isEnabled()
     assert not bar.isVisible()
+
+
+def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(haloscope, qtbot):
+    kernels = (kernel for paper in PAPERS for kernel in paper.kernels)
+    tiled = next(kernel for kernel in kernels if kernel.here.variant == "tiled")
+    client = haloscope.link._client
+    haloscope.window.show_page("course")
+    client.automatic = False
+    haloscope.courses.load(tiled)
+    assert haloscope.window.page is haloscope.window.first_page
+    assert haloscope.workspace.settings.variant == "tiled"
+    bar = haloscope.window.message_bar
+    qtbot.waitUntil(lambda: bool(client.waiting(Preview)))
+    client.fail(
+        EngineError("Tiled cannot run", NO_CUDA, "Choose another device."), client.waiting(Preview)[0]
+    )
+    client.automatic = True
+    qtbot.waitUntil(bar.isVisible)
+    button = next(one for one in bar.findChildren(QPushButton) if one.isVisible())
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator" and not bar.isVisible())
+    qtbot.waitUntil(haloscope.actions["run"].isEnabled)
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    assert haloscope.results.results()[0].variant == "tiled"
+    assert haloscope.results.results()[0].is_proven
 
 
 def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(haloscope, qtbot):

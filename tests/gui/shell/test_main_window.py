@@ -175,6 +175,21 @@ def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
     assert "cpu-serial" in page.plot_panel.about.toolTip()
 
 
+@pytest.mark.parametrize("key", [entry.key for entry in PAGES])
+def test_that_the_one_button_run_runs_every_page(haloscope, qtbot, key):
+    window, run = haloscope.window, haloscope.actions["run"]
+    window.show_page(key)
+    qtbot.waitUntil(run.isEnabled)
+    own = [button for button in shown(window.page, QtWidgets.QAbstractButton) if button.text() == "Run"]
+    assert own == [], "a page has none of its own"
+    haloscope.link._client.automatic = False
+    (button,) = (one for one in shown(window.top_bar, QtWidgets.QToolButton) if one.defaultAction() is run)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert haloscope.state.running
+    haloscope.actions["cancel"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+
+
 def test_that_either_run_or_cancel_can_be_chosen(haloscope, qtbot):
     run, cancel = haloscope.actions["run"], haloscope.actions["cancel"]
     haloscope.link._client.automatic = False

@@ -230,6 +230,16 @@ def test_that_numbers_are_not_cut_at_any_width(plot, results, width):
     assert sum(map(view.columnWidth, range(4))) <= view.viewport().width() or width == 250
 
 
+def test_that_no_name_of_a_kernel_is_cut_where_the_plot_is_as_wide_as_at_first(haloscope, qtbot):
+    results, plot = haloscope.results, haloscope.window.page.plot_panel
+    add(results, *((known.key, 10.0) for known in haloscope.state.variants), ("cpu-separable-serial", 1888.0))
+    qtbot.waitUntil(lambda: len(cells(plot, NAME)) == len(haloscope.state.variants) + 1)
+    view = plot.view
+    # The mark of its family stands before a name.
+    needed = max(view.fontMetrics().horizontalAdvance(f"{name}  ■") for name in cells(plot, NAME))
+    assert view.columnWidth(NAME) >= needed
+
+
 def test_that_rows_of_an_earlier_problem_are_dimmed_and_named(plot, results):
     add(results, ("cpu-serial", 20.0))
     results.follow(results.problem_of(results.results()[0]))
