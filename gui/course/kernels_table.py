@@ -1,6 +1,6 @@
 """Which kernel is which: the paper's names, the variants here, and buttons that load one or show its code."""
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QToolButton, QWidget
 
@@ -8,12 +8,12 @@ from gui.course.course_model import CourseModel
 from gui.course.kernels_model import Column, KernelsModel
 from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import dress_table, text_button
 from gui.widgets.panel_parts import row as layout_row
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_LOAD_WIDTH = 21 * GRID
 # Name and source, variant and configuration, what differs.
 _WIDTH_FRACTIONS = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
 
@@ -33,6 +33,7 @@ class KernelsTable(QTableView):
         self.doubleClicked.connect(lambda index: self.load(index.row()))
         self.kernels.refreshed.connect(self._show_kernels)
         self._show_kernels()
+        follow_letters(self, self._share_width)
 
     def load(self, row: int) -> None:
         """Ask for the configuration of a row, if it can be loaded."""
@@ -49,6 +50,15 @@ class KernelsTable(QTableView):
 
     def _buttons(self, row: int) -> list[QToolButton]:
         return self.indexWidget(self.kernels.index(row, Column.LOAD)).findChildren(QToolButton)
+
+    def _width_of_buttons(self, row: int) -> int:
+        buttons = self._buttons(row)
+        for button in buttons:
+            # Before that they do not know their font.
+            button.ensurePolished()
+        # Their margins and the gap between them, and those of a cell.
+        around = (len(buttons) + 1) * HALF_GRID + 2 * GRID
+        return sum(button.sizeHint().width() for button in buttons) + around
 
     def _want_code(self, row: int) -> None:
         self.selectRow(row)
@@ -67,16 +77,16 @@ class KernelsTable(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        room = self.viewport().width() - _LOAD_WIDTH
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Give the buttons what they need with the letters as they are, and the texts the rest."""
+        of_buttons = max(map(self._width_of_buttons, range(self.kernels.rowCount())), default=0)
+        room = self.viewport().width() - of_buttons
         for column, share in _WIDTH_FRACTIONS.items():
             self.setColumnWidth(column, int(room * share))
-        self.setColumnWidth(Column.LOAD, _LOAD_WIDTH)
+        self.setColumnWidth(Column.LOAD, of_buttons)
         self.resizeRowsToContents()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self.resizeRowsToContents()
 
     def _build(self) -> None:
         dress_table(self, "Which kernel is which", ())
@@ -98,7 +108,7 @@ class KernelsTable(QTableView):
             for button in self._buttons(row):
                 self.setTabOrder(before, button)
                 before = button
-        self.resizeRowsToContents()
+        self._share_width()
         if self.kernels.rowCount():
             flags = QItemSelectionModel.SelectionFlag
             row_only = flags.ClearAndSelect | flags.Rows

@@ -1,12 +1,13 @@
 """The papers, to choose one, and the header of the one that is shown."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.panel_parts import column, quiet_label
 
@@ -31,6 +32,15 @@ class PapersList(QListWidget):
         self.currentRowChanged.connect(self._choose)
         course.paper_changed.connect(self._show_choice)
         self._show_choice()
+        follow_letters(self, self._keep_words_whole)
+
+    def _keep_words_whole(self) -> None:
+        """Be as wide as the longest word at least: lines break between words only."""
+        bold = QFontMetrics(scaled_font(1.0, bold=True))
+        words = " ".join(f"{paper.title} {paper.authors}" for paper in self._course.papers).split()
+        widest = max((bold.horizontalAdvance(word) for word in words), default=0)
+        bar = self.verticalScrollBar().sizeHint().width()
+        self.setMinimumWidth(widest + 2 * GRID + bar + 2 * self.frameWidth())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
@@ -24,7 +24,7 @@ from gui.course.course_table_model import reasons_of
 from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row, text_button
 from gui.widgets.scrolled_text import ScrolledText
 
@@ -41,7 +41,9 @@ _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
 # Of the notes.
-_FEWEST_LINES, _MOST_LINES = 2, 8
+_FEWEST_LINES = 2
+# And at most this part of the panel: the table above them needs the rest.
+_NOTES_SHARE = 0.3
 _CHOICE_TIP = "The tables of this paper, by the paper's own headings."
 
 
@@ -54,7 +56,7 @@ class TablesPanel(QWidget):
         super().__init__()
         self._course = course
         self._state = state
-        self.choice = narrow_box("Table of the paper", _CHOICE_TIP, 16)
+        self.choice = narrow_box("Table of the paper", _CHOICE_TIP, 8)
         self.copy_button = text_button(
             "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
         )
@@ -64,7 +66,8 @@ class TablesPanel(QWidget):
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
-        self.notes = ScrolledText("Notes", _FEWEST_LINES, _MOST_LINES, (GRID, HALF_GRID, GRID, HALF_GRID))
+        margins = GRID, HALF_GRID, GRID, HALF_GRID
+        self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
         self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
         self._stack = Placeholder(self._beside)
@@ -95,6 +98,8 @@ class TablesPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_width()
+        line = QFontMetrics(small_font()).lineSpacing()
+        self.notes.set_most(int(self.height() * _NOTES_SHARE) // line)
 
     def copy(self) -> None:
         """Copy the table that is shown, for a spreadsheet."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget
 
 from engine.mask.mask import Mask
@@ -25,6 +25,7 @@ from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import PageStatus, Services, Tool
+from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.page.runs_page import run_sentence
 from gui.page.variants_page import Change, Part, Table, VariantsPage
@@ -102,6 +103,7 @@ class NetworkPage(VariantsPage):
         self._ran_one = False
         product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
         self.share_place(layers, timeline, product)
+        FirstSizes(self, lambda: {self.docks[3]: QSize(0, self._lower_height())}, self.arrange)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
@@ -166,9 +168,12 @@ class NetworkPage(VariantsPage):
         lower = [stages, layers]
         self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        # A third of a large window, where all stages are in view.
-        height = max(_LOWER_HEIGHT, self.height() // 3)
+        height = self._lower_height()
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _lower_height(self) -> int:
+        """Return a third of a large window, where all stages are in view."""
+        return max(_LOWER_HEIGHT, self.height() // 3)
 
     def _connect(self) -> None:
         network, actions = self.network, self._services.actions

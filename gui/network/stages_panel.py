@@ -88,7 +88,7 @@ class StagesPanel(RunsPanel):
         self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 3), label_for("Batc&h", self.batch), self.batch,
-            label_for("De&vice", self.device), (self.device, 1),
+            label_for("De&vice", self.device), (self.device, 1), spacing=HALF_GRID,
         )  # fmt: skip
         line = row((self.note, 1), *self.buttons, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)

@@ -5,7 +5,7 @@ Qt keeps the pixels of a dock: after a window is made large, all that is new goe
 
 from collections.abc import Callable, Mapping
 
-from PySide6.QtCore import QEvent, QObject, QSize
+from PySide6.QtCore import QEvent, QObject, QSize, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
 from gui.style.metrics import GRID
@@ -28,6 +28,9 @@ class FirstSizes(QObject):
         self._page, self._wanted, self._arrange = page, wanted, arrange
         self._size = QSize()
         self._are_first = False
+        # Panels need less room in a small place only once they have it: then what is wanted can be given.
+        self._again = QTimer(self, singleShot=True, interval=0)
+        self._again.timeout.connect(arrange)
         for one in (page, *wanted()):
             one.installEventFilter(self)
 
@@ -37,6 +40,7 @@ class FirstSizes(QObject):
             if watched is self._page:
                 if self._are_first and self._page.isVisible():
                     self._arrange()
+                    self._again.start()
                 self._size = self._page.size()
             if self._page.size() == self._size:
                 self._are_first = all(self._is_near(dock, size) for dock, size in self._wanted().items())

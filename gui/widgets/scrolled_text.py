@@ -44,6 +44,13 @@ class ScrolledText(ScrollArea):
             self.verticalScrollBar().setValue(0)
             self.updateGeometry()
 
+    def set_most(self, lines: int) -> None:
+        """Take up to so many lines, and `fewest` at least."""
+        lines = max(self._fewest, lines)
+        if lines != self._most:
+            self._most = lines
+            self.updateGeometry()
+
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self._height(self._most))
 

@@ -28,7 +28,7 @@ def describe(request: Describe[EffectsRequest], report: Checkpoint) -> tuple[byt
     """Return RGB pixels of each mask's result; a stop is noticed between two masks."""
     small, done = small_picture(request.job.picture, request.job.side), []
     for number, mask in enumerate(request.job.masks):
-        report(Progress("drawing what the masks do", number / len(request.job.masks), 2.0))
+        report(Progress("drawing what the masks do", number / len(request.job.masks), 10.0))
         done.append(effect(small, mask).tobytes())
     return tuple(done)
 

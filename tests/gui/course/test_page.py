@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.course.messages import MeasuredPaper
@@ -11,6 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
+from gui.style.metrics import GRID, scaled_font
 from tests.made_runs import make_result
 
 
@@ -99,6 +101,35 @@ def test_that_slides_get_what_the_paper_measured(open_course, monkeypatch, tmp_p
     monkeypatch.setattr(haloscope.jobs, "begin", lambda source, jobs, messages: asked.extend(jobs))
     page.code.slides_button.click()
     assert [job.request for job in asked] == [SaveSlides(str(tmp_path / "kernels.html"), results)]
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+def test_that_no_word_of_the_course_is_cut_whatever_the_size_of_the_letters(open_course, qtbot, percent):
+    haloscope, page = open_course()
+    haloscope.preferences.choose_letters(percent)
+    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
+
+    def whole():
+        words = " ".join(f"{paper.title} {paper.authors}" for paper in page.course.papers).split()
+        widest = max(QFontMetrics(scaled_font(1.0, bold=True)).horizontalAdvance(word) for word in words)
+        buttons = page.kernels.button(0), page.kernels.code_button(0)
+        return page.papers.viewport().width() >= widest + 2 * GRID and all(
+            button.width() >= button.sizeHint().width() for button in buttons
+        )
+
+    try:
+        qtbot.waitUntil(whole)
+        # A row of values stays in view over the notes.
+        table = page.tables.table
+        assert table.viewport().height() >= table.rowHeight(0)
+    finally:
+        haloscope.preferences.choose_letters(100)
+
+
+def test_that_the_notes_of_a_high_page_are_in_view_whole(open_course, qtbot):
+    _, page = open_course(size=(2560, 1440))
+    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
+    qtbot.waitUntil(lambda: page.tables.notes.verticalScrollBar().maximum() == 0)
 
 
 def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):

@@ -186,17 +186,37 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
         assert geometries(page) == first
 
 
+@pytest.mark.parametrize("key", ["explore", "network"])
 @pytest.mark.parametrize(("first", "then"), [(SMALL, (2560, 1440)), ((2560, 1440), SMALL)])
 def test_that_panels_as_at_first_have_their_share_of_a_window_of_another_size(
-    open_page, layouts, first, then
+    open_page, layouts, key, first, then
 ):
-    window = open_page("explore", first)
+    window = open_page(key, first)
     window.resize(*then)
     layouts.settle()
     resized = geometries(window.page)
     window.restore_default_layout()
     layouts.settle()
     assert resized == geometries(window.page)
+
+
+def test_that_panels_that_were_looked_at_in_a_large_window_have_their_share_of_a_small_one(
+    open_page, layouts
+):
+    window = open_page("explore", (2560, 1440))
+    page = window.page
+    # Some lay their parts side by side there, and then need more width than a small window has for them.
+    for dock in page.docks:
+        dock.raise_()
+        layouts.settle()
+    window.restore_default_layout()
+    layouts.settle()
+    window.resize(*SMALL)
+    layouts.settle()
+    resized = geometries(page)
+    window.restore_default_layout()
+    layouts.settle()
+    assert resized == geometries(page)
 
 
 def test_that_a_height_that_a_person_chose_stays_in_a_larger_window(open_page, layouts):
