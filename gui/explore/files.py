@@ -89,12 +89,17 @@ class ExploreFiles(QObject):
     def open_dropped(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first.
 
-        A folder that is no picture is for a batch.
+        A folder that is no picture is for a batch. Of several files a message says that one is opened.
         """
+        self._messages.clear("dropped")
         path = Path(paths[0])
         if path.is_dir() and not is_zarr(path):
             self.batch_wanted.emit(list(paths))
             return
+        if len(paths) > 1:
+            what, why = f"{path.name} was opened, of {len(paths)} that were dropped", "the page shows one"
+            remedy = "To filter several, drop a folder, or use Batch (Ctrl+Shift+B)."
+            self._messages.show(Message("dropped", Severity.INFO, what, why, remedy))
         suffix = path.suffix.lower()
         if suffix == ".json" and declares(path, CHAIN_MARK):
             self.chain_dropped.emit(path)

@@ -66,7 +66,7 @@ from gui.page.contract import PageStatus, Services, Tool, Unsaved
 from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.first_sizes import FirstSizes
-from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
+from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
@@ -285,6 +285,8 @@ class ExplorePage(RunsPage):
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
+        elif isinstance(intent, TakeContent):
+            self.exchange.take(intent.content, "Nothing was opened")
         elif isinstance(intent, Begin):
             if not self.sessions.begin(intent):
                 # Not before the window shows it.

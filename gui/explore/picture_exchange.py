@@ -91,18 +91,25 @@ class PictureExchange(QObject):
             # Its panel says what is wrong with numbers.
             self._grid.paste()
             return
+        self.take(mime)
+
+    def take(self, mime: QMimeData, nothing: str = _NOTHING) -> None:
+        """Open the picture or the file in what was pasted or dropped, or put its numbers into the mask.
+
+        `nothing` begins the message where there is none of these.
+        """
         self._messages.clear(SOURCE)
         try:
             found = file_of(mime)
             if found is None and mime.hasText() and mime.text().strip():
                 _check_numbers(mime.text())
                 self._show_page()
-                self._grid.paste()
+                self._grid.paste(mime.text())
                 return
             if found is None:
                 self._keep(picture_on(mime))
         except EngineError as error:
-            self._messages.show_error(SOURCE, error)
+            self._messages.show_error(SOURCE, EngineError(nothing, error.why, error.remedy))
             return
         self._show_page()
         if found is not None:
@@ -242,7 +249,7 @@ def picture_on(mime: QMimeData) -> Pasted:
     if isinstance(image, QImage) and not image.isNull():
         return Pasted(image, ".png")
     is_empty = not mime.formats()
-    why = "the clipboard is empty" if is_empty else "the clipboard has neither a picture nor numbers"
+    why = "the clipboard is empty" if is_empty else "there is neither a picture nor a file nor numbers"
     raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
 
 

@@ -11,6 +11,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, label_for, row, scrolled
+from gui.widgets.refusal import Refusal
 from gui.widgets.value_table import ValueTable, number
 
 _EMPTY = (
@@ -34,6 +35,9 @@ class CellPanel(QWidget):
         self._network = network
         self.cell_name, self.sentence = QLabel(), QLabel()
         self.before = NumberBox("Input map", 0, 0, "the number of a map")
+        self.refusal = Refusal()
+        self.before.refused.connect(self.refusal.say)
+        self.before.typing.connect(lambda: self.refusal.say(""))
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
         self.window_title, self.filter_title = ElidedLabel(small=True), ElidedLabel(small=True)
@@ -73,7 +77,7 @@ class CellPanel(QWidget):
         content = QWidget()
         window = column(self.window_title, self.window_table, spacing=HALF_GRID)
         weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
-        parts = self.cell_name, self.sentence, self._which, window, weights, self.to_explore
+        parts = self.cell_name, self.sentence, self._which, self.refusal, window, weights, self.to_explore
         margins = (GRID, GRID, GRID, HALF_GRID)
         content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
         self.setLayout(column(scrolled(content)))
@@ -95,6 +99,7 @@ class CellPanel(QWidget):
         self.sentence.setText(where_from(facts, cell, network.value_of(cell), network.all_origins()))
         count = input_map_count(facts, cell)
         self._which.setVisible(count > 1)
+        self.refusal.say("")
         with QSignalBlocker(self.before):
             self.before.setRange(0, max(0, count - 1))
             self.before.setValue(origin.map)

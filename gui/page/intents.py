@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from PySide6.QtCore import QMimeData
+
 from engine.course.paper import Configuration
 from engine.mask.mask import Mask
 from gui.engine_link.engine_start import FirstPicture
@@ -30,6 +32,13 @@ class OpenFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeContent:
+    """Something that is in no file was dropped on the window: a picture, a text, an address."""
+
+    content: QMimeData
+
+
+@dataclass(frozen=True, slots=True)
 class Begin:
     """Start of the window; settings that are not empty override those of the session."""
 
@@ -43,4 +52,4 @@ class Begin:
     output: str = ""  # a file that will be written, and must not be the session's picture
 
 
-Intent = LoadKernel | LoadMask | OpenFiles | Begin
+Intent = LoadKernel | LoadMask | OpenFiles | TakeContent | Begin

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services, Unsaved
-from gui.page.intents import Intent, OpenFiles
+from gui.page.intents import Intent, OpenFiles, TakeContent
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
@@ -329,7 +329,7 @@ class MainWindow(QMainWindow):
             self.move(min(frame.x(), corner.x() + over.width()), min(frame.y(), corner.y() + over.height()))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _local_files(event):
+        if _local_files(event) or _has_content(event):
             event.acceptProposedAction()
             self._highlight.setGeometry(self.pages.rect())
             self._highlight.raise_()
@@ -344,6 +344,9 @@ class MainWindow(QMainWindow):
         if paths:
             event.acceptProposedAction()
             self.offer(OpenFiles(tuple(paths)))
+        elif _has_content(event):
+            event.acceptProposedAction()
+            self.offer(TakeContent(event.mimeData()))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
@@ -374,6 +377,12 @@ def _local_files(event: QDropEvent) -> list[str]:
     # What is dragged out of this window is not to be opened in it by a slip.
     urls = event.mimeData().urls() if event.source() is None else []
     return [url.toLocalFile() for url in urls] if urls and all(url.isLocalFile() for url in urls) else []
+
+
+def _has_content(event: QDropEvent) -> bool:
+    """Return whether there is something that Paste would take too, from another program."""
+    mime = event.mimeData()
+    return event.source() is None and (mime.hasUrls() or mime.hasImage() or mime.hasText())
 
 
 def _bytes(hexadecimal: str) -> QByteArray:

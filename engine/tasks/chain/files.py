@@ -76,6 +76,9 @@ def load_chain(path: str | os.PathLike[str]) -> Chain:
     """Return the chain of a file; a BadValue says what is wrong with it, and in which step."""
     what = f"The chain {str(path)!r} cannot be opened"
     try:
+        # Reading a pipe or a device could take for ever.
+        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+            raise BadValue(what, "it is a device or a pipe, not a file", "Copy the chain to a file.")
         with Path(path).open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:

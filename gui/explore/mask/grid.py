@@ -87,9 +87,10 @@ class MaskGrid(QTableView):
         """Copy the selected cells, as spreadsheets write them."""
         QGuiApplication.clipboard().setText(self._model.copied_text(self.selected_cells()))
 
-    def paste(self, *, whole: bool = False) -> None:
-        """Paste at the current cell, or a whole mask."""
-        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells(), whole=whole)
+    def paste(self, text: str = "", *, whole: bool = False) -> None:
+        """Paste a text, by default that of the clipboard, at the current cell, or as a whole mask."""
+        text = text or QGuiApplication.clipboard().text()
+        self._model.paste(text, self.selected_cells(), whole=whole)
 
     def clear_cells(self) -> None:
         """Set the selected cells to 0."""

@@ -18,7 +18,7 @@ class ParameterControls(QWidget):
     """The parameters of one operation."""
 
     changed = Signal(str, object)  # name and value of a parameter
-    refused = Signal(str)  # why what was typed is not taken
+    refused = Signal(str)  # why what was typed is not taken; empty while another text is typed
 
     def __init__(self, operation: Operation, values: Mapping[str, Any]) -> None:
         super().__init__()
@@ -58,6 +58,8 @@ class ParameterControls(QWidget):
         box.setValue(value)
         box.valueChanged.connect(lambda: self.changed.emit(parameter.name, box.value()))
         box.refused.connect(self.refused)
+        # What was said of the text before no longer holds.
+        box.typing.connect(lambda: self.refused.emit(""))
         return box
 
     def _choice(self, parameter: Parameter, value: Any) -> QComboBox:

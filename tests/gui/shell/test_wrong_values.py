@@ -11,10 +11,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.geometry.border import Border
+from engine.tasks.operation.operations import OPERATIONS
+from gui.explore.chain.combine_panel import CombinePanel
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.state import COMBINE
 from gui.matrices.product_panel import ProductPanel
+from gui.network.stages_panel import StagesPanel
+from gui.shell.pages import PAGES
 from gui.widgets.code.find_bar import FindBar
+from gui.widgets.number_box import NumberBox
 
 HUGE = "9" * 5000
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,500", "1 2", "1/0", "--1", "0x10", "½", HUGE)
@@ -56,7 +63,7 @@ def explore_fields(haloscope):
         return panel.facts.text() if panel.facts._is_refusal else ""
 
     def state():
-        return workspace.mask, workspace.settings
+        return workspace.mask, workspace.settings, workspace.undo_stack.index()
 
     size, scale, refusal = panel.size_controls, panel.apply_controls, words_of(block.refusal)
     sides = (*NO_WHOLE_NUMBERS, "-3", "0", "64", "1000", "12000")
@@ -73,6 +80,41 @@ def explore_fields(haloscope):
         "block height": Field(block.height_box, state, refusal, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
         "blocks": Field(blocks.field, state, words_of(blocks.refusal), no_blocks, "8x8, 16x16", True),
     }
+
+
+def operation_fields(haloscope):
+    """Yield the number fields of all operations and of a step that combines, one operation at a time."""
+    workspace = haloscope.workspace
+
+    def state():
+        return workspace.state, workspace.undo_stack.index()
+
+    for key in (*OPERATIONS, COMBINE):
+        if key == COMBINE:
+            haloscope.actions["add_step:combine"].trigger()
+            workspace.set_parameter("how", "blend")
+        else:
+            workspace.choose(key)
+        QtWidgets.QApplication.processEvents()
+        kind = CombinePanel if key == COMBINE else OperationPanel
+        panel = next(one for one in haloscope.window.findChildren(kind) if one.isVisible())
+        for box in panel.findChildren(NumberBox):
+            least, most = box.minimum(), box.maximum()
+            wrong = (*NO_NUMBERS[2:], str(least - 1), str(most + 1))
+            right = str(int(least + 1) if least + 1 <= most else int(least))
+            yield f"{key} {box.accessibleName()}", Field(box, state, words_of(panel.refusal), wrong, right)
+
+
+def network_fields(haloscope):
+    """Return the fields of the page Network."""
+    haloscope.window.show_page("network")
+    panel, network = haloscope.window.findChild(StagesPanel), haloscope.network
+
+    def state():
+        return network.settings, network.undo_stack.index()
+
+    wrong = (*NO_WHOLE_NUMBERS, "0", "-3", "12000000")
+    return {"batch": Field(panel.batch, state, lambda: panel._refusal, wrong, "300")}
 
 
 def matrices_fields(haloscope):
@@ -109,10 +151,11 @@ def write(qtbot, widget, text):
         line.paste()
 
 
-@pytest.mark.parametrize("fields_of", [explore_fields, matrices_fields])
+@pytest.mark.parametrize("fields_of", [explore_fields, operation_fields, matrices_fields, network_fields])
 def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
-    size = haloscope.window.size()
-    for name, field in fields_of(haloscope).items():
+    size, found = haloscope.window.size(), fields_of(haloscope)
+    # Those of an operation are there as long as it is chosen.
+    for name, field in found.items() if isinstance(found, dict) else found:
         for text in field.wrong:
             # What was said of the text before must not stand for what is said of this one.
             write(qtbot, field.widget, field.right)
@@ -177,6 +220,30 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
         dialog.accept()
         dialog.reject()
         assert haloscope.workspace.mask is before, name
+
+
+def test_that_every_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot):
+    window, boxes = haloscope.window, {}
+    for page in (entry.key for entry in PAGES):
+        window.show_page(page)
+        for dock in window.page.docks:
+            dock.show()
+            dock.raise_()
+            QtWidgets.QApplication.processEvents()
+    window.show_page("explore")
+    for key in (*OPERATIONS, ""):
+        haloscope.workspace.choose(key)
+        QtWidgets.QApplication.processEvents()
+        boxes |= {box.accessibleName(): box for box in window.findChildren(NumberBox)}
+        # Those of an operation are gone with it.
+        unsaid = [box.accessibleName() for box in window.findChildren(NumberBox) if not hears(box)]
+        assert unsaid == []
+    assert {"Batch", "Input map", "Rows of the matrices", "Level of Threshold"} <= set(boxes)
+
+
+def hears(box):
+    """Whether somebody shows why a box refused a text, and takes that away when another is typed."""
+    return box.receivers("2refused(QString)") > 0 and box.receivers("2typing()") > 0
 
 
 def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):

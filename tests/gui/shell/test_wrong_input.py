@@ -1,0 +1,230 @@
+"""Files, drops, pastes and lists with what cannot be used: said in a sentence, and nothing is lost."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+
+from engine.geometry.border import Border
+from gui.page.recent import Recent
+from tests.made_runs import make_result
+
+
+@pytest.fixture
+def worked(haloscope):
+    """A window with an edit and a result, which both must be there afterwards."""
+    haloscope.workspace.change(border=Border.WRAP)
+    haloscope.results.add(make_result("tiled", 2.0))
+    return haloscope
+
+
+def drop(haloscope, *paths, text="", url=""):
+    """Drop files, or a text or an address from another program."""
+    data = QMimeData()
+    urls = [QUrl.fromLocalFile(str(path)) for path in paths] + ([QUrl(url)] if url else [])
+    if urls:
+        data.setUrls(urls)
+    if text:
+        data.setText(text)
+    left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    haloscope.window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
+
+
+def paste(haloscope, text=None, **formats):
+    mime = QMimeData()
+    if text is not None:
+        mime.setText(text)
+    for name, data in formats.items():
+        mime.setData(name.replace("_", "/"), data)
+    QGuiApplication.clipboard().setMimeData(mime)
+    haloscope.actions["paste"].trigger()
+
+
+def written(folder, name, content):
+    """Return the path of a file, or of a folder where there is no content."""
+    path = folder / name
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+DEEP = "[" * 100_000
+# What is opened by which road; each is no such file, or a damaged one.
+FILES = {
+    "session": [
+        ("a.haloscope", None), ("a.haloscope", ""), ("a.haloscope", b"\xff\xfe\0"), ("a.haloscope", DEEP),
+        ("a.haloscope", "[1, 2]"), ("a.haloscope", '{"section": "header"}'), ("photo.png", b"\x89PNG\r\n"),
+    ],
+    "mask": [
+        ("m.txt", None), ("m.txt", ""), ("m.txt", "no mask"), ("m.json", '{"format": 3}'),
+        ("m.csv", b"\xff\0"), ("m.json", DEEP), ("m.txt", "1 2\n3"), ("m.txt", "9" * 5000),
+        ("m.txt", "1 " * 200_000),
+    ],
+    "chain": [
+        ("c.json", None), ("c.json", ""), ("c.json", "{}"), ("c.json", DEEP), ("c.json", b"\xff"),
+        ("c.json", '{"format": "haloscope-chain", "version": 99, "steps": []}'),
+        ("c.json", '{"format": "haloscope-chain", "version": 1, "steps": 7}'),
+    ],
+}  # fmt: skip
+
+
+def open_by(haloscope, kind, path):
+    page = haloscope.window.first_page
+    if kind == "session":
+        page.files.open_session(path)
+    elif kind == "mask":
+        page.files.load_mask(path)
+    else:
+        page.chain_actions.open(path)
+
+
+def state_of(haloscope):
+    stack = haloscope.workspace.undo_stack
+    own = Path(haloscope.workspace.picture.path or "").name, haloscope.workspace.picture.title
+    return haloscope.workspace.state, stack.count(), stack.index(), haloscope.results.results(), own
+
+
+def assert_said(haloscope, qtbot, do):
+    """Do something; a sentence is shown, and all is as before."""
+    before, bar = state_of(haloscope), haloscope.window.message_bar
+    do()
+    qtbot.waitUntil(bar.isVisible)
+    said = bar.text
+    assert said.endswith("."), said
+    assert 20 < len(said) < 600, said
+    assert "Traceback" not in said
+    assert "Error(" not in said
+    assert state_of(haloscope) == before, said
+    haloscope.messages.clear(haloscope.messages.newest.source)
+    return said
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_that_a_file_that_is_none_is_said(worked, qtbot, tmp_path, kind):
+    for number, (name, content) in enumerate(FILES[kind]):
+        (tmp_path / str(number)).mkdir()
+        path = written(tmp_path / str(number), name, content)
+        for _ in ("as it is", "gone"):
+            said = assert_said(worked, qtbot, lambda path=path: open_by(worked, kind, path))
+            assert name in said, (name, content)
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+
+
+def test_that_a_pipe_and_a_file_that_must_not_be_read_are_said(worked, qtbot, tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    for kind in FILES:
+        assert "pipe" in assert_said(
+            worked, qtbot, lambda kind=kind: open_by(worked, kind, tmp_path / "pipe")
+        )
+    for name in ("pipe.json", "pipe.txt", "pipe.haloscope"):
+        os.mkfifo(tmp_path / name)
+        assert "pipe" in assert_said(worked, qtbot, lambda name=name: drop(worked, tmp_path / name))
+    path = written(tmp_path, "a.haloscope", "")
+
+    def refuse(*_arguments, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert "ermission denied" in assert_said(worked, qtbot, lambda: open_by(worked, "session", path))
+
+
+TEXTS = {
+    "words": "a recipe for soup", "huge": "x" * 1_000_000, "deep": DEEP, "zeros": "\0\0", "ragged": "1 2\n3",
+    "path of nothing": "/no/such/picture.png", "too wide": "1 " * 200_000,
+}  # fmt: skip
+
+
+def test_that_a_text_that_is_nothing_is_said_when_it_is_pasted_and_dropped(worked, qtbot):
+    for name, text in TEXTS.items():
+        said = assert_said(worked, qtbot, lambda text=text: paste(worked, text))
+        assert said.startswith("Nothing was pasted."), name
+        said = assert_said(worked, qtbot, lambda text=text: drop(worked, text=text))
+        assert said.startswith("Nothing was opened."), name
+
+
+def test_that_other_things_that_cannot_be_pasted_or_dropped_are_said(worked, qtbot):
+    assert "empty" in assert_said(worked, qtbot, lambda: paste(worked))
+    assert_said(worked, qtbot, lambda: paste(worked, "  \n "))
+    assert_said(worked, qtbot, lambda: paste(worked, application_pdf=b"%PDF"))
+    for url in ("https://example.org/a.png", "ftp://x/y", "about:blank"):
+        said = assert_said(worked, qtbot, lambda url=url: drop(worked, url=url))
+        assert f"{url} is not a file of this computer" in said
+
+
+def test_that_dropped_numbers_go_into_the_mask(worked):
+    QGuiApplication.clipboard().setText("something else")
+    drop(worked, text="1 2 1\n2 4 2\n1 2 1")
+    assert worked.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
+    worked.actions["undo"].trigger()
+    assert worked.workspace.settings.border is Border.WRAP
+
+
+def test_that_of_several_dropped_files_one_is_opened_and_that_is_said(worked, qtbot, tmp_path):
+    drop(worked, tmp_path / "one.png", tmp_path / "two.png")
+    qtbot.waitUntil(lambda: worked.workspace.picture.title == "one.png")
+    said = worked.window.message_bar.text
+    assert said.startswith("one.png was opened, of 2 that were dropped.")
+    assert "Batch" in said
+    worked.actions["undo"].trigger()
+    assert worked.workspace.settings.border is Border.WRAP
+
+
+def test_that_a_dropped_folder_without_pictures_is_said_by_the_batch(worked, qtbot, tmp_path):
+    before = state_of(worked)
+    drop(worked, tmp_path)
+    dialog = worked.window.first_page.batch
+    qtbot.waitUntil(dialog.isVisible)
+    assert state_of(worked) == before
+    dialog.close()
+
+
+@pytest.mark.parametrize("kind", ["picture", "session", "mask"])
+def test_that_a_recent_file_that_is_gone_is_said_and_leaves_the_list(worked, qtbot, tmp_path, kind):
+    recent, path = worked.window.recent, str(tmp_path / "gone.png")
+    recent._recent._files.insert(0, Recent(kind, path))
+    said = assert_said(worked, qtbot, recent.open_last)
+    assert said.startswith("gone.png is gone.")
+    assert path not in [one.path for one in recent._recent.all()]
+
+
+def test_that_any_note_is_kept_as_a_line_of_text(worked):
+    page, (run,) = worked.window.first_page, worked.results.rows()
+    for text in ("", "x" * 100_000, "\0\n\t", "<b>bold</b>"):
+        page.row_actions.ask_for_note(run, page)
+        dialog = page.row_actions.dialog
+        dialog.setTextValue(text)
+        dialog.accept()
+        note = worked.results.note_of(run.result)
+        assert len(note) <= 60
+        assert "\n" not in note
+    assert worked.workspace.settings.border is Border.WRAP
+
+
+def test_that_a_damaged_session_keeps_what_was_done_meanwhile(worked, qtbot, tmp_path):
+    path = tmp_path / "a.haloscope"
+    worked.window.first_page.files.save_session(path)
+    qtbot.waitUntil(lambda: path.exists() and not worked.window.unsaved)
+    lines = path.read_text().splitlines()
+    for at in range(1, len(lines)):
+        table = json.loads(lines[at])
+        for name in list(table):
+            if name != "section":
+                table[name] = float(np.pi)
+        damaged = [*lines[:at], json.dumps(table), *lines[at + 1 :]]
+        path.write_text("\n".join(damaged) + "\n")
+        before = worked.workspace.state, worked.results.results()
+        worked.messages.clear("session")
+        count = worked.workspace.undo_stack.index()
+        worked.window.first_page.files.open_session(path)
+        qtbot.waitUntil(lambda count=count: worked.workspace.undo_stack.index() > count)
+        worked.actions["undo"].trigger()
+        assert (worked.workspace.state, worked.results.results()) == before, table["section"]
