@@ -128,7 +128,8 @@ def move(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Itera
         watched.frames_s.clear()
         taken = steps(app, lambda _n: canvas.handle.set_fraction(next(turns) / 100), seconds)
         yield f"  splitting, {title:7} {frames(watched, seconds)}; {taken}"
-        way = itertools.cycle([23] * 60 + [-23] * 60)
+        # Never so far that the view stops at the edge: a step that moves nothing paints nothing.
+        way = itertools.cycle([11] * 15 + [-11] * 30 + [11] * 15)
         taken = steps(app, lambda _n: canvas.view.pan(step := next(way), step / 2), seconds)  # noqa: B023
         yield f"  sliding,   {title:7} {frames(watched, seconds)}; {taken}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
@@ -37,6 +37,7 @@ class PreviewController(QObject):
     shown = Signal()
     # The EngineError of the preview of the present job.
     failed = Signal(object)
+    _job_may_differ = Signal()
 
     def __init__(
         self,
@@ -62,15 +63,18 @@ class PreviewController(QObject):
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
         self._patience_timer.timeout.connect(self._leave_stale)
-        self._settle_timer = QTimer(self, singleShot=True, interval=0)
-        self._settle_timer.timeout.connect(self._job_settled)
-        workspace.job_changed.connect(self._settle_timer.start)
+        self._is_settling = False
+        # Queued and no timer: that would come after the painting of all that the edit changed, 10 ms.
+        self._job_may_differ.connect(self._job_settled, Qt.ConnectionType.QueuedConnection)
+        workspace.job_changed.connect(self.again)
         state.running_changed.connect(self._send)
-        link.ready.connect(lambda _: self._settle_timer.start())
+        link.ready.connect(lambda _: self.again())
 
     def again(self) -> None:
-        """Make the preview of the job once more."""
-        self._settle_timer.start()
+        """Make the preview of the job once more, when all edits that arrive now have arrived."""
+        if not self._is_settling:
+            self._is_settling = True
+            self._job_may_differ.emit()
 
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
@@ -79,6 +83,7 @@ class PreviewController(QObject):
             self._stop()
 
     def _job_settled(self) -> None:
+        self._is_settling = False
         job = self._workspace.job()
         self._display.follow_job()
         # Stopping may have led to a new host, which is no reason to begin again.
@@ -86,12 +91,12 @@ class PreviewController(QObject):
         self._wanted = job if job != self._given_up else None
         if self._workspace.refusal is not None:
             self._messages.show_error(SOURCE, self._workspace.refusal)
+        self._send()
         listed = self._workspace.step_job()
         if listed is not None:
             self._checks.ask(Check(listed), self._state.set_availability, self._show_failure)
             if isinstance(listed, OperationJob) and not self._state.variants_of(listed.operation):
                 self._lists.ask(Describe(OperationsRequest()), self._state.set_operations, self._show_failure)
-        self._send()
 
     def _send(self) -> None:
         self._leave_stale()

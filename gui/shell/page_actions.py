@@ -19,6 +19,7 @@ class PageActions(QObject):
         self._state = state
         self._link = link
         self._status = PageStatus()
+        self._shown: tuple[object, ...] = ()
         self._stacks = QUndoGroup(self)
         # The stack of pages that have no edits.
         self._no_edits = QUndoStack(self)
@@ -39,6 +40,12 @@ class PageActions(QObject):
 
     def _refresh(self) -> None:
         state, status = self._state, self._status
+        is_stoppable = (state.running or state.slow) and not state.cancelling
+        shown = status, state.why_no_run, is_stoppable, self._link.uses_cuda
+        if shown == self._shown:
+            # Each stage of a preview comes here, four times an edit.
+            return
+        self._shown = shown
         for name, does in (("run", status.run_does), ("run_all", status.run_all_does)):
             why_not = status.why_no_run or state.why_no_run if does else "Not available on this page."
             self._actions[name].setEnabled(not why_not)
@@ -52,7 +59,7 @@ class PageActions(QObject):
             self._actions[name].setEnabled(can)
             self._actions.explain(name, "" if can else why_not)
         for name, can, why_not in (
-            ("cancel", (state.running or state.slow) and not state.cancelling, "Nothing is running."),
+            ("cancel", is_stoppable, "Nothing is running."),
             ("retry_gpu", not self._link.uses_cuda, "The GPU was not disabled."),
         ):
             self._actions[name].setEnabled(can)

@@ -72,8 +72,9 @@ class StatusLine(QFrame):
         self._stage.setVisible(slow)
         self._last.setVisible(not slow)
         self._bar.setValue(round(self._state.fraction * _STEPS))
-        words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage
-        self._stage.setText(words)
+        if slow:
+            words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage
+            self._stage.setText(words)
 
 
 def _label(name: str, tip: str) -> QLabel:

@@ -19,20 +19,28 @@ HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee8
 
 def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
     """Return the colour of a cell: from the base colour for 0 to that of its sign for the largest."""
-    base = QColor(theme.base)
     if weight == 0.0 or largest == 0.0:
-        return base
-    tint = QColor(theme.positive if weight > 0.0 else theme.negative)
+        return QColor(theme.base)
+    tint = theme.positive if weight > 0.0 else theme.negative
     # The square root keeps the tails of a Gaussian visible.
     part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(abs(weight) / largest, 1.0))
-    return mixed(base, tint, part)
+    return _between(_parts_of(theme.base), _parts_of(tint), part)
 
 
 def mixed(low: QColor, high: QColor, part: float) -> QColor:
     """Return the colour between two: `low` for 0, `high` for 1."""
-    return QColor.fromRgbF(
-        *(one + (other - one) * part for one, other in zip(_rgb(low), _rgb(high), strict=True))
-    )
+    return _between(_rgb(low), _rgb(high), part)
+
+
+def _between(low: tuple[float, ...], high: tuple[float, ...], part: float) -> QColor:
+    red, green, blue = (one + (other - one) * part for one, other in zip(low, high, strict=True))
+    return QColor.fromRgbF(red, green, blue)
+
+
+# A theme has some forty colours.
+@lru_cache(maxsize=128)
+def _parts_of(name: str) -> tuple[float, float, float]:
+    return _rgb(QColor(name))
 
 
 # Cells are painted again and again in the same colours.

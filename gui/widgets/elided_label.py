@@ -36,6 +36,9 @@ class ElidedLabel(QLabel):
             self.setSizePolicy(QSizePolicy.Policy.Ignored, height)
 
     def setText(self, text: str) -> None:
+        if text == self.text():
+            # A new geometry would have the whole window laid out.
+            return
         super().setText(text)
         self.setToolTip(text)
         self.updateGeometry()

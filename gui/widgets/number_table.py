@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
@@ -12,7 +12,9 @@ from gui.style.metrics import number_font
 from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
+_CENTRE = int(Qt.AlignmentFlag.AlignCenter)
 _NOTHING = QModelIndex()
+_MOST_WIDTHS = 1000
 
 
 class _Texts(QAbstractTableModel):
@@ -21,7 +23,7 @@ class _Texts(QAbstractTableModel):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._shape = 0, 0
-        self._text: Callable[[int, int], str] = lambda row, column: ""
+        self.text: Callable[[int, int], str] = lambda row, column: ""
         self._words: Callable[[int, int], str] | None = None
         self._labels: dict[Qt.Orientation, Sequence[str]] = {}
 
@@ -31,7 +33,7 @@ class _Texts(QAbstractTableModel):
         is_same = shape == self._shape
         if not is_same:
             self.beginResetModel()
-        self._shape, self._text, self._words = shape, text, words
+        self._shape, self.text, self._words = shape, text, words
         if not is_same:
             self.endResetModel()
         elif all(shape):
@@ -51,7 +53,7 @@ class _Texts(QAbstractTableModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(index.row(), index.column())
+            return self.text(index.row(), index.column())
         roles = Qt.ItemDataRole
         if self._words is not None and role in (roles.ToolTipRole, roles.AccessibleTextRole):
             return self._words(index.row(), index.column())
@@ -75,6 +77,7 @@ class NumberTable(QTableView):
 
     def __init__(self, name: str, *, chosen_from: bool = False, by_mouse: bool = True) -> None:
         super().__init__()
+        self._widths: dict[str, int] = {}
         self.framed = QModelIndex()
         """A cell with a frame of its own."""
         self.ground: Callable[[int, int], QColor] = lambda _row, _column: QColor(current_theme().base)
@@ -109,9 +112,23 @@ class NumberTable(QTableView):
         """Row and column of the current cell."""
         return self.currentIndex().row(), self.currentIndex().column()
 
-    def ink(self, row: int, column: int) -> QColor:
+    def ink(self, ground: QColor, row: int, column: int) -> QColor:
         """Return the colour of a text: one that is read on its ground."""
-        return readable_text(self.ground(row, column), current_theme())
+        return readable_text(ground, current_theme())
+
+    def fits(self, text: str, width: int) -> bool:
+        """Return whether a text has room in so many pixels."""
+        # The same few texts come with each move of the mouse: measuring one takes as long as drawing it.
+        if (wide := self._widths.get(text)) is None:
+            if len(self._widths) >= _MOST_WIDTHS:
+                self._widths.clear()
+            wide = self._widths[text] = self.fontMetrics().horizontalAdvance(text)
+        return wide <= width
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.FontChange:
+            self._widths.clear()
+        super().changeEvent(event)
 
     def show_texts(self, texts: Sequence[Sequence[str]], words: Sequence[Sequence[str]] = ()) -> None:
         """Show texts row by row, each with its tooltip in `words`; the current cell stays."""
@@ -149,22 +166,23 @@ class _Cells(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         theme, rect, table = current_theme(), option.rect, self._table
-        ground = table.ground(index.row(), index.column())
+        row, column = index.row(), index.column()
+        ground = table.ground(row, column)
         painter.fillRect(rect, ground)
-        if table.is_hatched(index.row(), index.column()):
+        if table.is_hatched(row, column):
             hatch = QColor(theme.text)
             hatch.setAlphaF(0.3)
             painter.fillRect(rect, QBrush(hatch, Qt.BrushStyle.BDiagPattern))
         painter.setPen(QColor(theme.line))
         # Neighbours share a line.
-        painter.drawRect(rect.adjusted(-min(index.column(), 1), -min(index.row(), 1), -1, -1))
+        painter.drawRect(rect.adjusted(-min(column, 1), -min(row, 1), -1, -1))
         if index == table.framed:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
         if index == table.currentIndex() and table.focusPolicy() != Qt.FocusPolicy.NoFocus:
             painter.setPen(QPen(QColor(theme.accent if table.hasFocus() else theme.outline), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
-        text = index.data()
-        if option.fontMetrics.horizontalAdvance(text) <= rect.width() - 2:
-            painter.setPen(table.ink(index.row(), index.column()))
-            painter.drawText(rect, int(Qt.AlignmentFlag.AlignCenter), text)
+        text = table.texts.text(row, column)
+        if table.fits(text, rect.width() - 2):
+            painter.setPen(table.ink(ground, row, column))
+            painter.drawText(rect, _CENTRE, text)

@@ -84,10 +84,10 @@ class BlockTable(NumberTable):
         self.setAccessibleDescription(heard if kinds else "")
         self._fit()
 
-    def ink(self, row: int, column: int) -> QColor:
+    def ink(self, ground: QColor, row: int, column: int) -> QColor:
         kind, theme = self.shown.cells[self._block(row, column)].kind, current_theme()
         if kind is Kind.VALUE:
-            return super().ink(row, column)
+            return super().ink(ground, row, column)
         return QColor(theme.error if kind is Kind.FAILED else theme.muted)
 
     def currentChanged(self, current: Index, previous: Index) -> None:

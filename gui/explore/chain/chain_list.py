@@ -141,8 +141,9 @@ class StepList(QListView):
     def _show(self) -> None:
         with QSignalBlocker(self.selectionModel()):
             self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected))
-        self.setMaximumHeight(self._height(MOST_ROWS))
-        self.updateGeometry()
+        if self.maximumHeight() != (height := self._height(MOST_ROWS)):
+            self.setMaximumHeight(height)
+            self.updateGeometry()
         self.scrollTo(self.currentIndex())
         self.viewport().update()
 

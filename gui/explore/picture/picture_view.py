@@ -150,6 +150,7 @@ class PictureView(QWidget):
         self.canvas.set_picture(levels, self._values)
         self.readout.set_layout_for(self._values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
+        self._show_stage()
         self._describe()
 
     def _show_result(self, filtered: Filtered) -> None:
@@ -262,7 +263,8 @@ class PictureView(QWidget):
             self._hover(None)
 
     def _show_stage(self) -> None:
-        self.empty_state.show_stage(self._state.stage)
+        if self._pages.currentWidget() is self.empty_state:
+            self.empty_state.show_stage(self._state.stage)
 
     def _name_result(self) -> None:
         self.drag_handle.setVisible(self._state.last_result is not None)

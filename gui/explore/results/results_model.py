@@ -253,6 +253,9 @@ class ResultsModel(RunsModel):
 
     def show_recorded(self, recorded: RecordedRuns) -> None:
         """Put recorded runs at the end, in place of those before."""
+        if not recorded.runs and not self._recorded and recorded.note == self.recorded_note:
+            # Most edits: nobody looks at recorded runs.
+            return
         first = self._made_here
         if self._recorded:
             self.beginRemoveRows(QModelIndex(), first, len(self._results) - 1)

@@ -1,10 +1,13 @@
 import pytest
+from PySide6.QtCore import QEvent, QObject
 
 from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture
 from engine.host.verbs import Check, Preview
+from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
+from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
 
@@ -70,6 +73,30 @@ def test_that_edits_in_one_turn_make_one_preview(slow_bench):
     assert borders(slow_bench) == [Border.WRAP]
     slow_bench.answer(Preview)
     assert borders(slow_bench) == [Border.REFLECT]
+
+
+def test_that_an_edit_is_computed_before_the_window_paints_what_it_changed(haloscope, qtbot, monkeypatch):
+    order = []
+    ask = EngineLink.ask
+
+    def noted(link, asked):
+        order.append(type(asked.request).__name__)
+        return ask(link, asked)
+
+    class Paints(QObject):
+        def eventFilter(self, watched, event):  # noqa: N802
+            if event.type() == QEvent.Type.Paint:
+                order.append("paint")
+            return False
+
+    panel, paints = haloscope.window.first_page.kernel_panel.kernels, Paints()
+    panel.viewport().installEventFilter(paints)
+    monkeypatch.setattr(EngineLink, "ask", noted)
+    panel.viewport().update()
+    haloscope.workspace.set_mask(Mask([[0.25, 0.5, 0.25]]))
+    qtbot.waitUntil(lambda: "paint" in order and "Preview" in order)
+    assert order.index("Preview") < order.index("paint")
+    assert order.index("Preview") < order.index("Check")
 
 
 def test_that_a_stale_preview_is_dropped(slow_bench):

@@ -208,7 +208,7 @@ def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
     shown.settle()
     table = shown.table
     places = [(one.row(), one.column()) for one in map(table.index_of, table.shown.cells)]
-    ratios = [contrast(table.ink(*place), table.ground(*place)) for place in places]
+    ratios = [contrast(table.ink(table.ground(*place), *place), table.ground(*place)) for place in places]
     assert len(ratios) == 18
     assert min(ratios) >= 4.5
 
