@@ -211,6 +211,7 @@ def test_that_the_facts_follow_the_mask(panel):
     assert panel.apply_controls.offset_field.visibleRegion().boundingRect().height() > 0
 
 
+@pytest.mark.slow
 def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel, workspace):
     workspace.set_mask(Mask(np.eye(63)))
     assert panel.facts.text() == "The weights add up to 63."
