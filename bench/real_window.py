@@ -59,7 +59,8 @@ class Screen:
         self.width, self.height = width, height
         read, write = os.pipe()
         command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{width}x{height}x24"]
-        command += ["-nolisten", "tcp", "-noreset", "-fbdir", str(folder)]
+        # Without auto-repeat: on a loaded machine a key that is pressed and let go at once is held for long.
+        command += ["-r", "-nolisten", "tcp", "-noreset", "-fbdir", str(folder)]
         self._server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as pipe:

@@ -123,7 +123,9 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "gui/explore/test_regions.py": ("the_patch_to_find_is_dragged",),
     }),
     "D17": ("the window crept down, Ctrl+E was swallowed, bars had no scale, messages stayed", {
-        "real_window/test_pages.py": ("the_next_start_looks_as_the_last_end",),
+        "real_window/test_pages.py": (
+            "the_next_start_looks_as_the_last_end_and_has_its_picture_at_a_key",
+        ),
         "gui/shell/test_docks.py": ("the_window_opens_where_it_was_left",),
         "gui/shell/test_main_window.py": (
             "the_keys_of_an_action_act_in_a_number_field_that_has_a_use_for_them_too",

@@ -67,9 +67,17 @@ class Journey(Program):
         self.press("Return")
         self.wait_for_rest()
 
+    def wait_for_dialog(self, title: str) -> None:
+        """Wait until a window whose title begins so takes the keys, and has come to rest.
+
+        A file dialog that is not at rest takes what is typed for a choice in its list: the folder is lost.
+        """
+        self.wait_until(lambda: self.screen.focused.startswith(title), f"the window '{title}'")
+        self.wait_for_rest()
+
     def answer(self, title: str, path: Path) -> None:
         """Type a path into the file dialog with this title."""
-        self.wait_until(lambda: self.screen.focused.startswith(title), f"the dialog '{title}'")
+        self.wait_for_dialog(title)
         self.type(str(path))
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
@@ -87,7 +95,7 @@ class Journey(Program):
     def command(self, text: str) -> None:
         """Choose what the command palette finds by a few letters."""
         self.press("ctrl+shift+p")
-        self.wait_until(lambda: self.screen.focused.startswith("Commands"), "the palette")
+        self.wait_for_dialog("Commands")
         self.type(text)
         self.wait_for_rest()
         self.press("Return")
@@ -97,7 +105,7 @@ class Journey(Program):
     def write_mask(self, text: str) -> None:
         """Type a mask as text in its dialog."""
         self.press("ctrl+alt+x")
-        self.wait_until(lambda: self.screen.focused.startswith("Mask as text"), "the dialog")
+        self.wait_for_dialog("Mask as text")
         self.type(text)
         self.press("Tab", "Return")
         self.wait_for_turn()

@@ -22,7 +22,8 @@ def photos(tmp_path):
 def begun(program, screen, photos, out):
     """Start a batch by the keyboard."""
     program.press("ctrl+shift+b")
-    program.wait_until(lambda: screen.focused.startswith("Batch"), "the dialog")
+    program.wait_for_dialog("Batch")
+    program.press("ctrl+a")
     program.type(f"{photos}/*.png")
     program.press("alt+u", "ctrl+a")
     program.type(str(out))
@@ -30,20 +31,22 @@ def begun(program, screen, photos, out):
     program.wait_until(lambda: out.is_dir() and any(out.iterdir()), "the first result")
 
 
-def test_that_a_folder_is_filtered_by_the_keyboard(start, screen, photos, tmp_path):
-    program, out = start(), tmp_path / "out"
+def test_that_a_folder_is_filtered_by_the_keyboard(program, screen, photos, tmp_path):
+    out = tmp_path / "out"
     begun(program, screen, photos, out)
     program.wait_until(lambda: len(list(out.glob("*.png"))) == 80, "all results")
+    program.wait_for_rest()
     program.press("Escape")
+    program.wait_for_turn()
 
 
-def test_that_quitting_asks_and_leaves_whole_files(start, screen, photos, tmp_path):
-    program, out = start(), tmp_path / "out"
+def test_that_quitting_asks_and_leaves_whole_files(program, screen, photos, tmp_path):
+    out = tmp_path / "out"
     begun(program, screen, photos, out)
     program.press("Escape")
-    program.wait_until(lambda: screen.focused.startswith("astronaut"), "the window")
+    program.wait_for_turn()
     program.press("ctrl+q")
-    program.wait_until(lambda: screen.focused.startswith("Close"), "the question")
+    program.wait_for_dialog("Close")
     program.press("alt+d")
     assert program.wait_for_end() == 0
     for path in out.glob("*.png"):

@@ -20,20 +20,9 @@ def steps(program, path):
     return [section for section in sections if section["section"] == "step"]
 
 
-def choose(program, command):
-    """Choose a command in the palette by letters of its name."""
-    program.press("ctrl+shift+p")
-    program.wait_for_rest()
-    program.type(command)
-    program.wait_for_rest()
-    program.press("Return")
-    program.wait_for_turn()
-    program.wait_for_rest()
-
-
 def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
     before = steps(program, tmp_path / "before.haloscope")
-    choose(program, "Sobel magnitude")
+    program.command("Sobel magnitude")
     found = steps(program, tmp_path / "chain.haloscope")
     assert [step["operation"] for step in found] == ["", "", "combine"]
     program.press("ctrl+r")
@@ -51,5 +40,5 @@ def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):
     program.wait_for_rest()
     found = steps(program, tmp_path / "two.haloscope")
     assert len(found) == 2
-    choose(program, "Remove step")
+    program.command("Remove step")
     assert steps(program, tmp_path / "again.haloscope") == before

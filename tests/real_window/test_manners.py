@@ -73,7 +73,7 @@ def test_that_a_command_is_found_by_a_few_letters(program, tmp_path):
 def test_that_f1_explains_the_panel_and_escape_closes_it(program):
     program.click_on("kernels")
     program.press("F1")
-    program.wait_until(lambda: program.screen.focused.startswith("Documentation"), "the documents")
+    program.wait_for_dialog("Documentation")
     program.wait_for_rest()
     program.press("Escape")
     program.wait_for_turn()
@@ -87,13 +87,6 @@ def test_that_f11_fills_the_screen_and_gives_it_back(program):
     program.wait_until(lambda: geometry_of(screen, program.window) == whole, "a full screen")
     program.press("F11")
     program.wait_until(lambda: geometry_of(screen, program.window) == before, "the window as before")
-
-
-def test_that_ctrl_w_closes_the_window(start):
-    program = start()
-    program.press("ctrl+w")
-    program.wait_until(lambda: program.process.poll() is not None or program.has_ended, "the end")
-    assert program.process.wait() == 0
 
 
 def test_that_the_first_start_shows_a_tour_that_escape_leaves(start, screen, tmp_path):
@@ -146,7 +139,7 @@ def test_that_letters_become_larger_and_small_again(program):
     shown = []
     for size in ("130", "100"):
         program.press("ctrl+comma")
-        program.wait_until(lambda: program.screen.focused.startswith("Preferences"), "the preferences")
+        program.wait_for_dialog("Preferences")
         program.press("alt+l", "ctrl+a")
         program.type(f"{size}\t")
         program.wait_for_rest()
@@ -159,6 +152,6 @@ def test_that_letters_become_larger_and_small_again(program):
 
 def test_that_the_keys_are_listed(program):
     program.press("shift+F1")
-    program.wait_until(lambda: program.screen.focused.startswith("Keyboard"), "the list of keys")
+    program.wait_for_dialog("Keyboard")
     program.press("Escape")
     program.wait_for_turn()

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gui.shell.pages import PAGES
 from tests.real_window.conftest import PLACES, geometry_of
@@ -52,8 +53,9 @@ def test_that_a_drawn_stroke_is_in_the_session_until_it_is_undone(program, tmp_p
     assert program.session(tmp_path / "undone.json") == before
 
 
-def test_that_the_next_start_looks_as_the_last_end(start, screen):
-    program = start()
+def test_that_the_next_start_looks_as_the_last_end_and_has_its_picture_at_a_key(start, screen, tmp_path):
+    Image.radial_gradient("L").resize((40, 40)).save(tmp_path / "leaf.png")
+    program = start(tmp_path / "leaf.png")
     light, first = brightness(program), geometry_of(screen, program.window)
     program.menu("alt+v", "t", "Down", "Return")
     program.wait_for_rest()
@@ -66,12 +68,16 @@ def test_that_the_next_start_looks_as_the_last_end(start, screen):
     program.wait_for_rest()
     moved = geometry_of(screen, program.window)
     assert moved != first
-    assert program.quit() == 0
+    program.press("ctrl+w")
+    assert program.wait_for_end() == 0
     kept = preferences_of(program)
     assert (kept["theme"], kept["layouts"].keys()) == ("dark", {page.key for page in PAGES})
     again = start()
     assert brightness(again) < light / 2
     assert geometry_of(screen, again.window) == moved
+    assert again.title != "leaf.png — Haloscope"
+    again.press("ctrl+shift+t")
+    again.wait_for_title("leaf.png")
 
 
 def test_that_a_closed_panel_is_brought_back_by_the_menu(program):

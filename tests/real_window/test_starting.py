@@ -23,7 +23,7 @@ def edit(program, number):
 def ask(program):
     """Quit, and wait for the question."""
     program.press("ctrl+q")
-    program.wait_until(lambda: program.screen.focused.startswith("Close"), "the question")
+    program.wait_for_dialog("Close")
 
 
 def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(start, picture, tmp_path):
@@ -37,7 +37,7 @@ def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(s
     ask(program)
     program.press("alt+s")
     path = tmp_path / "kept.haloscope"
-    program.wait_until(lambda: program.screen.focused.startswith("Save"), "the dialog")
+    program.wait_for_dialog("Save")
     program.type(str(path))
     program.wait_for_rest()
     program.press("Return")
@@ -57,15 +57,6 @@ def test_that_a_damaged_picture_is_said_and_the_window_goes_on(start, picture, t
     program.press("ctrl+alt+2")
     program.wait_for_title("camera.png")
     program.wait_for_rest()
-
-
-def test_that_the_last_picture_is_opened_again_by_its_key(start, picture):
-    first = start(picture)
-    assert first.quit() == 0
-    program = start()
-    assert program.title != "leaf.png — Haloscope"
-    program.press("ctrl+shift+t")
-    program.wait_for_title("leaf.png")
 
 
 def test_that_two_windows_have_their_own_masks(start, screen, tmp_path):

@@ -176,7 +176,7 @@ def test_that_a_mask_is_saved_and_opened(program, read, tmp_path):
 
 def test_that_text_that_is_no_mask_is_refused_and_the_mask_stays(program, read):
     program.press("ctrl+alt+x")
-    program.wait_until(lambda: program.screen.focused.startswith("Mask as text"), "the dialog")
+    program.wait_for_dialog("Mask as text")
     program.type("1 2; 3")
     program.press("Tab", "Return")
     program.wait_for_rest()

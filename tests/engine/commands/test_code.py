@@ -118,6 +118,7 @@ def test_that_a_diff_in_json_has_rows_with_both_sides(command, results):
     assert {row["change"] for row in document["rows"]} <= {"same", "changed", "removed", "added"}
 
 
+@pytest.mark.slow
 def test_that_the_story_is_written_as_slides(command, results, tmp_path, monkeypatch):
     # What a tap costs would need every kernel compiled: 16 s.
     monkeypatch.setattr("engine.explain.code.teaching_story.missing", "not in this test")

@@ -50,6 +50,7 @@ def test_that_two_launches_stand_beside_one_another(command):
     assert "launch 2" in out
 
 
+@pytest.mark.slow
 def test_that_what_warps_ask_of_memory_is_said(command):
     arguments = "explain 512x512 --mask 1 --block 32x8 --dtype float32 --variant"
     one, other = (command(f"{arguments} {key} --json").document for key in ("naive", "naive-uncoalesced"))
@@ -63,6 +64,7 @@ def test_that_what_warps_ask_of_memory_is_said(command):
     assert "  global stores: transactions of 128 bytes per request  32\n" in out
 
 
+@pytest.mark.slow
 def test_that_a_kernel_that_is_not_counted_says_why(command):
     arguments = "explain 512x512 --mask gaussian:9:1.7 --dtype float32 --variant split-float16"
     assert command(f"{arguments} --json").document["accesses"]["not_counted"]["code"] == "depends-on-samples"
@@ -128,5 +130,6 @@ def test_that_an_ablation_in_the_simulator_runs_every_sibling_and_has_no_times(c
     assert "Simulated: the siblings ran, and their times mean nothing." in answer.out
 
 
+@pytest.mark.slow
 def test_that_nothing_is_run_unless_an_ablation_is_asked_for(command):
     assert "ablation" not in command("explain 64x48 --mask box:3 --variant naive --json").document

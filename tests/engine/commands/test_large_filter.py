@@ -310,6 +310,7 @@ def killed(count, *arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tif tile=1 compression=zlib", "tif strip=8", "npy", "zarr 2", "zarr 3"])
 def test_that_a_killed_run_goes_on_and_has_the_same_bits(kind, tmp_path):
     source = written(kind, picture("uint16", height=400), tmp_path)
@@ -323,6 +324,7 @@ def test_that_a_killed_run_goes_on_and_has_the_same_bits(kind, tmp_path):
     assert np.array_equal(as_read(output), as_read(again))
 
 
+@pytest.mark.slow
 def test_that_a_killed_pyramid_goes_on(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
     source = str(tmp_path / "in.ome.tif")
@@ -336,12 +338,14 @@ def test_that_a_killed_pyramid_goes_on(tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(*levels, strict=True))
 
 
+@pytest.mark.slow
 def test_that_a_killed_run_leaves_no_file_of_the_name(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
     assert sorted(os.listdir(tmp_path)) == ["in.tif", "out.tif.part"]
 
 
+@pytest.mark.slow
 def test_that_what_a_killed_run_leaves_is_no_picture(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
@@ -350,6 +354,7 @@ def test_that_what_a_killed_run_leaves_is_no_picture(tmp_path):
             open_image(path)
 
 
+@pytest.mark.slow
 def test_that_other_settings_begin_anew_and_say_so(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
@@ -358,6 +363,7 @@ def test_that_other_settings_begin_anew_and_say_so(tmp_path):
     assert done.resumed_row == 0
 
 
+@pytest.mark.slow
 def test_that_another_source_begins_anew(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
@@ -441,6 +447,7 @@ def test_that_a_folder_named_as_the_part_is_never_removed(tmp_path):
         filtered(source, tmp_path / "out.npy", "--mask", "box:3")
 
 
+@pytest.mark.slow
 def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     script = KILLED.replace("os.getpid(), signal.SIGKILL", "os.getpid(), signal.SIGINT), signal.pause(")
@@ -488,6 +495,7 @@ def test_that_two_processes_never_write_one_result(tmp_path):
     part.remove()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tif tile=1", "npy", "zarr 2"])
 def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatch):
     source = written(kind, picture(height=400), tmp_path)

@@ -35,6 +35,7 @@ def area(qtbot):
     return area
 
 
+@pytest.mark.slow
 def test_that_the_size_of_the_content_follows_from_the_room_alone(area, qapp):
     def sizes(heights):
         found = {}

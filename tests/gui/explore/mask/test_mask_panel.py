@@ -222,6 +222,7 @@ def test_that_a_long_refusal_moves_nothing_and_is_read_whole_beside_its_line(pan
     QToolTip.hideText()
 
 
+@pytest.mark.slow
 def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel, workspace):
     workspace.set_mask(Mask(np.eye(63)))
     assert panel.facts.text() == "The weights add up to 63."
