@@ -6,6 +6,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+FIRST_STEP, SECOND_STEP = (200, 107), (200, 147)
+
 
 @pytest.fixture(scope="module")
 def arguments():
@@ -32,6 +34,18 @@ def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
     program.press("ctrl+z")
     program.wait_for_rest()
     assert steps(program, tmp_path / "after.haloscope") == before
+
+
+def test_that_a_row_is_dragged_below_another_one(program, tmp_path):
+    choose(program, "Sobel magnitude")
+    found = steps(program, tmp_path / "chain.haloscope")
+    program.drag(FIRST_STEP, SECOND_STEP)
+    program.wait_for_rest()
+    first, second, *_ = steps(program, tmp_path / "dragged.haloscope")
+    assert [second["id"], first["id"]] == [step["id"] for step in found[:2]]
+    # The move, and the chain.
+    program.press("ctrl+z", "ctrl+z")
+    program.wait_for_rest()
 
 
 def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):
