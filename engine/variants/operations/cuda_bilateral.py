@@ -18,12 +18,12 @@ from engine.results.work import Work
 from engine.tasks.operation.bilateral import disc_of, operations_of, steepness_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.falling_exponential import falling_exponential
+from engine.variants.operations.falling_exponential import MOST, falling_polynomial, half_by_shift
 from engine.variants.operations.grid import Step, cuda_variant, pixels
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, float32, int32
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -44,7 +44,8 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel(dtype: str, size: int, channels: int):
     """Return the kernel for a type of samples, a size of disc and a number of channels."""
     rule, result = cuda_rule(Border.REPLICATE), cuda_result(dtype)
-    falling = cuda.jit(device=True, inline="always")(falling_exponential)
+    falling = cuda.jit(device=True, inline="always")(falling_polynomial)
+    half = cuda.jit(device=True, inline="always")(half_by_shift)
     SIZE, HALF, CHANNELS = size, size // 2, channels
 
     @cuda.jit
@@ -67,7 +68,9 @@ def kernel(dtype: str, size: int, channels: int):
                                 image[row, column, other]
                             )
                             square += apart * apart
-                        weight = place * falling(steepness * square)
+                        t = min(steepness * square, MOST)
+                        whole = float32(int32(t))
+                        weight = place * (falling(t - whole) * half(whole))
                         sum_of_weights += weight
                         sum_of_products += weight * float32(image[at_row, at_column, channel])
             out[row, column, channel] = result(sum_of_products / sum_of_weights)
