@@ -43,7 +43,7 @@ def _row(image, out, row, channels, half, lines, best_of_3):
     edge, size = half * channels, 2 * half + 1
     top, end = max(row - half, 0), min(row + half, height - 1)
     line, other, inside = lines[0], lines[1], slice(edge, edge + samples)
-    # No pass writes where it reads: the compiler makes vectors of it only so. The same row twice does no harm.
+    # No pass writes where it reads: only so the compiler makes vectors of it. A row may come twice.
     best_of_3(image[top], image[min(top + 1, end)], image[end], line[inside])
     for source in range(top + 2, end, 2):
         best_of_3(image[source], image[min(source + 1, end)], line[inside], other[inside])

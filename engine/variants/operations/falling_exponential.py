@@ -28,7 +28,7 @@ COEFFICIENTS = tuple(
 )
 _P0, _P1, _P2, _P3, _P4, _P5, _P6 = COEFFICIENTS
 # The exponent of 1.0 as a float32 has it, and where the bits of an exponent begin.
-_ONE, _BIAS, _MANTISSA = np.float32(1.0), np.float32(127.0), np.float32(2.0**23)
+_BIAS, _MANTISSA = np.float32(127.0), np.float32(2.0**23)
 
 
 def falling_polynomial(f: Any) -> Any:
@@ -37,10 +37,8 @@ def falling_polynomial(f: Any) -> Any:
 
 
 def half_by_bits(whole: Any) -> Any:
-    """Return 2 to the power of -n by its bits: of shifts Numba makes 64 bits, half as many in a vector."""
+    """Return 2 to the power of -n by its bits: of shifts Numba makes 64 bits, half as many in a vector.
+
+    CUDA's compiler knows no view of a number's bits.
+    """
     return np.int32((_BIAS - whole) * _MANTISSA).view(np.float32)
-
-
-def half_by_shift(whole: Any) -> Any:
-    """Return 2 to the power of -n by a shift: CUDA's compiler knows no view of a number's bits."""
-    return _ONE / np.float32(np.int32(1) << np.int32(whole))
