@@ -31,7 +31,7 @@ UNITS = {
     "environment.machine": "of a sweep over several machines, within each of which runs are compared",
     "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
     "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
-    "weights_digest": "of the weights of the mask; runs with other weights are not compared",
+    "weights_digest": "of the weights of the mask, or of a chain's steps; runs with others are not compared",
     "work": MODEL_OF_WORK,
     "numbers written as strings": NON_FINITE,
 }

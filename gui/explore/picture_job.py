@@ -12,6 +12,7 @@ from engine.mask.mask import Mask
 from engine.results.compare import comparable
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
+from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.filtering.measured_part import measured_shape
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
@@ -41,7 +42,9 @@ def comparable_of(job: PictureJob) -> Hashable:
         # Of no sweep over several machines.
         return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
     if is_chain(job):
-        return "chain", job.chain.steps, job.picture.pixels.shape, job.picture.dtype
+        problem = ChainProblem(*job.picture.pixels.shape, job.picture.dtype, "", job.chain.text)
+        steps = import_module("engine.tasks.chain.steps")
+        return ChainProblem.task, problem.comparable, steps.digest_of(job.chain.nodes(job.shown)), ""
     assert isinstance(job, OperationJob)
     parameters = dict(job.settings)
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.

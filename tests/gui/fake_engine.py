@@ -44,6 +44,7 @@ from engine.tasks.chain.merge_answers import describe as describe_mergers
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.results import StepTime
+from engine.tasks.chain.steps import digest_of
 from engine.tasks.filtering.messages import (
     Difference,
     EffectsRequest,
@@ -416,7 +417,9 @@ class FakeEngineClient:
         result = None
         if is_kind(request, Run):
             problem = ChainProblem(*job.picture.pixels.shape, "uint8", job.chain.title, job.chain.text)
-            result = make_result("cpu-chain", 2.0, problem=problem, device="cpu", title="Chain on the CPU")
+            fields = {"device": "cpu", "title": "Chain on the CPU", "mask_name": ""}
+            digest = digest_of(job.chain.nodes(job.shown))
+            result = make_result("cpu-chain", 2.0, problem=problem, weights_digest=digest, **fields)
         return Chained(shown, steps, result)
 
     def _operated(self, request):

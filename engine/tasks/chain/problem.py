@@ -1,6 +1,7 @@
 """ChainProblem: everything about a chain on a picture but the pixels and the weights."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from engine.tasks.picture_problem import PictureProblem
@@ -27,6 +28,11 @@ class ChainProblem(PictureProblem):
 
     def __post_init__(self) -> None:
         self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share, with their digest: what the chain is called does not matter."""
+        return replace(self, chain="")
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""

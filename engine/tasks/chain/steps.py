@@ -4,12 +4,14 @@ The steps form a graph without cycles: a step reads the result of the one before
 its id, or the picture. What lies between is float32, neither clipped nor rounded to whole numbers.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from engine.device_info import AUTO
-from engine.errors import BadValue, UnknownName, closest
+from engine.errors import BadValue, EngineError, UnknownName, closest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.image.convert import RANGE_MODES, RangeMode
@@ -51,6 +53,11 @@ class Step:
         """What it does, in a few words."""
         raise NotImplementedError
 
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """What its result depends on beside what it reads: neither its name nor its kernel."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskStep(Step):
@@ -74,6 +81,12 @@ class MaskStep(Step):
         """The name of the mask."""
         return self.mask.name or self.written or f"{self.mask.rows} × {self.mask.columns}"
 
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """The mask as it is applied, and the border."""
+        mask, cval = self.applied, self.cval if self.border.takes_value else 0.0
+        return mask.weights_digest, mask.anchor, mask.offset, str(self.border), cval
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationStep(Step):
@@ -91,6 +104,15 @@ class OperationStep(Step):
     def title(self) -> str:
         """The operation with its parameters."""
         return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """The operation with all its parameters."""
+        parameters = dict(self.settings)
+        # Those that are refused have no result.
+        with suppress(EngineError):
+            parameters = self.known.read(parameters)
+        return self.operation, *sorted(parameters.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +132,11 @@ class CombineStep(Step):
     def title(self) -> str:
         """How they are combined."""
         return f"blend {self.weight:g}" if self.how == "blend" else self.how
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """How they are combined."""
+        return self.how, self.weight if self.how == "blend" else 0.0
 
     @property
     def weights(self) -> tuple[float, float] | None:
@@ -206,6 +233,12 @@ def _line(step: AnyStep, before: str) -> str:
     off = "" if step.on else ", off"
     border = f", border {step.border}" if isinstance(step, MaskStep) else ""
     return f"{step.id} = {step.title} of {read}{border}{off}"
+
+
+def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
+    """Return what tells steps, each with the places of what it reads, from those with another result."""
+    computed = [(type(step).__name__, step.computes, inputs) for step, inputs in nodes]
+    return hashlib.sha256(repr(computed).encode()).hexdigest()[:16]
 
 
 def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:

@@ -9,6 +9,7 @@ from engine.device_info import SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
 from engine.tasks.chain.planned import ChainOperands, Plan
 from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.chain.steps import digest_of
 from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
 from engine.tasks.filtering.task import refuse_non_finite
 from engine.tasks.filtering.variants import Variant
@@ -56,8 +57,10 @@ class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
         return proof
 
     def labels(self, job: "ChainJob") -> dict[str, Any]:
-        """Return the layout of the rows, where it can be chosen."""
-        return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
+        """Return the layout of the rows, where it can be chosen, and what tells the steps from others."""
+        layout = str(job.operands.layout) if job.variant.device == "cuda" else ""
+        digest = digest_of((planned.step, planned.inputs) for planned in job.operands.plan)
+        return {"layout": layout, "weights_digest": digest}
 
 
 ChainJob = Job[ChainProblem, ChainOperands, ChainVariant]

@@ -4,7 +4,7 @@
 
 over the cells of a disc, where d is the distance of a cell's colour from the middle's, all channels together.
 
-The bound: the weights of float32 are off by at most `WEIGHT_ERROR` (`falling_exponential` and the rounding of
+The bound: the weights of float32 are off by at most `WEIGHT_ERROR` (`falling_polynomial` and the rounding of
 its argument). With cells that are off by e, the distance of colours is off by 2 e times the root of the
 channels, and exp(-d^2 / 2 s^2) has no slope above exp(-1/2) / s. As sum of w (x - r) = 0,
 

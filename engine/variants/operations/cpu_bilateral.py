@@ -1,8 +1,8 @@
 """`cpu-bilateral`: cell by cell of the disc, whole rows at once in vectors, on all cores.
 
 Idea
-    For each row, the rows around it are copied to lines with their ends repeated. For one cell of the disc
-    after another the distances, weights and sums of all columns are formed: loops without a branch, the
+    Each row is copied once to a line for each channel, its ends repeated. For one cell of the disc after
+    another the distances, weights and sums of all columns are formed: loops without a branch, the
     exponential (`falling_exponential.py`) included, so the compiler makes vectors of them.
 Limit
     Some 20 operations for a cell of the disc and a pixel: arithmetic.
@@ -20,7 +20,13 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 
-FUNCTION = MachineFunction("engine.variants.operations.bilateral_code", "bilateral", error_model="numpy")
+FUNCTION = MachineFunction(
+    "engine.variants.operations.bilateral_code",
+    "bilateral",
+    error_model="numpy",
+    # A product and a sum round once: never more than the bound allows.
+    fastmath={"contract": True},
+)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -38,11 +44,11 @@ def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     disc, steepness = disc_of(problem.parameters).astype(np.float32), steepness_of(problem)
 
     def arguments(workers: int) -> tuple[object, ...]:
-        lines = np.zeros((workers * size, (width + size - 1) * channels), np.float32)
+        planes = np.zeros((workers, size, channels, width + size - 1), np.float32)
         sums = np.zeros((workers, 2 + channels, width), np.float32)
-        return channels, disc, steepness, lines, sums, cpu_largest(problem.dtype)
+        return channels, disc, steepness, planes, sums, cpu_largest(problem.dtype)
 
-    return Bands(problem, FUNCTION, operations_of(problem) * width // 4, arguments)
+    return Bands(problem, FUNCTION, operations_of(problem) * width // 16, arguments)
 
 
 VARIANT = cpu_variant(

@@ -1,10 +1,11 @@
 """`cpu-minimum`: the lowest of each column along whole rows, then of neighbouring columns, on all cores.
 
 Idea
-    For each row, the lowest of the rows around it is kept for every column; then neighbours are compared,
-    again and again. Both loops have no branch, so the compiler makes vectors of them.
+    For each row, the lowest of the rows around it is kept for every column. Then each sample becomes the
+    lowest of 3 neighbours, then of 9, and of as many as the window has. All loops compare samples of the
+    picture's own type without a branch, so the compiler makes vectors of them: of 8 bit, 32 or 64 at once.
 What it saves
-    2 (size - 1) comparisons for a sample instead of size squared less one.
+    20 comparisons for a sample instead of 224, of 15 x 15.
 """
 
 from engine.tasks.operation.contract import Patch

@@ -13,7 +13,7 @@ from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
-from engine.variants.operations.extremes import bands_of
+from engine.variants.operations.extremes import bands_of, cpu_comparisons
 
 _DIFFERENCE = MachineFunction("engine.variants.operations.extreme_code", "difference", error_model="numpy")
 
@@ -54,7 +54,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
         picture_loads=(2 * size + has_difference) * samples,
         result_loads=has_difference * samples,
         stores=(2 + has_difference) * samples,
-        flops=(4 * (size - 1) + has_difference) * samples,
+        flops=(2 * cpu_comparisons(size) + has_difference) * samples,
     )
 
 

@@ -18,24 +18,23 @@ from engine.results.work import Work
 from engine.tasks.operation.bilateral import disc_of, operations_of, steepness_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.variants.operations.falling_exponential import falling_exponential
+from engine.variants.operations.falling_exponential import MOST, falling_polynomial
 from engine.variants.operations.grid import Step, cuda_variant, pixels
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, float32, int32
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: the disc in all channels, once more the middle, and a place for each cell."""
-    size = problem.whole("size")
     cells = int(np.count_nonzero(disc_of(problem.parameters)))
     # Every thread sums the channels one after another, and forms the weights anew for each.
     loads = problem.channels * (cells * (2 * problem.channels + 1))
     return operation_work(
         problem,
         picture_loads=loads * problem.pixels,
-        other_loads=problem.channels * size * size * problem.pixels,
+        other_loads=problem.channels * cells * problem.pixels,
         flops=operations_of(problem) * problem.channels * problem.pixels,
     )
 
@@ -44,7 +43,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel(dtype: str, size: int, channels: int):
     """Return the kernel for a type of samples, a size of disc and a number of channels."""
     rule, result = cuda_rule(Border.REPLICATE), cuda_result(dtype)
-    falling = cuda.jit(device=True, inline="always")(falling_exponential)
+    falling = cuda.jit(device=True, inline="always")(falling_polynomial)
     SIZE, HALF, CHANNELS = size, size // 2, channels
 
     @cuda.jit
@@ -58,8 +57,9 @@ def kernel(dtype: str, size: int, channels: int):
             for m in range(SIZE):
                 at_row = rule(row + m - HALF, height)
                 for n in range(SIZE):
-                    place = disc[m, n]
-                    if place > float32(0.0):
+                    # By its place and not by its weight: so it is known before anything is loaded.
+                    if (m - HALF) * (m - HALF) + (n - HALF) * (n - HALF) <= HALF * HALF:
+                        place = disc[m, n]
                         at_column = rule(column + n - HALF, width)
                         square = float32(0.0)
                         for other in range(CHANNELS):
@@ -67,7 +67,10 @@ def kernel(dtype: str, size: int, channels: int):
                                 image[row, column, other]
                             )
                             square += apart * apart
-                        weight = place * falling(steepness * square)
+                        t = min(steepness * square, MOST)
+                        whole = int32(t)
+                        power = falling(t - float32(whole)) * (float32(1.0) / float32(int32(1) << whole))
+                        weight = place * power
                         sum_of_weights += weight
                         sum_of_products += weight * float32(image[at_row, at_column, channel])
             out[row, column, channel] = result(sum_of_products / sum_of_weights)

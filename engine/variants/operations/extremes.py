@@ -18,15 +18,26 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
 
 BORDER = Border.REPLICATE
-_LOWEST = MachineFunction("engine.variants.operations.extreme_code", "lowest", error_model="numpy")
+_LOWEST, _HIGHEST = (
+    MachineFunction("engine.variants.operations.extreme_code", name, error_model="numpy")
+    for name in ("lowest", "highest")
+)
 
 
 def cpu_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
     size = problem.whole("size")
     return operation_work(
-        problem, picture_loads=size * problem.samples, flops=2 * (size - 1) * problem.samples
+        problem, picture_loads=size * problem.samples, flops=cpu_comparisons(size) * problem.samples
     )
+
+
+def cpu_comparisons(size: int) -> int:
+    """Return the comparisons for a sample: of the rows, and two for each pass along the columns."""
+    passes, reach = 0, 1
+    while reach < size:
+        passes, reach = passes + 1, 3 * reach
+    return size - 1 + 2 * passes
 
 
 def cuda_work(problem: OperationProblem, block: Block) -> Work:
@@ -39,12 +50,13 @@ def bands_of(problem: OperationProblem, *, highest: bool) -> Bands:
     """Return the bands of the lowest, or the highest, with two lines for each worker, compiled."""
     size, channels = problem.whole("size"), problem.channels
     length = (problem.width + size - 1) * channels
-    sign = np.float32(-1.0 if highest else 1.0)
 
     def arguments(workers: int) -> tuple[object, ...]:
-        return channels, size // 2, sign, np.zeros((workers, 2, length), np.float32), problem.is_float
+        return channels, size // 2, np.zeros((workers, 2, length), problem.dtype), problem.is_float
 
-    return Bands(problem, _LOWEST, size * problem.width * channels // 2, arguments)
+    # In the samples' own type: of 8 bit a vector has four times as many as of float32.
+    steps = size * problem.width * channels * np.dtype(problem.dtype).itemsize // 64
+    return Bands(problem, _HIGHEST if highest else _LOWEST, max(1, steps), arguments)
 
 
 @kernel_factory

@@ -15,7 +15,7 @@ from engine.results.environment import Environment
 from engine.results.measurement import Measurement
 from engine.tasks.chain.messages import ChainJob
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
+from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep, digest_of
 from engine.tasks.operation.problem import Settings as Parameters
 from gui.explore.mask.preset_names import preset_of, title_of
 from gui.explore.picture_job import PictureJob, job_of
@@ -81,6 +81,7 @@ def failed_chain(job: ChainJob, error: EngineError) -> Measurement[Any]:
         block=None,
         environment=Environment(job.device),
         failure=error.failure,
+        weights_digest=digest_of(chain.nodes()),
     )
 
 

@@ -14,6 +14,7 @@ from engine.host.verbs import Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.tasks.chain.files import chain_from, chain_named, ready_chains
 from engine.tasks.chain.messages import ChainJob, ChainsRequest, MergeRequest
+from engine.tasks.chain.steps import digest_of
 
 CAMERA = open_sample("camera").pixels
 
@@ -51,6 +52,8 @@ def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
     assert found.result.is_proven
     assert [step.ms > 0 for step in found.steps] == [True, True]
     assert found.shown.result == found.result
+    # By this the window tells its runs from those of another chain of the same words.
+    assert found.result.weights_digest == digest_of(job.chain.nodes())
     calm.client.release(*segments_of(found))
 
 

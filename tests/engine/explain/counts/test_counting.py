@@ -218,8 +218,7 @@ def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
     assert run.total("shared_stores").bytes == 4 * work.shared_stores
 
 
-# The weights of the bilateral filter are made with whole numbers of samples, which the counter cannot follow.
-DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-local", "cuda-bilateral")
+DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-local")
 
 
 @pytest.mark.parametrize("chosen", OPERATION_VARIANTS.on("cuda"), ids=lambda one: one.key)

@@ -182,6 +182,28 @@ def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act)
     assert "Sobel magnitude · 3 steps" in page.answer_line.problem.text()
 
 
+def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(page, act, tmp_path):
+    act("chain:unsharp")
+    page.run()
+    settle()
+    page.files.save_session(tmp_path / "work.haloscope")
+    page.results.clear()
+    page.files.open_session(tmp_path / "work.haloscope")
+    settle()
+    (run,) = page.results.results()
+    assert not page.results.is_earlier(run)
+    page.workspace.select_step(0)
+    page.workspace.change(variant="cpu-serial")
+    assert not page.results.is_earlier(run), "a kernel is no other problem"
+    mask = page.workspace.mask
+    other = mask.weights.copy()
+    other[0, 0] += 0.25
+    page.workspace.set_mask(Mask(other, mask.anchor, mask.offset, mask.name))
+    assert page.results.is_earlier(run), "other weights of the same name are"
+    page.workspace.undo_stack.undo()
+    assert not page.results.is_earlier(run)
+
+
 def test_that_the_kernel_list_is_that_of_the_selected_step(haloscope, page, act):
     act("chain:denoise-edges")
     page.workspace.select_step(0)
