@@ -1,0 +1,208 @@
+"""Whatever the mouse can do the keyboard can: keys and palette, Tab through every page, names read out."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QMenu,
+    QScrollArea,
+    QScrollBar,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
+
+from gui.explore.picture.drag_handle import DragHandle
+from gui.shell.commands import commands_of
+from gui.shell.pages import PAGES
+
+KEYS = [entry.key for entry in PAGES]
+
+
+@pytest.fixture
+def show(haloscope, qtbot):
+    """Return a function that shows a page with something in all of its panels."""
+
+    def do(key):
+        window = haloscope.window
+        window.show_page(key)
+        qtbot.waitUntil(lambda: window.page.is_settled)
+        if key != "course":
+            name = "run_all" if window.page.status.run_all_does else "run"
+            qtbot.waitUntil(haloscope.actions[name].isEnabled)
+            haloscope.actions[name].trigger()
+            qtbot.waitUntil(lambda: not haloscope.state.running)
+            qtbot.waitUntil(lambda: window.page.is_settled)
+        window.activateWindow()
+        QApplication.processEvents()
+        return window.page
+
+    return do
+
+
+def leaves(menu):
+    for action in menu.actions():
+        if action.menu() is not None:
+            yield from leaves(action.menu())
+        elif not action.isSeparator():
+            yield action
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_that_every_entry_of_the_menus_has_a_key_or_is_in_the_palette(haloscope, show, key):
+    page, window = show(key), haloscope.window
+    offered = {command.title.removesuffix(" (on)") for command in commands_of(haloscope.actions, page)}
+    without = []
+    for top in window.menuBar().actions():
+        top.menu().aboutToShow.emit()
+        for action in leaves(top.menu()):
+            title = action.text().replace("&", "").rstrip("…")
+            # The list of recent files is reached by the letters of its menu.
+            is_recent = action.parent() is window.recent.menu or action in window.recent.menu.actions()
+            if not (action.shortcuts() or title in offered or is_recent):
+                without.append(title)
+    assert without == []
+
+
+def stops(root):
+    """Return the widgets that Tab has to come to; of buttons that exclude one another one is enough."""
+    window, found, groups = root.window(), [], set()
+    for widget in root.findChildren(QWidget):
+        is_part = isinstance(widget.parentWidget(), QAbstractSpinBox | QComboBox)
+        takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if not takes or is_part or widget.window() is not window:
+            continue
+        if not (widget.isVisible() and widget.isEnabled()) or widget.visibleRegion().isEmpty():
+            continue
+        if isinstance(widget, QScrollArea | QScrollBar | QMenu) or widget.focusProxy() is not None:
+            continue
+        if isinstance(widget, QAbstractButton) and widget.group() and widget.group().exclusive():
+            if widget.group() in groups:
+                continue
+            groups.add(widget.group())
+        found.append(widget)
+    return found
+
+
+def walk(qtbot, window, key=Qt.Key.Key_Tab):
+    """Press Tab until the focus is where it began; return all that had it."""
+    first = window.focusWidget()
+    visited, most = [first], 600
+    for _ in range(most):
+        qtbot.keyClick(window.focusWidget(), key)
+        now = window.focusWidget()
+        if now is first and len(visited) > 1:
+            return visited
+        if now is not visited[-1]:
+            visited.append(now)
+    circle = [described(one) for one in visited[-60:]]
+    raise AssertionError(f"a trap: {described(first)} has the focus no more, {circle} have")
+
+
+def described(widget):
+    name = widget.accessibleName() or getattr(widget, "text", str)() or widget.objectName()
+    return f"{type(widget).__name__} {name!r} in {type(widget.parentWidget()).__name__}"
+
+
+def has(visited, widget):
+    if widget in visited:
+        return True
+    group = widget.group() if isinstance(widget, QAbstractButton) else None
+    return group is not None and any(button in visited for button in group.buttons())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_that_tab_goes_through_every_control_of_a_page_and_back_without_a_trap(haloscope, show, qtbot, key):
+    page, window = show(key), haloscope.window
+    stops(page)[0].setFocus()
+    visited = walk(qtbot, window)
+    assert [described(one) for one in stops(window) if not has(visited, one)] == []
+    twice = {described(one) for one in visited if visited.count(one) > 1}
+    assert twice == set(), "once round, each once"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_that_tab_reaches_what_is_in_each_panel_that_is_brought_to_the_front(haloscope, show, qtbot, key):
+    page, window = show(key), haloscope.window
+    missed = []
+    for dock in page.docks:
+        page.bring_to_front(dock.objectName())
+        QApplication.processEvents()
+        inside = stops(dock.widget())
+        if inside:
+            inside[0].setFocus()
+            visited = walk(qtbot, window)
+            missed += [f"{dock.objectName()}: {described(one)}" for one in inside if not has(visited, one)]
+    assert missed == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_that_every_control_has_a_name_that_is_read_out(haloscope, show, key):
+    page, window = show(key), haloscope.window
+    nameless = []
+    for dock in (None, *page.docks):
+        if dock is not None:
+            page.bring_to_front(dock.objectName())
+            QApplication.processEvents()
+        for widget in stops(window):
+            interface = QAccessible.queryAccessibleInterface(widget)
+            if not interface.text(QAccessible.Text.Name).strip():
+                nameless.append(described(widget))
+    assert sorted(set(nameless)) == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_that_what_the_mouse_can_press_takes_the_focus_or_has_a_key(haloscope, show, key):
+    page, window = show(key), haloscope.window
+    keyed = {action.text() for action in haloscope.actions.all() if action.shortcuts()}
+    out_of_reach = set()
+    for dock in (None, *page.docks):
+        if dock is not None:
+            page.bring_to_front(dock.objectName())
+            QApplication.processEvents()
+        for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QAbstractSlider, QLineEdit):
+            for widget in window.findChildren(kind):
+                seen = widget.isVisible() and widget.isEnabled() and not widget.visibleRegion().isEmpty()
+                of_qt = isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_")
+                is_part = isinstance(widget.parentWidget(), QAbstractSpinBox | QComboBox | QTabBar)
+                is_part = is_part or isinstance(widget.parentWidget(), QAbstractItemView | QLineEdit)
+                action = widget.defaultAction() if isinstance(widget, QToolButton) else None
+                has_key = action is not None and action.text() in keyed
+                # Its keys are those of Copy result; the menu of a tab has what its buttons do.
+                in_menu = widget.parentWidget().objectName() == "tabButtons"
+                has_key = has_key or isinstance(widget, DragHandle) or in_menu
+                takes = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+                if seen and not (takes or of_qt or is_part or has_key):
+                    out_of_reach.add(described(widget))
+    assert sorted(out_of_reach) == []
+
+
+def test_that_menus_behind_buttons_open_by_keys(haloscope, show):
+    page = show("explore")
+    behind = [button for button in page.findChildren(QToolButton) if button.menu() is not None]
+    closed = [
+        described(button)
+        for button in behind
+        if button.isVisible() and not button.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
+    assert closed == []
+    assert behind
+
+
+def test_that_tabs_of_panels_can_be_walked_by_keys(haloscope, show, qtbot):
+    page = show("explore")
+    bars = [bar for bar in page.findChildren(QTabBar) if bar.isVisible() and bar.count() > 1]
+    assert bars
+    for bar in bars:
+        assert bar.focusPolicy() & Qt.FocusPolicy.TabFocus
+        before = bar.currentIndex()
+        bar.setFocus()
+        qtbot.keyClick(bar, Qt.Key.Key_Right if before == 0 else Qt.Key.Key_Left)
+        assert bar.currentIndex() != before
