@@ -54,6 +54,11 @@ def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -
     return placed_result(np.asarray(_Lent(memory)), image, shape, dtype)
 
 
+def trim_reused() -> None:
+    """Keep no memory of earlier results: for an idle process."""
+    _reused.trim(0)
+
+
 def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Return an uninitialised, C-contiguous array that begins ANTI_ALIAS_BYTES after the picture in its page.
 

@@ -1,4 +1,4 @@
-"""The compiled part of `engine.host.display_levels`: samples to the screen's pixels, halves, the range."""
+"""What is compiled of `display_levels` and `measuring`: samples to the screen's pixels, halves, counts."""
 
 import numpy as np
 from numba import njit
@@ -80,3 +80,30 @@ def find_range(values, ends):
         if np.isfinite(value):
             ends[0] = min(ends[0], np.float64(value))
             ends[1] = max(ends[1], np.float64(value))
+
+
+def count(samples, white, per_unit, bins, counts, sums):
+    """Add samples to the counts of their channel: by brightness, `per_unit` bins for 1, and outside of it.
+
+    `counts` are those below black, above white, and not finite; `sums` are the sum, that of squares, the
+    least and the most.
+    """
+    entry_point()
+    total, squares, least, most = 0.0, 0.0, np.inf, -np.inf
+    for sample in samples:
+        if not np.isfinite(sample):
+            counts[2] += 1
+            continue
+        value = np.float64(sample)
+        total += value
+        squares += value * value
+        least, most = min(least, value), max(most, value)
+        if value < 0.0:
+            counts[0] += 1
+        elif value > white:
+            counts[1] += 1
+        else:
+            bins[min(np.int64(value * per_unit), bins.size - 1)] += 1
+    sums[0] += total
+    sums[1] += squares
+    sums[2], sums[3] = min(sums[2], least), max(sums[3], most)

@@ -140,6 +140,11 @@ def render(
         _in_bands(values.shape[0], partial(fill_into, levels[0], 0))
     else:
         _in_bands(len(levels[0]), fill_halves)
+    halve_all(levels)
+    return scale, shift, absolute
+
+
+def halve_all(levels: list[np.ndarray]) -> None:
+    """Fill each level but the first with halves of the one before."""
     for source, out in itertools.pairwise(levels):
         _in_bands(out.shape[0], partial(_halve, source, out))
-    return scale, shift, absolute

@@ -1,6 +1,7 @@
 """What the host does for pictures: open, prepare for the screen, save. Called on: its main thread."""
 
 import math
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -12,16 +13,20 @@ from engine.errors import EngineError, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
-from engine.host.display_levels import full_scale, level_shapes, render
+from engine.host.display_levels import full_scale, halve_all, level_shapes, render
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels, Shown
-from engine.host.shared_array import SharedArray
+from engine.host.result_values import bands_of
+from engine.host.shared_array import Computed, SharedArray
+from engine.host.tiles import TiledScreen
+from engine.image.convert import finite_range, to_depth
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture, lost_values
+from engine.image.result_picture import count_lost, finished_picture, lost_sentences, scale_to
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.results.progress import Checkpoint, Progress
+from engine.verify.regions import Region
 
 # Seconds per byte that the deadline for opening a picture counts with: a disk of another machine (20 MB/s),
 # and a slow decoder on a slow core (WebP without loss takes 15 ns).
@@ -30,11 +35,13 @@ _READING_S, _DECODING_S = 50e-9, 20e-9
 # A TIFF that takes more than this, with its levels for the screen, is opened in parts: at once, while
 # decoding it takes ten seconds.
 _IN_PARTS_FROM_BYTES = 2 << 30
-# Where a picture, its result and their levels take more than this, nothing is computed before it is seen.
+# Where a picture, its result and their levels would take more than this (61 megapixels of 8-bit RGB), nothing
+# is computed before it is seen: 3 x 3 on all of it takes a second of the processor.
 WHOLE_RESULT_BYTES = 1 << 30
-# Pixels of full size are kept for the screen up to here, which is a picture of 3840 x 2160; those of larger
-# ones are made from the samples where they are seen.
-FULL_SIZE_BYTES = 32 << 20
+# Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
+# made beside the one that is shown, more than these 3 megapixels take more than three times the picture and
+# 300 MB. Those of larger pictures are made where they are seen.
+FULL_SIZE_BYTES = 12 << 20
 # The limit of the window is fixed.
 MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
@@ -68,6 +75,28 @@ class SharedSegment:
             return ScreenLevels(levels, opaque=alpha is None)
         return ScreenLevels((pixels, *levels), alpha is None, Shown(*how, alpha, white))
 
+    def rendered_in_bands(
+        self,
+        picture: PictureHandle,
+        levels: tuple[SharedArray, ...],
+        bands: Iterable[tuple[slice, NDArray[Any]]],
+        range_mode: str,
+        ends: tuple[float, float] | None = None,
+    ) -> TiledScreen:
+        """Fill the levels of a large picture's result, of which no values are kept; hand the segment over.
+
+        Bands of rows begin at even ones. `ends` are as `render` takes them.
+        """
+        targets, alpha = [shared.attach(level) for level in levels], attached(picture.alpha)
+        white = full_scale(np.dtype(picture.dtype))
+        for rows, values in bands:
+            half = targets[0][rows.start // 2 : -(-rows.stop // 2)]
+            render(values, [half], white, range_mode, None if alpha is None else alpha[rows], ends)
+        halve_all(targets)
+        self._handed_over = True
+        sizes = tuple(shape[:2] for shape in level_shapes(picture.height, picture.width))
+        return TiledScreen("", sizes, opaque=alpha is None, coarse=levels)
+
     def __enter__(self) -> Self:
         return self
 
@@ -81,6 +110,11 @@ def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
     shapes = level_shapes(height, width)
     is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
     return [(shape, "uint8") for shape in shapes[is_large:]]
+
+
+def keeps_values(picture: PictureHandle) -> bool:
+    """Return whether the values of results are kept; of a large picture they would take too much memory."""
+    return not (isinstance(picture.screen, ScreenLevels) and picture.screen.shown is not None)
 
 
 def attached(array: SharedArray | None) -> NDArray[Any] | None:
@@ -115,7 +149,7 @@ class _BetterInParts(ImageReadError):
 
 
 class _ResultTooLarge(ImageReadError):
-    """A picture fits into memory, and its result does not."""
+    """A picture fits into memory, and filtering all of it takes too long."""
 
 
 def _open_in_parts(request: OpenPicture, error: EngineError, *, is_too_large: bool) -> PictureHandle:
@@ -195,7 +229,7 @@ def _opening_bytes(form: Form) -> int:
 
 
 def bytes_with_result(form: Form) -> int:
-    """Return the memory of a picture and its result, with the levels of both, bytes."""
+    """Return what a picture and its whole result would take, with the levels of both, bytes."""
     colours = form.pixel_count * form.channels
     return 2 * _opening_bytes(form) - form.decoded_bytes + FLOAT_BYTES * colours
 
@@ -204,9 +238,8 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
     """Write a result, or the picture itself, to a file."""
     opened = request.picture
     pixels = opened.in_memory
-    saved = request.values or pixels
     # 12,000 x 12,000 pixels of RGB take 11.7 s as PNG, 27 ns per byte; slow disks come on top.
-    report(Progress("saving", 0.0, 10.0 + 1e-7 * math.prod(saved.shape) * np.dtype(saved.dtype).itemsize))
+    report(Progress("saving", 0.0, 10.0 + 1e-7 * math.prod(pixels.shape) * FLOAT_BYTES))
     picture = Picture(
         _one_plane(pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
     )
@@ -215,14 +248,47 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
         if opened.path:
             check_other_file(request.path, opened.path)
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
-        # Whole numbers of 8 and 16 bit stay what they are in float32.
-        values = _one_plane(request.values).astype(np.float32, copy=False)
-        picture = finished_picture(picture, values, target, request.range_mode)  # type: ignore[arg-type]
-        lost = lost_values(values, target)
+        values, lost = _rounded(request.values, picture, target, request.range_mode)
+        picture = finished_picture(picture, values, target)
     # The depth of a result is final here; an unknown depth is refused.
     how = {"depth": request.depth, "metadata": request.metadata}
     notes = save_image(picture, request.path, **how)  # type: ignore[arg-type]
     return Saved(request.path, (*lost, *notes))
+
+
+def _rounded(
+    values: SharedArray | Computed, picture: Picture, target: np.dtype[Any], range_mode: str
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Return a result in the type of a file, with a sentence for each kind of number that it cannot hold.
+
+    It is made band by band: results that are not kept are never whole in float32.
+    """
+    height, width = picture.pixels.shape[:2]
+    whole, scale = Region(0, height, 0, width), scale_to(picture.dtype, target)
+    ends, nan_count, infinite_count = None, 0, 0
+    if range_mode == "rescale" and target.kind == "u":
+        found = [finite_range(part, scale) for _, part in _float_bands(values, whole)]
+        ends = min(low for low, _ in found), max(high for _, high in found)
+    out = np.empty((height, width, picture.channels), target)
+    for band, part in _float_bands(values, whole):
+        if target.kind != "u":
+            out[band.slices] = part
+            continue
+        how: dict[str, Any] = {"range_mode": range_mode, "scale": scale, "ends": ends}
+        out[band.slices] = to_depth(part, target, **how)
+        lost = count_lost(part, target)
+        nan_count, infinite_count = nan_count + lost[0], infinite_count + lost[1]
+    return out if picture.channels > 1 else out[..., 0], lost_sentences(
+        out.size, nan_count, infinite_count, target
+    )
+
+
+def _float_bands(
+    values: SharedArray | Computed, whole: Region
+) -> Iterator[tuple[Region, NDArray[np.float32]]]:
+    for band, part in bands_of(values, whole):
+        # Whole numbers of 8 and 16 bit stay what they are in float32.
+        yield band, part.astype(np.float32, copy=False)
 
 
 def _one_plane(array: SharedArray) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from engine.host.protocol import PictureHandle
 from engine.host.request import QueuePolicy, Request
-from engine.host.shared_array import SharedArray
+from engine.host.shared_array import Computed, SharedArray
 from engine.verify.regions import Region
 
 BINS = 256
@@ -49,7 +49,11 @@ class MeasurePicture(Request):
     """
 
     picture: PictureHandle
-    values: SharedArray | None = None
+    values: SharedArray | Computed | None = None
     region: Region | None = None
-    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
     handler: ClassVar[str] = "engine.host.measuring:measure_picture"
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """Beside a run, but for values that are computed for it."""
+        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE

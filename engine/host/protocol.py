@@ -13,7 +13,7 @@ from engine.errors import BadValue, ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.host.request import Request
-from engine.host.shared_array import SharedArray
+from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.reason import Reason
@@ -126,7 +126,8 @@ class SaveResult(Request):
     """Write a result, or a picture, to a file. Reply: Saved."""
 
     picture: PictureHandle  # gives type, alpha and colour profile
-    values: SharedArray | None  # a result, float32 or of the picture's type; None saves the picture itself
+    # A result, float32 or of the picture's type; None saves the picture itself.
+    values: SharedArray | Computed | None
     path: str
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
@@ -140,11 +141,13 @@ class SaveResult(Request):
 class Filtered:
     """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
 
-    With a `TiledScreen` there are no values, and tiles are asked for: of a large picture nothing is computed
-    before, of a result on another machine those that were seen are here.
+    Of a large picture in memory the values are not kept, and full size is asked for by tile. With a
+    `TiledScreen` alone there are no values: of a picture that stays in its file nothing is computed before it
+    is seen, of a result on another machine those tiles that were seen are here.
     """
 
-    values: SharedArray | None  # H x W x C, of the type that the job asks for; None where the run failed
+    # H x W x C, of the type that the job asks for; None where the run failed.
+    values: SharedArray | Computed | None
     screen: ScreenLevels | TiledScreen | None
     variant: str  # the one that ran
     device: str

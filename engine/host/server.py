@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
+from engine.device.anti_aliasing import trim_reused
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import shared
@@ -140,6 +141,7 @@ class Worker:
                     idle_seconds = _IDLE_SECONDS
                 else:
                     shared.trim_spares()
+                    trim_reused()
                     idle_seconds = None
             if self._stopping:
                 return None

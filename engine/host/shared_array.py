@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,17 @@ class SharedArray:
     shape: tuple[int, ...]
     dtype: str
     first_byte: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The values of a result that are not kept: each part is computed where it is asked for.
+
+    `job` names the module that does it (`engine.host.result_values`). The picture that it reads is held by
+    whoever shows it, and is no part of a reply.
+    """
+
+    job: Any
 
 
 def segments_of(message: object) -> tuple[str, ...]:
@@ -25,6 +37,8 @@ def segments_of(message: object) -> tuple[str, ...]:
 def _arrays(value: object) -> Iterator[SharedArray]:
     if isinstance(value, SharedArray):
         yield value
+    elif isinstance(value, Computed):
+        return
     elif isinstance(value, tuple):
         for part in value:
             yield from _arrays(part)

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from engine.errors import EngineError
+from engine.errors import EngineError, ImageReadError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
@@ -50,6 +51,18 @@ TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES
 
 # How the keys of pictures begin that are decoded as a whole.
 _DECODED = "decoded:"
+
+
+class ReadTiles(Protocol):
+    """What tiles are read from."""
+
+    fault: ImageReadError | None
+    """What is wrong with the file, where a part of it could not be read."""
+
+    @property
+    def note(self) -> str:
+        """What was found special about the file since it was opened; empty for nothing."""
+
 
 _open: OrderedDict[str, HalvedTiles] = OrderedDict()
 _lock = threading.Lock()
@@ -172,7 +185,7 @@ def answered(
     level: int,
     places: tuple[Place, ...],
     made: Callable[[Place, float], Samples | None],
-    tiles: HalvedTiles,
+    source: ReadTiles,
     *,
     detail: int = WHOLE,
     white: float | None = None,
@@ -201,7 +214,7 @@ def answered(
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
     pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
     found = tuple(Tile(place, pixels.get(place), detail) for place, _ in ready)
-    return Tiles(level, found, tiles.fault, tiles.note)
+    return Tiles(level, found, source.fault, source.note)
 
 
 def picture_values(request: PictureValues, report: Checkpoint) -> Values:

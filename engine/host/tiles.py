@@ -47,6 +47,9 @@ class TiledScreen:
     opaque: bool = True
     sampled_from: int = 99
     note: str = ""  # a sentence for the person on how the pixels come about
+    # Levels from the second on that are here as a whole, as those of `ScreenLevels`: then only the full size
+    # is asked for.
+    coarse: tuple[SharedArray, ...] = ()
 
     def places(self, level: int) -> tuple[int, int]:
         """Return how many tiles a level has, one below the other and side by side."""

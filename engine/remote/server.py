@@ -388,7 +388,11 @@ class Server:
     ) -> tuple[Any, tuple[str, ...]]:
         """Keep the pixels of an answer here; return it with those that are seen, and what is not kept."""
         found = _filtered_in(value)
-        if found is None or found.values is None or not isinstance(found.screen, ScreenLevels):
+        if (
+            found is None
+            or not isinstance(found.values, SharedArray)
+            or not isinstance(found.screen, ScreenLevels)
+        ):
             return value, segments_of(value)
         levels = found.screen.levels
         key = f"result-{next(self._numbers)}"
@@ -437,7 +441,11 @@ class Server:
             asked = self._asked[number]
         asked.keys += (request.screen.key,)
         found: Filtered | None = self._results.get(request.screen.key)
-        if found is None or not isinstance(found.screen, ScreenLevels) or found.values is None:
+        if (
+            found is None
+            or not isinstance(found.screen, ScreenLevels)
+            or not isinstance(found.values, SharedArray)
+        ):
             why = "results stay on the server, which keeps the newest"
             self._finish(number, ResultGone("This result is not there any more", why, "Compute it again."))
             return

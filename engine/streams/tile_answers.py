@@ -1,114 +1,84 @@
-"""Tiles of a result: a large picture is filtered where it is seen, at the level that is seen.
+"""Answers what is asked of parts of a result: its tiles for the screen, and its values.
 
-A rectangle is filtered as a picture of its own, as a band is (`engine.streams.bands`), along both axes: at
-full size its results have the bits of the whole. At other levels the mask is applied to the reduced picture.
+A picture in its file is filtered where it is seen, at the level that is seen: at full size its results have
+the bits of the whole, at other levels the mask is applied to the reduced picture. A large picture in memory
+is filtered as a whole for the screen, in bands, of which no values are kept; its full size is filtered again
+where it is seen.
 
 Called on: the main thread of the host process.
 """
 
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.devices import backend
 from engine.errors import ImageReadError
-from engine.host.display_levels import full_scale, value_range
-from engine.host.halved_tiles import HalvedTiles
-from engine.host.tile_jobs import answered, as_values, opened
+from engine.host import shared
+from engine.host.display_levels import full_scale
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.protocol import Filtered
+from engine.host.shared_array import Computed
+from engine.host.tile_jobs import answered, as_values
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tiles, Values
+from engine.host.verbs import Preview
 from engine.results.progress import Checkpoint, Progress
-from engine.run.compute import compute
-from engine.streams.bands import Band, band
+from engine.streams.result_parts import ResultParts, source_of
+from engine.tasks.filtering.clipping import clipped_part
 from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import filter_job
+from engine.verify.regions import Region
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4
-# The range of a result is that of so many parts of it, along each axis.
-_PARTS = 4
+
+_newest: ResultParts | None = None
 
 
-class TiledResult:
-    """A job on a large picture, ready to be computed anywhere in it: one variant and block for all of it."""
-
-    def __init__(self, job: FilterJob) -> None:
-        self.job = job
-        self._resolved = resolved_for_tiles(job)
-        self._backend = backend(self._resolved.device.key)
-        self._ends: tuple[float, float] | None = None
-
-    def values(
-        self, tiles: HalvedTiles, level: int, rows: slice, columns: slice, ends_at: float
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the result in a rectangle of a level, and the opacity there (no channel without one).
-
-        Raises what `HalvedTiles.rectangle` raises.
-        """
-        height, width = tiles.levels[level]
-        problem = replace(self._resolved.problem, height=height, width=width)
-        down = band(problem, rows.start, rows.stop)
-        across = band(_turned(problem), columns.start, columns.stop)
-        samples = _joined(tiles, level, down, across, ends_at)
-        channels = problem.channels
-        part = replace(problem, height=samples.shape[0], width=samples.shape[1])
-        choice, asked = self._resolved.choice, self.job
-        colours = np.ascontiguousarray(samples[..., :channels])
-        computed = compute(filter_job(choice, part, asked.mask, colours, layout=asked.layout), self._backend)
-        inside = (
-            slice(down.skip, down.skip + rows.stop - rows.start),
-            slice(across.skip, across.skip + columns.stop - columns.start),
-        )
-        return computed.reshape(colours.shape)[inside], samples[..., channels:][inside]
-
-    def ends(self, tiles: HalvedTiles) -> tuple[float, float] | None:
-        """Return the range that "rescale" maps to the screen's: that of parts of the result in full size."""
-        if self.job.range_mode == "rescale" and self._ends is None:
-            lowest, highest = math.inf, -math.inf
-            count = tiles.extent(0, (0, 0)), tiles.levels[0]
-            starts = [
-                sorted({number * max(0, side - (part.stop)) // (_PARTS - 1) for number in range(_PARTS)})
-                for part, side in zip(count[0], count[1], strict=True)
-            ]
-            for top in starts[0]:
-                for left in starts[1]:
-                    rows = slice(top, min(top + TILE, tiles.levels[0][0]))
-                    columns = slice(left, min(left + TILE, tiles.levels[0][1]))
-                    try:
-                        values, _ = self.values(tiles, 0, rows, columns, math.inf)
-                    except ImageReadError:
-                        continue
-                    low, high = value_range(np.ascontiguousarray(values))
-                    lowest, highest = min(lowest, low), max(highest, high)
-            self._ends = lowest, highest
-        return self._ends
-
-
-_newest: TiledResult | None = None
-
-
-def _result_of(job: FilterJob) -> TiledResult:
+def _result_of(job: FilterJob) -> ResultParts:
     global _newest
     if _newest is None or _newest.job != job:
-        _newest = TiledResult(job)
+        _newest = ResultParts(job)
     return _newest
+
+
+def preview_in_bands(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
+    """Filter a large picture in memory for the screen, and keep no values."""
+    begin, asked = time.perf_counter(), request.job
+    resolved = resolved_for_tiles(asked)
+    chosen, device = resolved.job(), resolved.device
+    chosen.task.refuse(chosen.variant, chosen.problem, asked.mask, chosen.block, device)
+    job = replace(asked, variant=chosen.variant.key, block=chosen.block, device=device.key)
+    picture, result, source = job.picture, _result_of(job), source_of(job.picture)
+    with SharedSegment() as segment:
+        levels = segment.create(*screen_arrays(picture.height, picture.width))
+        bands, ends = result.bands(source, report), result.ends(source, report)
+        screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
+    return Filtered(
+        values=Computed(job),
+        screen=screen,
+        variant=job.variant,
+        device=job.device,
+        elapsed_ms=(time.perf_counter() - begin) * 1e3,
+        chosen_because=chosen.chosen_because,
+        clipped=clipped_part(shared.attach(picture.in_memory), job.mask, chosen.problem, job.range_mode),
+    )
 
 
 def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = request.job, request.level, set(request.tiles)
-    tiles, result = opened(request.screen.key), _result_of(request.job)
+    source, result = source_of(job.picture), _result_of(job)
     ready: dict[Place, NDArray[Any] | None] = {}
 
     def filtered(first: Place, last: Place, ends_at: float) -> None:
-        rows, columns = tiles.extent(level, first)
-        right = tiles.extent(level, last)[1].stop
-        values, opacity = result.values(tiles, level, rows, slice(columns.start, right), ends_at)
+        rows, columns = source.extent(level, first)
+        right = source.extent(level, last)[1].stop
+        values, opacity = result.values(source, level, rows, slice(columns.start, right), ends_at)
         if not request.screen.opaque:
             values = np.dstack([values, opacity.astype(values.dtype)])
         for number, column in enumerate(range(first[1], last[1] + 1)):
@@ -133,7 +103,7 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
             try:
                 filtered((row, first), (row, last), ends_at)
             except ImageReadError as error:
-                tiles.fault = error
+                source.fault = error
                 try:
                     filtered(place, place, ends_at)
                 except ImageReadError:
@@ -145,45 +115,20 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
         level,
         request.tiles,
         tile,
-        tiles,
+        source,
         white=full_scale(np.dtype(job.picture.dtype)),
         range_mode=job.range_mode,
-        ends=result.ends(tiles),
+        ends=result.ends(source, report),
     )
 
 
 def result_values(request: ResultValues[FilterJob], report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
-    tiles = opened(request.screen.key)
-    rows, columns = slice(*request.rows), slice(*request.columns)
-    values, _ = _result_of(request.job).values(tiles, 0, rows, columns, math.inf)
-    return as_values(rows.start, columns.start, values)
+    (top, bottom), (left, right) = request.rows, request.columns
+    return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
 
 
-def _turned(problem: Problem) -> Problem:
-    """Return the problem with rows for columns: what holds for bands of rows holds for those of columns."""
-    (rows, columns), (row, column) = problem.mask_shape, problem.anchor
-    return replace(
-        problem,
-        height=problem.width,
-        width=problem.height,
-        mask_shape=(columns, rows),
-        anchor=(column, row),
-    )
-
-
-def _joined(tiles: HalvedTiles, level: int, down: Band, across: Band, ends_at: float) -> NDArray[Any]:
-    """Return the rectangles of a level that rows and columns name, joined to one picture."""
-    return np.concatenate(
-        [
-            np.concatenate(
-                [
-                    tiles.rectangle(level, slice(*rows), slice(*columns), ends_at)
-                    for columns in across.sources
-                ],
-                axis=1,
-            )
-            for rows in down.sources
-        ]
-    )
+def part_of_result(job: FilterJob, region: Region) -> NDArray[Any]:
+    """Return the values of a result in a region of full size."""
+    return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]

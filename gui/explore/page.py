@@ -460,6 +460,7 @@ class ExplorePage(RunsPage):
         self.history = self.workspace.undo_stack
         self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
         self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
+        self.picture_view.values_arrived.connect(self.lens.look_again)
         self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
         self.look = LookState(workspace, state, link, self.picture_view)
         self.look_dock, self.look_slot = add("look", "Look", self.lens_dock, self.lens_slot)

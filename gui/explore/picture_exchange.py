@@ -174,7 +174,7 @@ class PictureExchange(QObject):
         path = self._place(original, picture)
         depth = "16" if picture.dtype == "float32" else "keep"
         screen, values = (result.screen, result.values) if result is not None else (None, None)
-        elsewhere = screen if isinstance(screen, TiledScreen) else None
+        elsewhere = screen if isinstance(screen, TiledScreen) and values is None else None
         request = SaveResult(picture, values, str(path), range_mode, depth, elsewhere)
 
         def written(saved: Saved) -> None:

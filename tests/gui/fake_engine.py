@@ -34,6 +34,7 @@ from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
+from engine.host.picture_jobs import keeps_values
 from engine.host.request import Request, answer
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
@@ -294,7 +295,7 @@ class FakeEngineClient:
             (CourseCode,): lambda one: made_excerpts(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
             (Check, FilterJob): self._checked,
-            (Preview, FilterJob): lambda one: self._seen(one, self._filtered(one.job, None)),
+            (Preview, FilterJob): self._previewed,
             (Run, FilterJob): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
             (ResultTiles, type(None)): self._tiles_of_result,
             (ResultValues, type(None)): self._values_of_result,
@@ -350,8 +351,8 @@ class FakeEngineClient:
                     yield protocol.BlockAvailability(known.key, block, made_reason(why))
 
     def _picture(self, request):
-        if request.path.endswith(".npy"):
-            # A picture in parts, by the engine itself.
+        if request.path.endswith((".npy", ".bmp")):
+            # A picture in parts, or a large one, by the engine itself.
             return answer(request, lambda step: None)
         title = Path(request.path).name or request.sample
         if "missing" in title:
@@ -364,6 +365,11 @@ class FakeEngineClient:
         description = f"{title}  {width} × {height}  RGB  8 bit"
         where = {"path": request.path, "sample": request.sample}
         return protocol.PictureHandle(values, None, screen, title, description, **where)
+
+    def _previewed(self, request):
+        if not keeps_values(request.job.picture):
+            return answer(request, lambda step: None)
+        return self._seen(request, self._filtered(request.job, None))
 
     def _filtered(self, job, result):
         if isinstance(job.picture.screen, TiledScreen):

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
+from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, empty_result
 from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
-from engine.host.picture_jobs import SharedSegment, screen_arrays
-from engine.host.protocol import Availability, BlockAvailability, Filtered
-from engine.host.shared_array import SharedArray
+from engine.host.picture_jobs import SharedSegment, keeps_values, screen_arrays
+from engine.host.protocol import Availability, BlockAvailability, Filtered, ScreenLevels
+from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
@@ -31,7 +31,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.clipping import can_clip, sample_clipped
+from engine.tasks.filtering.clipping import clipped_part
 from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.measured_part import measured_part
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
@@ -51,6 +51,10 @@ def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
     """Filter once and prepare the result for the screen; of a large picture nothing before it is seen."""
     if isinstance(request.job.picture.screen, TiledScreen):
         return _tiled(request.job, request.job.picture.screen)
+    if not keeps_values(request.job.picture):
+        # By name: what filters parts of pictures is loaded with the first large one.
+        shown: Filtered = import_module(request.job.tile_answers).preview_in_bands(request, report)
+        return shown
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
     job.task.refuse(job.variant, job.problem, request.job.mask, job.block, device)
@@ -160,46 +164,49 @@ class _ResolvedJob(SharedSegment):
         self.backend: Backend = backend(resolved.device.key)
 
     def allocate(self) -> NDArray[Any]:
-        """Return shared memory for the result, which is written there without a copy."""
-        shape = self.job.operands.samples.shape
+        """Return memory for the result: shared memory, which is written without a copy, where it is kept."""
+        shape, dtype = self.job.operands.samples.shape, self.job.problem.result_dtype
+        if not keeps_values(self._asked.picture):
+            self._levels = self.create(*screen_arrays(*shape[:2]))
+            self._computed = empty_result(self.job.operands.samples, shape, dtype)
+            return self._computed
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self._values, *levels = self.create(
-            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, self.job.problem.result_dtype), *screen_arrays(*shape[:2])
+            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2])
         )
-        self._levels: tuple[SharedArray, ...] = tuple(levels)
-        return shared.attach(self._values)
+        self._levels, self._computed = tuple(levels), shared.attach(self._values)
+        return self._computed
 
     def filtered(self) -> Filtered:
         """Return the reply, with the result's levels for the screen."""
-        white = full_scale(self.job.operands.samples.dtype)
-        picture, range_mode = self._asked.picture, self._asked.range_mode
+        samples, asked = self.job.operands.samples, self._asked
+        picture, range_mode = asked.picture, asked.range_mode
         self._keep_outside()
-        screen = self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
+        values: SharedArray | Computed
+        screen: ScreenLevels | TiledScreen
+        if keeps_values(picture):
+            values, white = self._values, full_scale(samples.dtype)
+            screen = self.rendered(values, self._levels, white, range_mode, picture.alpha)
+        else:
+            key, device = self.job.variant.key, self.backend.info.key
+            values = Computed(replace(asked, variant=key, block=self.job.block, device=device))
+            whole = slice(0, picture.height), self._computed
+            screen = self.rendered_in_bands(picture, self._levels, [whole], range_mode)
         return Filtered(
-            values=self._values,
+            values=values,
             screen=screen,
             variant=self.job.variant.key,
             device=self.backend.info.key,
             elapsed_ms=(time.perf_counter() - self._begin) * 1e3,
             chosen_because=self.job.chosen_because,
-            clipped=self._clipped(white),
+            clipped=clipped_part(samples, asked.mask, self.job.problem, range_mode),
         )
 
     def _keep_outside(self) -> None:
         """Put the picture's own values where nothing is to be filtered."""
         region = self._asked.region
         if region is not None:
-            values, samples = shared.attach(self._values), self.job.operands.samples
+            values, samples = self._computed, self.job.operands.samples
             kept = values[region.slices].copy()
             values[...] = samples
             values[region.slices] = kept
-
-    def _clipped(self, white: float) -> tuple[float, float]:
-        """Return how much of the result is clipped; only a mask that can clip costs a look."""
-        job, problem = self._asked, self.job.problem
-        is_open = problem.result_dtype == "float32" and job.range_mode == "clip"
-        is_wide = problem.dtype == "float32" or can_clip(job.mask, white, problem.ghost_value)
-        if not (is_open and is_wide):
-            return 0.0, 0.0
-        found = sample_clipped(self.job.operands.samples, job.mask, white)
-        return found.below, found.above

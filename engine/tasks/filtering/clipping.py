@@ -10,7 +10,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from engine.image.colour import full_scale_of
 from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
 
 HINT_FROM = 0.2
 """A larger part of a result that is clipped is worth a word."""
@@ -57,6 +59,17 @@ def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
     highest = positive * high + negative * low + mask.offset
     # A mean whose weights add up to 1 but for their rounding clips nothing.
     return lowest < -1e-6 * white or highest > white * (1 + 1e-6)
+
+
+def clipped_part(samples: NDArray[Any], mask: Mask, problem: Problem, range_mode: str) -> tuple[float, float]:
+    """Return how much of a result is clipped as it is shown; only a mask that can clip costs a look."""
+    white = full_scale_of(samples.dtype)
+    is_open = problem.result_dtype == "float32" and range_mode == "clip"
+    is_wide = problem.dtype == "float32" or can_clip(mask, white, problem.ghost_value)
+    if not (is_open and is_wide):
+        return 0.0, 0.0
+    found = sample_clipped(samples, mask, white)
+    return found.below, found.above
 
 
 def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
-from engine.host.shared_array import SharedArray
+from engine.host.shared_array import Computed, SharedArray
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
 
@@ -18,12 +18,16 @@ class ComparePictures(Request):
     """
 
     picture: PictureHandle
-    values: SharedArray  # the result
+    values: SharedArray | Computed  # the result
     job: FilterJob | None  # of the error; None for the difference
     variant: str  # that ran
     seen: Region  # of an error that is not affordable as a whole, this part is computed
-    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
     handler: ClassVar[str] = "engine.tasks.filtering.comparing:compare"
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """Beside a run, but for values that are computed for it."""
+        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,21 @@
-"""Makes pictures of differences and errors. Called on: the thread for what comes beside a run."""
+"""Makes pictures of differences and errors.
 
+Called on: the thread for what comes beside a run, or the main thread.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import SharedArray
-from engine.image.scratch import bands_of
+from engine.image.scratch import bands
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import (
@@ -32,34 +38,30 @@ _GREY, _WHITE = 128, 255.0
 
 def compare(request: ComparePictures, report: Checkpoint) -> Compared:
     """Return the picture of a difference, or of an error."""
-    original, values = shared.attach(request.picture.in_memory), shared.attach(request.values)
-    if original.shape != values.shape:
+    original, values = shared.attach(request.picture.in_memory), request.values
+    if isinstance(values, SharedArray) and original.shape != values.shape:
         remedy = "Look at picture and result side by side."
         raise BadValue("picture and result", "they have other sizes, and no difference", remedy)
     if request.job is not None:
-        return _error(request, request.job, values, report)
+        return _error(request, request.job, report)
+
+    def less() -> Iterator[tuple[Region, NDArray[np.float32]]]:
+        for region, part in bands_of(values, Region(0, original.shape[0], 0, original.shape[1])):
+            for rows in bands(len(part), FLOAT_BYTES * part[0].size):
+                report(Progress("comparing", 0.0, 5.0))
+                there = region._replace(top=region.top + rows.start, bottom=region.top + rows.stop)
+                yield there, part[rows].astype(np.float32) - original[there.slices].astype(np.float32)
+
     with SharedSegment() as segment:
         picture, levels = _created(segment, original.shape)
         drawn = shared.attach(picture)
-        largest = max(
-            (
-                float(np.nanmax(np.abs(_less(values, original, rows)), initial=0.0))
-                for rows in bands_of(values)
-            ),
-            default=0.0,
-        )
+        largest = max((float(np.nanmax(np.abs(part), initial=0.0)) for _, part in less()), default=0.0)
         scale = np.float32((_GREY - 1) / largest if np.isfinite(largest) and largest else 0.0)
-        for rows in bands_of(values):
-            report(Progress("comparing", 0.0, 5.0))
+        for region, part in less():
             with np.errstate(invalid="ignore"):
-                drawn[rows] = np.nan_to_num(np.rint(_less(values, original, rows) * scale + _GREY))
+                drawn[region.slices] = np.nan_to_num(np.rint(part * scale + _GREY))
         words = f"difference: white is +{largest:.4g}, black −{largest:.4g}" if largest else "no difference"
         return Compared(segment.rendered(picture, levels, _WHITE), words)
-
-
-def _less(values: NDArray[Any], original: NDArray[Any], rows: slice) -> NDArray[np.float32]:
-    less: NDArray[np.float32] = values[rows].astype(np.float32) - original[rows].astype(np.float32)
-    return less
 
 
 def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArray, tuple[SharedArray, ...]]:
@@ -68,7 +70,7 @@ def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArra
     return drawn, tuple(levels)
 
 
-def _error(request: ComparePictures, job: FilterJob, values: NDArray[Any], report: Checkpoint) -> Compared:
+def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Compared:
     samples, problem = asked_problem(job)
     cost = problem.taps * problem.channels
     whole = Region(0, problem.height, 0, problem.width)
@@ -88,16 +90,19 @@ def _error(request: ComparePictures, job: FilterJob, values: NDArray[Any], repor
         there = Region(
             band.top - part.top, band.bottom - part.top, band.left - part.left, band.right - part.left
         )
-        shares[there.slices] = _shares(job, samples, values, band, added, is_exact)
+        shares[there.slices] = _shares(job, samples, part_of(request.values, band), band, added, is_exact)
     if job.region is not None:
         kept = np.zeros(shares.shape, np.bool_)
         kept[_within(job.region, part).slices] = True
         shares[~kept] = 0.0
     largest = float(np.nanmax(shares, initial=0.0))
     with SharedSegment() as segment:
-        picture, levels = _created(segment, values.shape)
+        picture, levels = _created(segment, samples.shape)
         scale = 255.0 / largest if largest and np.isfinite(largest) else 0.0
-        shared.attach(picture)[part.slices] = np.nan_to_num(np.rint(shares * scale))
+        drawn = shared.attach(picture)[part.slices]
+        # In bands: copies of all shares took three times their memory.
+        for rows in bands(len(drawn), FLOAT_BYTES * drawn[0].size):
+            drawn[rows] = np.nan_to_num(np.rint(shares[rows] * scale))
         screen = segment.rendered(picture, levels, _WHITE)
     of_part = "" if part == whole else ", of the part that was seen"
     if not largest:
@@ -116,7 +121,7 @@ def _shares(
 ) -> NDArray[Any]:
     """Return the errors of a band in units of their bounds; of 8 and 16 bit in steps of one."""
     wanted = oracle.correlate(samples, job.mask, job.border, job.cval, band)
-    shown = values[band.slices].astype(np.float64)
+    shown = values.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         if values.dtype.kind == "u":
             wanted = np.rint(np.clip(wanted, 0, np.iinfo(values.dtype).max))

@@ -1,11 +1,22 @@
-"""The cells under a mask at one pixel, read from a picture in memory, and how its sum is stored."""
+"""The cells under a mask at one pixel, and how its sum is stored."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import Border
+
+
+class Samples(Protocol):
+    """A picture whose values are read as those of an array (H, W, C): by rows and columns."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows, columns and channels."""
+
+    def __getitem__(self, place: Any) -> NDArray[Any]:
+        """Return the values at some places."""
 
 
 class PixelWindow(NamedTuple):
@@ -29,7 +40,7 @@ class PixelWindow(NamedTuple):
 
 
 def window_of(
-    image: NDArray[Any],
+    image: Samples,
     pixel: tuple[int, int],
     mask_shape: tuple[int, int],
     anchor: tuple[int, int],

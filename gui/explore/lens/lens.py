@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from engine.geometry.border import Border
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.one_pixel import PixelWindow, stored, window_of
+from engine.tasks.filtering.one_pixel import PixelWindow, Samples, stored, window_of
 from engine.tasks.filtering.sum_order import PixelSum, SumOrder, sum_of
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-
-Samples = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +23,7 @@ class FilterLens:
     order: SumOrder
     sum: PixelSum | None
     """None where the kernel forms no sum of this pixel alone."""
-    shown: Samples
+    shown: NDArray[Any]
     """The result that is shown, as the kernel stored it."""
     exact: NDArray[np.float64]
     """The same sum in float64."""
@@ -41,7 +39,7 @@ class FilterLens:
         return products
 
     @property
-    def remade(self) -> Samples:
+    def remade(self) -> NDArray[Any]:
         """What the kernel stores of its sum, or of the float64 sum where it has none."""
         value = self.exact.astype(np.float32) if self.sum is None else self.sum.value
         return stored(value, self.shown.dtype)
@@ -59,11 +57,11 @@ class OperationLens:
     pixel: tuple[int, int]
     title: str
     teaches: str
-    cells: Samples | None
+    cells: NDArray[Any] | None
     """(rows, columns, channels), cells outside the picture repeated; None: it depends on more."""
-    own: Samples
+    own: NDArray[Any]
     """The picture's own sample."""
-    shown: Samples | None
+    shown: NDArray[Any] | None
     outside: NDArray[np.bool_] | None = None
 
 

@@ -1,7 +1,7 @@
 """Which pixel the lens looks at, and what it sees there: it follows the mouse until a click pins it.
 
-The window reads the few cells itself, from the memory that picture and result share with the engine. Only in
-which order the kernel adds is asked of the engine, once for each kernel and mask.
+The window reads the few cells itself, from the memory that picture and result share with the engine; what is
+not there is asked for. In which order the kernel adds is asked once for each kernel and mask.
 """
 
 from collections.abc import Callable
@@ -19,24 +19,18 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.lens.lens import FilterLens, OperationLens, filter_lens, operation_lens
-from gui.explore.picture.pixel_values import Numbers, PixelValues
+from gui.explore.picture.pixel_values import NotYet, Numbers
 from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
 _POINT = "Point at the picture: how that pixel of the result comes about is shown here. A click pins it."
-_IN_PARTS = (
-    "This picture stays in its file, and the lens reads pictures in memory.\n"
-    "Select a region with Shift and drag, and crop to it (menu Region)."
-)
-_ELSEWHERE = (
-    "The result is on another machine; the lens reads results in memory.\nChoose This computer under Device."
-)
 _OF_A_CHAIN = (
     "This result takes several steps, and the lens explains one that reads the picture itself: select such a "
     "step of the chain."
 )
 _NO_RESULT = "There is no result of these settings yet."
+_READING = "Reading the pixels under the mask."
 _ASKING = "Finding out in which order the kernel adds."
 _NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
 
@@ -126,16 +120,24 @@ class LensState(QObject):
         """Look at the pixel now."""
         self._timer.stop()
         if self.is_watched:
-            self.seen, self.words = self._look()
+            try:
+                self.seen, self.words = self._look()
+            except NotYet:
+                # What is seen stays until it has come, a moment later.
+                self.words = "" if self.seen is not None else _READING
+            except EngineError as error:
+                self.seen, self.words = None, str(error)
             self.changed.emit()
         self.frames_changed.emit()
+
+    def look_again(self) -> None:
+        """Look once more: values have come."""
+        self._timer_if_watched()
 
     def _look(self) -> tuple[FilterLens | OperationLens | None, str]:
         values, job, result = self._values(), self._display.job, self._state.last_result
         if self._workspace.picture is None or values is None:
             return None, _NO_PICTURE
-        if not isinstance(values, PixelValues):
-            return None, _IN_PARTS
         if self.pixel is None:
             return None, _POINT
         if isinstance(job, OperationJob):
@@ -145,14 +147,14 @@ class LensState(QObject):
         if result is None or job is None:
             return None, _NO_RESULT
         if values.result is None:
-            return None, _ELSEWHERE if result.tiles else _NO_RESULT
+            return None, _NO_RESULT
         ran = replace(job, variant=result.variant, device=result.device)
         if self._order is None or self._order[0] != ran:
             self._ask(ran)
             return None, self._refused or _ASKING
         return filter_lens(ran, self._order[1], self.pixel, values.original, values.result), ""
 
-    def _look_at_operation(self, job: OperationJob, values: PixelValues) -> tuple[OperationLens | None, str]:
+    def _look_at_operation(self, job: OperationJob, values: Numbers) -> tuple[OperationLens | None, str]:
         if job.patch_path or self.pixel is None:
             return None, _NO_PATCH
         operation = operation_of(job)

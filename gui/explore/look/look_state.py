@@ -16,7 +16,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.picture.drawn import Drawing, Line
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.picture.pixel_values import NotYet, Numbers
 from gui.explore.workspace import Workspace
 
 HISTOGRAM, PROFILE, PIXELS = "histogram", "profile", "pixels"
@@ -29,7 +29,12 @@ _IN_PARTS = (
 _DRAW = "Drag a line over the picture: the values along it are shown here."
 _POINT = "Point at the picture: the pixels around the mouse are shown here."
 _ASKING = "Counting."
+_READING = "Reading the values."
 _WAIT_MS = 100
+# Values that come one after the other are shown together.
+_ARRIVED_MS = 15
+# Of a longer line so many points are read.
+_LONGEST_LINE, _POINTS = 16_000, 1000
 PIXELS_SIDE = 7
 
 
@@ -63,16 +68,25 @@ class LookState(QObject):
         self.line: Line | None = None
         self.pixel: tuple[int, int] | None = None
         self.numbers: PictureNumbers | None = None
+        self.profile: Profile | None = None
+        """The values along the line, a point for each row or column that it crosses."""
+        self.pixels: Pixels | None = None
+        """The pixels around the mouse."""
         self._counted: MeasurePicture | None = None
-        self._refused = ""
+        self._refused, self._reading = "", _READING
         self._is_watched = False
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._look)
+        self._arrived = QTimer(self, singleShot=True, interval=_ARRIVED_MS)
+        self._arrived.timeout.connect(self._read)
+        view.values_arrived.connect(self._note_arrived)
         view.canvas.line_drawn.connect(self._take_line)
         view.canvas.pixel_hovered.connect(self._point)
         workspace.picture_changed.connect(self._forget)
         for signal in (workspace.region_changed, state.filtered, state.ready_changed):
             signal.connect(self._later)
+        # A preview waits while values are computed to be counted.
+        workspace.job_changed.connect(self._newest.cancel)
 
     def watch(self, is_watched: bool) -> None:
         """Follow picture and mouse from now on, or let them be: nobody looks."""
@@ -84,7 +98,7 @@ class LookState(QObject):
         """Show another one of the tools."""
         self.tool = tool
         self._take_mouse()
-        self.changed.emit()
+        self._read()
         self._timer.start(0)
 
     def choose_channel(self, channel: int) -> None:
@@ -121,41 +135,31 @@ class LookState(QObject):
         picture = self._workspace.picture
         if picture is None:
             return _NO_PICTURE
+        if self.tool == PROFILE:
+            return _DRAW if self.line is None else self._reading if self.profile is None else ""
+        if self.tool == PIXELS:
+            return _POINT if self.pixel is None else self._reading if self.pixels is None else ""
         if isinstance(picture.screen, TiledScreen):
             return _IN_PARTS
-        if self.tool == PROFILE:
-            return "" if self.line is not None else _DRAW
-        if self.tool == PIXELS:
-            return "" if self.pixel is not None else _POINT
         return "" if self.numbers is not None else self._refused or _ASKING
 
-    @property
-    def profile(self) -> Profile | None:
-        """The values along the line, a point for each row or column that it crosses."""
+    def _read(self) -> None:
+        """Read the values along the line, or around the mouse; the last ones stay until they come."""
         values = self._view.values
-        if self.line is None or not isinstance(values, PixelValues):
-            return None
-        (row, column), (last_row, last_column) = self.line
-        count = max(abs(last_row - row), abs(last_column - column)) + 1
-        rows = np.rint(np.linspace(row, last_row, count)).astype(np.int64)
-        columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
-        result = values.result
-        return Profile(values.original[rows, columns], None if result is None else result[rows, columns])
+        try:
+            if self.tool == PROFILE:
+                self.profile = None if values is None or self.line is None else _profile(values, self.line)
+            elif self.tool == PIXELS:
+                self.pixels = None if values is None or self.pixel is None else _pixels(values, self.pixel)
+        except NotYet:
+            self._reading = _READING
+        except EngineError as error:
+            self._reading, self.profile, self.pixels = str(error), None, None
+        self.changed.emit()
 
-    @property
-    def pixels(self) -> Pixels | None:
-        """The pixels around the mouse."""
-        values = self._view.values
-        if self.pixel is None or not isinstance(values, PixelValues):
-            return None
-        side = PIXELS_SIDE, PIXELS_SIDE
-        anchor = PIXELS_SIDE // 2, PIXELS_SIDE // 2
-        window = window_of(values.original, self.pixel, side, anchor, Border.REPLICATE, 0.0)
-        cells = np.ix_(window.source_rows, window.source_columns)
-        result = values.result
-        return Pixels(
-            self.pixel, values.original[cells], None if result is None else result[cells], window.outside
-        )
+    def _note_arrived(self) -> None:
+        if self._is_watched and self.tool != HISTOGRAM and not self._arrived.isActive():
+            self._arrived.start()
 
     def _take_mouse(self) -> None:
         """Let dragging draw a line while the profile is looked at."""
@@ -168,16 +172,16 @@ class LookState(QObject):
 
     def _take_line(self, line: Line) -> None:
         self.line = line
-        self.changed.emit()
+        self._read()
 
     def _point(self, pixel: tuple[int, int] | None) -> None:
         if pixel is not None and pixel != self.pixel:
             self.pixel = pixel
             if self._is_watched and self.tool == PIXELS:
-                self.changed.emit()
+                self._read()
 
     def _forget(self) -> None:
-        self.line = self.pixel = self.numbers = self._counted = None
+        self.line = self.pixel = self.profile = self.pixels = self.numbers = self._counted = None
         self._newest.forget()
         self._take_mouse()
         self._later()
@@ -190,7 +194,7 @@ class LookState(QObject):
     def _look(self) -> None:
         if not self._is_watched:
             return
-        self.changed.emit()
+        self._read()
         picture, result = self._workspace.picture, self._state.last_result
         if picture is None or isinstance(picture.screen, TiledScreen) or self.tool != HISTOGRAM:
             return
@@ -207,3 +211,21 @@ class LookState(QObject):
         if not needs_no_message(error):
             self._refused, self.numbers = str(error), None
             self.changed.emit()
+
+
+def _profile(values: Numbers, line: Line) -> Profile:
+    (row, column), (last_row, last_column) = line
+    count = max(abs(last_row - row), abs(last_column - column)) + 1
+    if count > _LONGEST_LINE:
+        count = _POINTS
+    rows = np.rint(np.linspace(row, last_row, count)).astype(np.int64)
+    columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
+    original, result = values.original[rows, columns], values.result
+    return Profile(original, None if result is None else result[rows, columns])
+
+
+def _pixels(values: Numbers, pixel: tuple[int, int]) -> Pixels:
+    anchor = PIXELS_SIDE // 2, PIXELS_SIDE // 2
+    window = window_of(values.original, pixel, (PIXELS_SIDE, PIXELS_SIDE), anchor, Border.REPLICATE, 0.0)
+    cells, result = np.ix_(window.source_rows, window.source_columns), values.result
+    return Pixels(pixel, values.original[cells], None if result is None else result[cells], window.outside)

@@ -8,7 +8,7 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
 from engine.tasks.filtering.compared import Compared, ComparePictures
 from engine.verify.regions import Region
-from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.picture.layers import ViewMode
@@ -46,6 +46,8 @@ class Comparison(QObject):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._ask)
         state.filtered.connect(lambda _: self._again(0))
+        # A preview waits while values are computed to be compared.
+        workspace.job_changed.connect(self._newest.cancel)
         workspace.picture_changed.connect(lambda _: self._forget())
 
     def show(self, mode: ViewMode, seen: Region) -> None:
@@ -94,7 +96,8 @@ class Comparison(QObject):
         self._keeper.drop(segments_of(old))
 
     def _failed(self, error: EngineError) -> None:
-        self._drop(str(error))
+        if not needs_no_message(error):
+            self._drop(str(error))
 
     def _forget(self) -> None:
         self._newest.forget()

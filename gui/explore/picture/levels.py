@@ -13,6 +13,8 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
+from engine.host.shared_array import SharedArray
+from engine.host.tiles import TiledScreen
 from gui.explore.picture.full_size import FullSize
 from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import Size, ViewTransform
@@ -55,20 +57,30 @@ class _Level(NamedTuple):
 class PictureLevels:
     """A picture ready to be painted at any zoom."""
 
-    def __init__(self, screen: ScreenLevels, paint_again: Callable[[], None] = lambda: None) -> None:
-        first = screen.levels[0].shape
-        self.size = Size(first[1], first[0])
+    def __init__(
+        self, screen: ScreenLevels | TiledScreen, paint_again: Callable[[], None] = lambda: None
+    ) -> None:
+        here: tuple[SharedArray, ...]
+        self._full_size: FullSize | None = None
+        if isinstance(screen, TiledScreen):
+            # The full size is somebody else's.
+            (rows, columns), here = screen.levels[0], screen.coarse
+            self._first = 1
+        else:
+            rows, columns = screen.levels[0].shape[:2]
+            if screen.shown is not None:
+                self._full_size = FullSize(screen.levels[0], screen.shown)
+            self._first = int(self._full_size is not None)
+            here = screen.levels[self._first :]
+        self.size = Size(columns, rows)
         self._opaque = screen.opaque
         self.channel: int | None = None
-        self._full_size = FullSize(screen.levels[0], screen.shown) if screen.shown is not None else None
         self._paint_again = paint_again
         # What is made as it is painted is not there before the first time.
         self._is_settled = self._full_size is None
-        # Of a large picture the first is missing.
-        self._first = int(self._full_size is not None)
         self._levels = [
             _level(attach(array), index, self.size, screen.opaque)
-            for index, array in enumerate(screen.levels[self._first :], self._first)
+            for index, array in enumerate(here, self._first)
         ]
 
     remark = ""
@@ -103,7 +115,7 @@ class PictureLevels:
                 self._paint_again()
             return
         self._is_settled = True
-        self._paint_level(self._levels[wanted - self._first], painter, transform, target)
+        self._paint_level(self._levels[max(0, wanted - self._first)], painter, transform, target)
 
     def _paint_coarse(self, painter: QPainter, transform: ViewTransform, target: QRectF) -> None:
         self._paint_level(self._levels[0], painter, transform, target)

@@ -151,7 +151,8 @@ class PictureController(QObject):
             request = SaveFiltered(job, str(path), depth)
         else:
             # Of a result on another machine the values are fetched.
-            elsewhere = result.screen if isinstance(result.screen, TiledScreen) else None
+            screen = result.screen
+            elsewhere = screen if isinstance(screen, TiledScreen) and result.values is None else None
             how = str(path), self._workspace.range_mode, depth
             request = SaveResult(picture, result.values, *how, elsewhere, metadata)
         self._messages.clear(SAVE_SOURCE)

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
-from engine.host.tiles import CloseTiled, TiledScreen, Tiles
+from engine.host.shared_array import Computed, SharedArray
+from engine.host.tiles import CloseTiled, TiledScreen
 from engine.host.verbs import Seen
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
@@ -43,6 +44,8 @@ class PictureView(QWidget):
 
     # The result that is shown is not kept any more where it was computed: it is to be computed again.
     result_gone = Signal()
+    # Values that were asked for have come.
+    values_arrived = Signal()
 
     def __init__(
         self, workspace: Workspace, engine_state: EngineState, link: EngineLink, messages: PageMessages
@@ -157,17 +160,18 @@ class PictureView(QWidget):
         # A failed run has no picture; the last one stays, because the numbers beside say what happened.
         values, screen = filtered.values, filtered.screen
         if isinstance(screen, TiledScreen):
-            self._show_tiled(screen, filtered.tiles)
+            self._show_tiled(screen, filtered)
         elif (
             isinstance(self._values, PixelValues)
-            and values is not None
+            and isinstance(values, SharedArray)
             and screen is not None
             and values.shape[:2] == self._values.shape[:2]
         ):
             self._values.set_result(values)
             self._show_levels(self._in_memory(screen))
 
-    def _show_tiled(self, screen: TiledScreen, tiles: tuple[Tiles, ...]) -> None:
+    def _show_tiled(self, screen: TiledScreen, filtered: Filtered) -> None:
+        computed, tiles = filtered.values, filtered.tiles
         job, picture = self._workspace.job(), self._picture
         if isinstance(self._values, TiledValues) and isinstance(job, FilterJob):
             self._values.set_result(job, screen)
@@ -176,14 +180,16 @@ class PictureView(QWidget):
         elif (
             isinstance(self._values, PixelValues)
             and picture is not None
-            and tiles
+            and (tiles or isinstance(computed, Computed))
             and screen.levels[0] == self._values.shape[:2]
         ):
+            asked = computed.job if isinstance(computed, Computed) else None
             values = TiledValues(picture, screen, self._link)
-            values.set_result(None, screen)
+            values.set_result(asked, screen)
             values.updated.connect(self._read_again)
-            self._values.set_result_elsewhere(values)
-            self._show_levels(self._watched(TiledLevels(screen, self._link, tiles=tiles)))
+            self._values.set_result(values.result)
+            before = None if asked is None else self._result
+            self._show_levels(self._watched(TiledLevels(screen, self._link, asked, before, tiles)))
             if self._state.result_is_passing:
                 self._stop_elsewhere()
 
@@ -205,7 +211,7 @@ class PictureView(QWidget):
         """Let go of a result that went with the connection; what has come of it stays on the screen."""
         self._stop_elsewhere()
         if self._server and isinstance(self._values, PixelValues):
-            self._values.set_result_elsewhere(None)
+            self._values.set_result(None)
 
     def _in_memory(self, screen: ScreenLevels) -> PictureLevels:
         return PictureLevels(screen, self.canvas.update)
@@ -250,13 +256,14 @@ class PictureView(QWidget):
     def _read_again(self) -> None:
         self.canvas.update()
         self._hover(self._hovered)
+        self.values_arrived.emit()
 
     def _say_size(self) -> None:
         """Say in the line below at which size a result is previewed, while nothing is pointed at."""
         result, hint = self._result, ""
         if result is not None:
-            level = result.level_for(self.canvas.view.transform.zoom)
-            sentences = _TWO_SIZES.format(reduced=2**level) if level else "", result.note
+            reduced = result.reduced_by(self.canvas.view.transform.zoom)
+            sentences = _TWO_SIZES.format(reduced=reduced) if reduced > 1 else "", result.note
             hint = " ".join(filter(None, sentences))
         self.readout.set_hint(hint)
         if self._hovered is None:

@@ -3,10 +3,17 @@
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
+from engine.tasks.filtering.one_pixel import Samples
+
+
+class NotYet(Exception):
+    """Values that are read are not here yet; they have been asked for."""
 
 
 class Numbers(Protocol):
@@ -16,36 +23,46 @@ class Numbers(Protocol):
     dtype: np.dtype[Any]
     has_alpha: bool
 
+    @property
+    def original(self) -> Samples:
+        """The picture; reading it, or the result, raises `NotYet`, or an `EngineError` where it is lost."""
+
+    @property
+    def result(self) -> Samples | None:
+        """Its newest result."""
+
     def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
         """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
 
 
 class PixelValues:
-    """The shared arrays of a picture and of its newest result, and the texts of one pixel of them."""
+    """The shared array of a picture, its newest result, and the texts of one pixel of them."""
 
     def __init__(self, picture: PictureHandle) -> None:
-        self.original: np.ndarray = attach(picture.in_memory)
+        self.original: NDArray[Any] = attach(picture.in_memory)
         self.shape, self.dtype = picture.pixels.shape, self.original.dtype
         self.has_alpha = picture.alpha is not None
         self.alpha = attach(picture.alpha) if picture.alpha is not None else None
-        self.result: np.ndarray | None = None
-        self._elsewhere: Numbers | None = None
+        self.result: Samples | None = None
 
-    def set_result(self, values: SharedArray) -> None:
-        self.result, self._elsewhere = attach(values), None
-
-    def set_result_elsewhere(self, values: Numbers | None) -> None:
-        """Read a result that is not in shared memory; None where it is not to be had any more."""
-        self.result, self._elsewhere = None, values
+    def set_result(self, values: SharedArray | Samples | None) -> None:
+        """Read a result in shared memory, or one that is asked for; None where it is not to be had."""
+        self.result = attach(values) if isinstance(values, SharedArray) else values
 
     def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
         """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
-        if name == "result" and self._elsewhere is not None:
-            return self._elsewhere.texts(name, row, column)
-        values: np.ndarray | None = getattr(self, name)
-        if values is None:
-            return ()
-        return tuple(value_text(value) for value in np.atleast_1d(values[row, column]))
+        return texts_of(getattr(self, name), row, column)
+
+
+def texts_of(values: Samples | None, row: int, column: int) -> tuple[str, ...]:
+    """Return the values in a pixel, by channels, as people read them; dots while they are being read."""
+    try:
+        return () if values is None else tuple(map(value_text, np.atleast_1d(values[row, column])))
+    except NotYet:
+        return ("…",) * (values.shape[2] if values is not None else 0)
+    except EngineError:
+        # The tile there says why.
+        return ()
 
 
 def value_text(value: np.generic) -> str:

@@ -14,7 +14,7 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.levels import checkerboard, finest_for
+from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
 from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
@@ -47,7 +47,8 @@ class TiledLevels(QObject):
     With `tiles` it is a result that is on another machine, of which those have come.
 
     Painting never waits: what is not there yet is asked for afterwards, the middle first, a few at a time, so
-    that the newest view is served. Meanwhile `before`, the result of the job before, is seen.
+    that the newest view is served. Meanwhile `before`, the result of the job before, is seen. Where all but
+    the full size is in shared memory, that is painted, and tiles of full size alone are asked for.
     """
 
     updated = Signal()
@@ -72,6 +73,7 @@ class TiledLevels(QObject):
         self.channel: int | None = None
         self._screen, self._link = screen, link
         self._job: Any = job
+        self._coarse = PictureLevels(screen) if screen.coarse else None
         self._before = None if before is None else before.if_complete()
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
@@ -93,6 +95,10 @@ class TiledLevels(QObject):
         """A sentence on how the pixels come about; empty for nothing."""
         return self._screen.note
 
+    def reduced_by(self, zoom: float) -> int:
+        """Return how many times smaller the picture is that a result is made of at a zoom."""
+        return 1 if self._job is None or self._screen.coarse else 2 ** self.level_for(zoom)
+
     @property
     def remark(self) -> str:
         """What the person should know of what is seen, in a few words; empty for pixels of full size."""
@@ -100,7 +106,8 @@ class TiledLevels(QObject):
             return "sample" if self._job is None else "reading the file"
         if self.is_elsewhere and self._is_lost and self._seen and not self.is_complete:
             return "coarse"
-        return f"preview at 1/{2**self._level}" if self._job is not None and self._level else ""
+        is_reduced = self._job is not None and self._level and not self._screen.coarse
+        return f"preview at 1/{2**self._level}" if is_reduced else ""
 
     @property
     def is_complete(self) -> bool:
@@ -116,6 +123,8 @@ class TiledLevels(QObject):
     def if_complete(self) -> "TiledLevels | None":
         """Return what to show before another result is there, and ask for no more of it."""
         self.stop()
+        # Its memory is given back.
+        self._coarse = None
         if self.is_complete or self._before is None:
             self._before = None
             return self
@@ -153,9 +162,15 @@ class TiledLevels(QObject):
         if target.isEmpty():
             self._seen = ()
             return
+        if self._coarse is not None and self._level:
+            self._seen, self._before = (), None
+            self._paint_coarse(painter, transform, seen)
+            return
         if not self._screen.opaque:
             painter.fillRect(target, checkerboard())
         places = self._look_at(transform, target)
+        if self._coarse is not None and not self.is_complete:
+            self._paint_coarse(painter, transform, seen)
         if self._before is not None:
             if self.is_complete:
                 self._before = None
@@ -163,6 +178,11 @@ class TiledLevels(QObject):
                 self._before._paint_tiles(painter, transform, target, places, self._level)
         self._paint_tiles(painter, transform, target, places, self._level)
         self._timer.start()
+
+    def _paint_coarse(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
+        assert self._coarse is not None
+        self._coarse.channel = self.channel
+        self._coarse.paint(painter, transform, seen)
 
     def _look_at(self, transform: ViewTransform, target: QRectF) -> tuple[Place, ...]:
         """Note and return the tiles that are seen, the middle one first."""
@@ -194,7 +214,7 @@ class TiledLevels(QObject):
             at = self._on_pane(transform, level, area)
             if found is not None:
                 self._paint_tile(painter, transform, at, area, level, found)
-            else:
+            elif not self._screen.coarse:
                 painter.fillRect(at, _placeholder())
 
     def _best_for(self, level: int, place: Place) -> Key | None:
@@ -294,6 +314,8 @@ class TiledLevels(QObject):
         return level, tuple(sorted(wanted)), least + 1
 
     def _has_stand_in(self) -> bool:
+        if self._coarse is not None:
+            return True
         numbers = range(len(self._screen.levels))
         if not self.is_elsewhere:
             numbers = numbers[-1:]

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
@@ -14,14 +15,39 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import PictureValues, ResultValues, TiledScreen, Values
 from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
-from gui.explore.picture.pixel_values import value_text
+from gui.explore.picture.pixel_values import NotYet, texts_of
 
 # Values come in squares of this side.
 _SIDE = 32
-# At 48 device pixels for each pixel a screen of 3840 x 2160 shows 12 squares of both.
-_MOST_KEPT = 64
+MOST_KEPT = 1024
+"""Squares that are kept: 12 MB of RGB in float32. A line over 12,000 x 12,000 pixels crosses 750."""
 
 Key = tuple[str, int, int]
+
+
+class AskedValues:
+    """The original, or the result, of a `TiledValues`, read as an array is."""
+
+    def __init__(self, values: "TiledValues", name: str) -> None:
+        self._values, self._name = values, name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows, columns and channels."""
+        return self._values.shape
+
+    def __getitem__(self, place: tuple[Any, Any]) -> NDArray[Any]:
+        """Return the values of rows and columns, as an array does of two arrays of places.
+
+        Raises
+        ------
+        NotYet
+            Some of them are on their way.
+        EngineError
+            Some of them cannot be had.
+        """
+        rows, columns = np.broadcast_arrays(*place)
+        return self._values.read(self._name, rows, columns)
 
 
 class TiledValues(QObject):
@@ -35,8 +61,14 @@ class TiledValues(QObject):
         self.has_alpha = False
         self._screen, self._link = screen, link
         self._result: tuple[Any, TiledScreen] | None = None
-        self._kept: OrderedDict[Key, np.ndarray | None] = OrderedDict()
+        self._kept: OrderedDict[Key, NDArray[Any] | EngineError] = OrderedDict()
         self._asked: dict[Key, Ask] = {}
+        self.original = AskedValues(self, "original")
+
+    @property
+    def result(self) -> AskedValues | None:
+        """The newest result."""
+        return None if self._result is None else AskedValues(self, "result")
 
     def set_result(self, job: FilterJob | None, screen: TiledScreen) -> None:
         """Read the result of this job from now on; without one, a result that is on another machine."""
@@ -47,21 +79,32 @@ class TiledValues(QObject):
 
     def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
         """Return the "original" or "result" in a pixel, by channels; dots while it is being read."""
-        if name == "alpha" or (name == "result" and self._result is None):
-            return ()
-        key = name, row // _SIDE, column // _SIDE
-        if key not in self._kept:
-            if key not in self._asked:
+        return () if name == "alpha" else texts_of(getattr(self, name), row, column)
+
+    def read(self, name: str, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
+        """Return the values in some pixels: their places' shape, and channels. Raises as `AskedValues`."""
+        down, across = rows // _SIDE, columns // _SIDE
+        keys = [(name, *place) for place in sorted({*zip(down.flat, across.flat, strict=True)})]
+        for key in keys:
+            if key not in self._kept and key not in self._asked:
                 self._send(key)
-            return ("…",) * self.shape[2]
-        values = self._kept[key]
-        if values is None:
-            return ()
-        self._kept.move_to_end(key)
-        return tuple(value_text(value) for value in values[row % _SIDE, column % _SIDE])
+        squares = [self._kept.get(key) for key in keys]
+        found: NDArray[Any] | None = None
+        for key, square in zip(keys, squares, strict=True):
+            if square is None:
+                raise NotYet
+            if isinstance(square, EngineError):
+                raise square
+            self._kept.move_to_end(key)
+            if found is None:
+                found = np.empty((*rows.shape, self.shape[2]), square.dtype)
+            there = (down == key[1]) & (across == key[2])
+            found[there] = square[rows[there] % _SIDE, columns[there] % _SIDE]
+        assert found is not None
+        return found
 
     def _send(self, key: Key) -> None:
-        name, down, across = key
+        name, down, across = key[0], int(key[1]), int(key[2])
         rows = down * _SIDE, min((down + 1) * _SIDE, self.shape[0])
         columns = across * _SIDE, min((across + 1) * _SIDE, self.shape[1])
         request: Request = PictureValues(self._screen, rows, columns)
@@ -73,19 +116,15 @@ class TiledValues(QObject):
             self._link.keeper.discard(segments_of(reply))
             arrived(values)
 
-        def failed(error: EngineError) -> None:
-            # The tile there says why.
-            arrived(None)
-
-        def arrived(values: np.ndarray | None) -> None:
+        def arrived(values: NDArray[Any] | EngineError) -> None:
             if self._asked.get(key) is not ask:
                 return
             del self._asked[key]
             self._kept[key] = values
-            while len(self._kept) > _MOST_KEPT:
+            while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
             self.updated.emit()
 
-        ask = Ask(request, replied, failed)
+        ask = Ask(request, replied, arrived)
         self._asked[key] = ask
         self._link.ask(ask)

@@ -1,6 +1,7 @@
 """What the host's jobs do, without a host around them: open, save, show levels."""
 
 import itertools
+import math
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,6 +18,7 @@ from engine.host.picture_jobs import (
     bytes_with_result,
     open_picture,
     save_result,
+    screen_arrays,
 )
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.tile_jobs import TILES_BYTES
@@ -24,6 +26,7 @@ from engine.image.form import Form
 from engine.image.large.decoded import decoded_bytes
 from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image
+from engine.streams import result_parts
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
@@ -281,11 +284,21 @@ def test_that_pixels_made_where_they_are_seen_are_those_of_the_full_size(dtype, 
     assert np.array_equal(pixels_of(values[seen], *how, part, 255.0), levels[0][seen])
 
 
-@pytest.mark.parametrize(("height", "width"), [(3000, 4000), (12_000, 12_000)])
-def test_that_a_picture_and_its_result_take_what_they_may(height, width):
+@pytest.mark.parametrize(
+    ("height", "width"),
+    [
+        *((1080, 1920), (1535, 2048), (1440, 2560), (2160, 3840), (3000, 4000), (4000, 6000), (6000, 8000)),
+        *((7800, 7800), (8000, 8000), (12_000, 12_000)),
+    ],
+)
+def test_that_a_picture_and_its_result_take_what_they_may_while_the_next_one_is_made(height, width):
     # Three times the picture and 300 MB, of which both processes take 191 without a picture.
     form = Form(height, width, 3, has_alpha=False, dtype=np.dtype(np.uint8))
-    taken = bytes_with_result(form)
-    if taken > WHOLE_RESULT_BYTES:
+    shown = sum(math.prod(shape) for shape, _ in screen_arrays(height, width))
+    is_large = level_shapes(height, width)[0] != screen_arrays(height, width)[0][0]
+    result = shown + (0 if is_large else 4 * form.decoded_bytes)
+    bands = 2 * result_parts._BAND_BYTES if is_large else 0
+    taken = form.decoded_bytes + shown + 2 * result + bands
+    if bytes_with_result(form) > WHOLE_RESULT_BYTES:
         taken = decoded_bytes(form) + TILES_BYTES
     assert taken <= 3 * form.decoded_bytes + 109e6

@@ -5,11 +5,13 @@ import pytest
 
 from engine.errors import ImageReadError
 from engine.host import tile_jobs
-from engine.host.tiles import CloseTiled, PictureTiles, ResultTiles, TiledScreen
+from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
+from gui.explore.look.look_state import PROFILE
+from gui.explore.picture.drawn import Line
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.explore.picture.picture_view import FILE_SOURCE
 from gui.page.messages import Severity
@@ -82,6 +84,40 @@ def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, 
     sharp = 5 * around[401, 77] - around[400, 77] - around[402, 77] - around[401, 76] - around[401, 78]
     wanted = f"{sharp:#.4g}" if abs(sharp) < 1000 and sharp else f"{sharp:.1f}"
     wait(qtbot, lambda: view.readout.words.endswith(f"result {wanted.replace('-', '−')}"))
+
+
+def test_that_the_lens_reads_a_picture_that_stays_in_its_file(opened, pixels, qtbot):
+    page = opened.window.page_of("explore")
+    opened.actions["lens"].trigger()
+    for pixel in ((0, 899), (401, 77)):
+        page.lens.point(pixel)
+        wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
+        assert page.lens.seen.window.cells[1, 1, 0] == pixels[pixel][0]
+        assert page.lens.seen.is_equal
+
+
+def test_that_a_profile_of_a_picture_in_its_file_has_the_values_along_the_line(opened, pixels, qtbot):
+    look = opened.window.page_of("explore").look
+    opened.actions["lens"].trigger()
+    look.choose(PROFILE)
+    look.watch(True)
+    look._take_line(Line((20, 0), (20, 899)))
+    wait(qtbot, lambda: look.profile is not None)
+    np.testing.assert_array_equal(look.profile.original, pixels[20])
+    assert look.words == ""
+
+
+def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, qtbot):
+    page = opened.window.page_of("explore")
+    opened.actions["lens"].trigger()
+    page.lens.point((9, 9))
+    wait(qtbot, lambda: page.lens.seen is not None)
+    fake = opened.link._client
+    fake.automatic = False
+    page.lens.point((300, 300))
+    wait(qtbot, lambda: any(isinstance(one.request, PictureValues) for one in fake.asked))
+    fake.fail(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"), PictureValues)
+    wait(qtbot, lambda: "it was cut short" in page.lens.words)
 
 
 def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbot):

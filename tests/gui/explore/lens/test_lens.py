@@ -136,13 +136,6 @@ def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
     qtbot.waitUntil(lambda: page.picture_view.canvas._frames == (None, None))
 
 
-def test_that_a_picture_in_its_file_is_explained_in_words(page, haloscope, qtbot, tmp_path):
-    path = tmp_path / "large.npy"
-    np.lib.format.open_memmap(path, "w+", np.uint8, (9000, 9000, 3)).flush()
-    haloscope.pictures.open_path(path)
-    qtbot.waitUntil(lambda: "stays in its file" in page.lens.words, timeout=20_000)
-
-
 def test_that_the_median_shows_its_sorted_window(page, haloscope, qtbot):
     pinned(page, qtbot)
     haloscope.workspace.choose("median")

@@ -252,3 +252,41 @@ def test_that_the_result_before_is_seen_until_the_new_one_is_there(make_bench, p
     assert (after.look(transform) == 7).all()
     after.answer_all(colour=(9, 9, 9))
     assert (after.look(transform) == 9).all()
+
+
+@pytest.fixture
+def half_here(make, pixels, share):
+    """A result whose levels from the second on are in shared memory."""
+    coarse = []
+    for step in (2, 4, 8):
+        part = pixels[::step, ::step]
+        coarse.append(np.full((*part.shape[:2], 4), 255, np.uint8))
+        coarse[-1][..., :3] = part[..., ::-1]
+    job = FilterJob(picture=handle_of(np.zeros((*SIDES, 3), np.uint8), share), mask=Mask([[1.0]]))
+    return make(job=job, coarse=tuple(map(share, coarse)))
+
+
+def test_that_a_level_that_is_here_is_painted_at_once_and_not_asked_for(half_here, pixels):
+    seen = half_here.look(ViewTransform(0.5, -100.0, -50.0))
+    np.testing.assert_array_equal(seen, pixels[::2, ::2][50:350, 100:500])
+    assert half_here.asked == []
+    assert half_here.levels.is_settled
+    assert half_here.levels.remark == ""
+
+
+def test_that_a_level_that_is_here_stands_in_for_full_size_until_that_comes(half_here, pixels):
+    place = ViewTransform(1.0, -300.0, -300.0)
+    before = half_here.look(place)
+    assert not (before == [0, 255, 0]).all(2).any()
+    (request,) = half_here.asked
+    assert request.level == 0
+    assert not half_here.levels.is_settled
+    half_here.answer_all()
+    np.testing.assert_array_equal(half_here.look(place), pixels[300:600, 300:700])
+    assert half_here.levels.is_settled
+
+
+def test_that_the_level_before_is_let_go_when_the_next_result_comes(half_here):
+    half_here.look(ViewTransform(0.5))
+    # Its memory is written anew by the engine.
+    assert half_here.levels.if_complete()._coarse is None

@@ -1,0 +1,224 @@
+"""Results of large pictures in memory: no values are kept, and what is computed of them has the same bits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import engine
+from engine.geometry.border import Border
+from engine.host import picture_jobs, shared
+from engine.host.display_levels import level_shapes, render
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.picture_numbers import MeasurePicture
+from engine.host.protocol import PictureHandle, SaveResult
+from engine.host.request import QueuePolicy, answer
+from engine.host.shared_array import Computed, segments_of
+from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.verbs import Preview, Run
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.streams import result_parts, tile_answers
+from engine.tasks.filtering.compared import ComparePictures
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.variants import VARIANTS
+from engine.verify.regions import Region
+
+ROWS, COLUMNS = 211, 150
+WHOLE = Region(0, ROWS, 0, COLUMNS)
+MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
+BOX = Mask(np.full((9, 9), 1 / 81))
+
+
+def silent(step):
+    """Report nothing."""
+
+
+@pytest.fixture(autouse=True)
+def all_is_large(monkeypatch):
+    """Take pictures of any size for large ones, and cut them into bands of about 60 rows."""
+    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(result_parts, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(tile_answers, "_newest", None)
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(8).integers(0, 255, (ROWS, COLUMNS, 3), np.uint8)
+
+
+@pytest.fixture
+def ask():
+    """Return a function that asks the engine in this process; what it took is given back."""
+    names: list[str] = []
+
+    def asked(request):
+        reply = answer(request, silent)
+        names.extend(segments_of(reply))
+        return reply
+
+    yield asked
+    shared.unlink(*names)
+
+
+@pytest.fixture
+def opened():
+    """Return a function that puts a picture into shared memory as opening it does."""
+    names: list[str] = []
+
+    def put(pixels, alpha=None):
+        segment = SharedSegment()
+        opacity = [] if alpha is None else [(alpha.shape, alpha.dtype.name)]
+        arrays = list(
+            segment.create((pixels.shape, pixels.dtype.name), *opacity, *screen_arrays(ROWS, COLUMNS))
+        )
+        first, second = arrays.pop(0), arrays.pop(0) if opacity else None
+        shared.attach(first)[...] = pixels
+        if second is not None:
+            shared.attach(second)[...] = alpha
+        screen = segment.rendered(first, tuple(arrays), 255.0, alpha=second)
+        names.append(first.name)
+        return PictureHandle(first, second, screen, "made", "made")
+
+    yield put
+    shared.unlink(*names)
+
+
+def whole_of(job, pixels):
+    """Return the result as a whole, of the same variant."""
+    options = {"border": job.border, "cval": job.cval, "result": job.result_type}
+    return engine.correlate(pixels, job.mask, variant=job.variant, device="cpu", **options)
+
+
+def levels_of(values, mode, alpha=None):
+    levels = [np.empty(shape, np.uint8) for shape in level_shapes(ROWS, COLUMNS)]
+    render(values, levels, 255.0, mode, alpha)
+    return levels
+
+
+@pytest.mark.parametrize("border", Border)
+@pytest.mark.parametrize("variant", [one.key for one in VARIANTS.on("cpu") if one.band_invariant])
+def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, border):
+    mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
+    picture = opened(pixels)
+    job = FilterJob(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
+    whole, screen = whole_of(job, pixels), ask(Preview(job)).screen
+    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
+        found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
+        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+
+
+@pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
+@pytest.mark.parametrize("has_alpha", [False, True])
+def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha):
+    alpha = pixels[..., 0].copy() if has_alpha else None
+    picture = opened(pixels, alpha)
+    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
+    wanted = levels_of(whole_of(job, pixels), mode, alpha)
+    screen = ask(Preview(job)).screen
+    for level, array in zip(wanted[1:], screen.coarse, strict=True):
+        np.testing.assert_array_equal(shared.attach(array), level)
+    (tile,) = ask(ResultTiles(job, screen, 0, ((0, 0),))).tiles
+    np.testing.assert_array_equal(shared.attach(tile.pixels), wanted[0])
+
+
+@pytest.mark.parametrize("variant", ["cpu-box", "cpu-fft"])
+def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_asked_for(
+    ask, opened, pixels, variant
+):
+    job = FilterJob(picture=opened(pixels), mask=BOX, variant=variant, device="cpu")
+    screen = ask(Preview(job)).screen
+    rows = [
+        shared.attach(ask(ResultValues(job, screen, (row, row + 1), (0, COLUMNS))).values)
+        for row in range(ROWS)
+    ]
+    shown = levels_of(np.concatenate(rows), "clip")
+    np.testing.assert_array_equal(shared.attach(screen.coarse[0]), shown[1])
+    part = shared.attach(ask(ResultValues(job, screen, (50, 80), (20, 90))).values)
+    np.testing.assert_array_equal(part, np.concatenate(rows[50:80])[:, 20:90])
+
+
+def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels):
+    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
+    run, preview = ask(Run(job, 0.0)), ask(Preview(job))
+    assert run.result.is_proven
+    assert isinstance(run.values, Computed)
+    for one, other in zip(run.screen.coarse, preview.screen.coarse, strict=True):
+        np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
+
+
+def test_that_no_reply_holds_the_memory_of_the_picture(ask, opened, pixels):
+    picture = opened(pixels)
+    reply = ask(Preview(FilterJob(picture=picture, mask=MASK, device="cpu")))
+    assert picture.pixels.name not in segments_of(reply)
+
+
+def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
+    region = Region(40, 130, 17, 70)
+    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu", region=region)
+    wanted = pixels.astype(np.float32)
+    wanted[region.slices] = whole_of(job, pixels)[region.slices]
+    screen = ask(Preview(job)).screen
+    np.testing.assert_array_equal(shared.attach(screen.coarse[0]), levels_of(wanted, "clip")[1])
+    found = shared.attach(ask(ResultValues(job, screen, (30, 140), (10, 80))).values)
+    np.testing.assert_array_equal(found, wanted[30:140, 10:80])
+
+
+@pytest.mark.parametrize("region", [None, Region(7, 190, 3, 99)])
+def test_that_the_histogram_is_that_of_the_whole_result(ask, opened, pixels, region):
+    picture = opened(pixels)
+    job = FilterJob(picture=picture, mask=preset("sobel-x"), variant="cpu-serial", device="cpu")
+    (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
+    shared.attach(kept)[...] = whole_of(job, pixels)
+    computed = ask(Preview(job)).values
+    asked = MeasurePicture(picture, computed, region)
+    assert ask(asked).after == ask(MeasurePicture(picture, kept, region)).after
+    # A run is not to be disturbed by a kernel.
+    assert asked.queue is QueuePolicy.IN_ORDER
+    shared.unlink(kept.name)
+
+
+@pytest.mark.parametrize("of_error", [False, True])
+def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pixels, of_error):
+    picture = opened(pixels)
+    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu")
+    (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
+    shared.attach(kept)[...] = whole_of(job, pixels)
+    first, second = (
+        ask(ComparePictures(picture, values, job if of_error else None, job.variant, WHOLE))
+        for values in (kept, ask(Preview(job)).values)
+    )
+    assert first.words == second.words
+    for one, other in zip(first.screen.levels, second.screen.levels, strict=True):
+        np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
+    shared.unlink(kept.name)
+
+
+@pytest.mark.parametrize("mode", ["clip", "rescale"])
+def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, mode, tmp_path):
+    picture = opened(pixels)
+    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
+    values = ask(Preview(job)).values
+    ask(SaveResult(picture, values, str(tmp_path / "saved.png"), mode))
+    wanted = engine.image.convert.to_depth(whole_of(job, pixels), np.uint8, range_mode=mode)
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "saved.png")), wanted)
+
+
+def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(opened, pixels):
+    steps = []
+
+    def stop(step):
+        steps.append(step)
+        if len(steps) == 2:
+            raise engine.errors.Cancelled("The request", "it was stopped")
+
+    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
+    with pytest.raises(engine.errors.Cancelled):
+        answer(Preview(job), stop)
+
+
+def test_that_the_kernel_that_was_chosen_computes_every_part(ask, opened, pixels):
+    job = FilterJob(picture=opened(pixels), mask=BOX, device="cpu")
+    reply = ask(Preview(job))
+    assert reply.values.job == replace(job, variant=reply.variant, block=reply.values.job.block)
