@@ -42,7 +42,8 @@ def comparable_of(job: PictureJob) -> Hashable:
         # Of no sweep over several machines.
         return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
     if is_chain(job):
-        problem = ChainProblem(*job.picture.pixels.shape, job.picture.dtype, "", job.chain.text)
+        height, width, channels = job.picture.pixels.shape
+        problem = ChainProblem(height, width, channels, job.picture.dtype, "", job.chain.text)
         steps = import_module("engine.tasks.chain.steps")
         return ChainProblem.task, problem.comparable, steps.digest_of(job.chain.nodes(job.shown)), ""
     assert isinstance(job, OperationJob)

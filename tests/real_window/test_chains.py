@@ -37,7 +37,7 @@ def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
 
 
 def test_that_a_row_is_dragged_below_another_one(program, tmp_path):
-    choose(program, "Sobel magnitude")
+    program.command("Sobel magnitude")
     found = steps(program, tmp_path / "chain.haloscope")
     program.drag(FIRST_STEP, SECOND_STEP)
     program.wait_for_rest()
