@@ -153,6 +153,16 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tm
     assert list(state.all_runs.values()) == kept
 
 
+def test_that_each_run_that_replaces_another_is_the_one_that_is_saved(haloscope, show):
+    matmul = show(haloscope, "matrices")
+    row = made_rows(matmul.settings.product, (8,), cuda=True)[0]
+    for number in range(1, 60):
+        # The one before is freed, and this one may lie in its place.
+        matmul.add(made_product(row, float(number)))
+        (table,) = haloscope.window.page.session_part["runs"]
+        assert table["result"]["timing"]["kernel"]["median_ms"] == number
+
+
 def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
     haloscope, state = ran
     path = tmp_path / "work.haloscope"
