@@ -382,7 +382,7 @@ def _local_files(event: QDropEvent) -> list[str]:
 def _has_content(event: QDropEvent) -> bool:
     """Return whether there is something that Paste would take too, from another program."""
     mime = event.mimeData()
-    return event.source() is None and (mime.hasUrls() or mime.hasImage() or mime.hasText())
+    return event.source() is None and bool(mime.urls() or mime.hasImage() or mime.text())
 
 
 def _bytes(hexadecimal: str) -> QByteArray:
