@@ -45,7 +45,11 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qt
     assert button.text() == USE_PART
     assert "oo large for the simulator (limit 64 × 64)" in bar.text
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == (4, 68, 16, 80, 1))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    crop = haloscope.workspace.picture.crop
+    assert (crop.bottom - crop.top, crop.right - crop.left) == (64, 64)
+    # In the middle of what is seen, to the pixel: the picture has 72 rows and 96 columns.
+    assert (crop.top, crop.left) == pytest.approx((4, 16), abs=1)
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
     assert haloscope.workspace.settings.device == "simulator"
     assert haloscope.actions["save"].isEnabled()
