@@ -32,7 +32,7 @@ _numbers = itertools.count()
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 # What a test waits for comes in milliseconds; where everything else runs beside it, in many seconds.
 PATIENCE_MS = 60_000
-# Nor is an engine that waits for a core hung: one that imported a file of tests needed more than its 5 s.
+# Nor is an engine that waits for a core hung: one that imported a file of tests needed more than 5 s.
 pending.SHORTEST_DEADLINE_S = PATIENCE_MS / 1e3
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 

@@ -99,9 +99,12 @@ def test_that_a_variant_without_its_device_says_why_it_cannot_be_chosen(window, 
 
 
 @pytest.mark.parametrize("end", ["escape", "kill"])
-def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine, qtbot, end):
+def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine, qtbot, monkeypatch, end):
     window.workspace.change(variant="cpu-serial")
-    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
+    run_of = window.runs._run_of
+    with monkeypatch.context() as longer, qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
+        # It lasts until it is ended, also where this process stands still for a while.
+        longer.setattr(window.runs, "_run_of", lambda job, _budget_s=None: run_of(job, 600.0))
         window.actions["run"].trigger()
         qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
         if end == "escape":

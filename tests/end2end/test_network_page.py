@@ -84,7 +84,7 @@ def test_that_bad_weights_change_nothing_but_the_message(page, window, qtbot, tm
     path = tmp_path / "bad.npz"
     path.write_bytes(b"no weights")
     page.stages.open_weights(path)
-    qtbot.waitUntil(lambda: window.messages.newest is not None, timeout=RUN_MS)
-    assert window.messages.newest.what == "The weights 'bad.npz' cannot be used"
+    what = "The weights 'bad.npz' cannot be used"
+    qtbot.waitUntil(lambda: getattr(window.messages.newest, "what", "") == what, timeout=RUN_MS)
     assert page.network.weights == ""
     assert page.network.answer is not None

@@ -18,4 +18,5 @@ def test_that_runs_stand_under_the_limits_of_this_processor(window, qtbot):
     qtbot.waitUntil(lambda: page.roofline.roofs != (), timeout=60_000)
     (point,) = page.roofline.points
     assert point.roof == min(point.roof, page.roofline.roofs[-1].measured)
-    assert 0 < point.share < 1.5
+    # Limit and run are measured one after the other; others may run beside one of them.
+    assert 0 < point.share < 4

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import threading
 from functools import partial
 
 import pytest
@@ -82,10 +83,17 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
 @pytest.mark.slow
 def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
     watched, first = start_up()
-    run = watched.begin(Work())
-    # After it has begun: on a loaded machine that takes longer. It reports every 10 ms.
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
+    reports = threading.Semaphore(0)
+    run = watched.client.submit(Work(), lambda step: reports.release())
+    assert reports.acquire(timeout=PATIENCE_S)
+    # After it has begun: on a loaded machine that takes longer.
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 1.0)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
+    # In force from the next report on; one may be on its way.
+    while reports.acquire(blocking=False):
+        pass
+    for _ in range(2):
+        assert reports.acquire(timeout=PATIENCE_S)
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
         run.result(PATIENCE_S)
