@@ -87,7 +87,7 @@ def geometries(page):
 def show_a_tile(window, layouts):
     """Have the panel Tile on Explore show cells."""
     page = window.page_of("explore")
-    page.tile_dock.raise_()
+    page.dock("tile").raise_()
     layouts.settle()
     page.looked_at.choose_kernel("tiled")
     layouts.settle()
@@ -253,7 +253,7 @@ def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     for dock in page.docks:
         title = dock.height() - dock.widget().height()
         assert dock.widget().minimumSizeHint().height() <= LEAST_HEIGHT, title
-    tile = page.tile_dock
+    tile = page.dock("tile")
     tile.raise_()
     tile.setFloating(True)
     tile.resize(320, tile.minimumHeight() + LEAST_HEIGHT)

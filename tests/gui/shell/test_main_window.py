@@ -370,7 +370,7 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     haloscope = open_window(unavailable={})
     page, field = haloscope.window.first_page, haloscope.blocks_panel.field.field
     haloscope.workspace.change(variant="naive")
-    page.blocks_dock.raise_()
+    page.bring_to_front("blocks")
     haloscope.window.activateWindow()
     field.setFocus()
     qtbot.keyClicks(field, "8x8, 16x")
@@ -557,17 +557,17 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
 
 def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page = haloscope.window.first_page
-    page.tile_dock.close()
+    page.dock("tile").close()
     page.bring_to_front("tile")
-    assert page.tile_slot.isVisible()
+    assert page.dock("tile").content.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, lens"):
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, tile, history, lens, look"):
         page.bring_to_front("tiles")
 
 
 def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
     page = haloscope.window.first_page
-    mask, tile = page.docks[0], page.tile_dock
+    mask, tile = page.docks[0], page.dock("tile")
 
     def title_is_painted():
         image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
@@ -576,7 +576,7 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    for other in (page.history_dock, page.lens_dock, page.look_dock, tile):
+    for other in (*map(page.dock, ("history", "lens", "look")), tile):
         other.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)

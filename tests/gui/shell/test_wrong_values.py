@@ -54,7 +54,7 @@ def explore_fields(haloscope):
     window, workspace = haloscope.window, haloscope.workspace
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
     workspace.change(border=Border.CONSTANT, cval=3.0, variant="tiled")
-    window.first_page.blocks_dock.raise_()
+    window.first_page.bring_to_front("blocks")
     panel.brush.button.setChecked(True)
     blocks = haloscope.blocks_panel.field
     no_blocks = (*NO_NUMBERS[2:], "8x", "0x8", "33x33", "8x8, 16", "8x8x8", "-8x8", HUGE + "x" + HUGE)
