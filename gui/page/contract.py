@@ -234,7 +234,7 @@ class Page(QMainWindow):
         """Show what a session kept of this page; an EngineError says what in it cannot be used."""
 
     def finish(self) -> None:
-        """Add widgets that the first paint does not need."""
+        """Add, in turns, what the first paint does not need."""
 
     def dock(self, name: str) -> Dock:
         """Return a panel; an UnknownName lists the panels of the page."""
