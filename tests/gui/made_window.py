@@ -37,21 +37,25 @@ _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()
 def panel_of(page, name, qtbot):
     """Look at a panel; return it once it has been made."""
     page.bring_to_front(name)
-    slot = page.dock(name).content
-    qtbot.waitUntil(lambda: slot.isVisible() and slot.is_settled)
-    return slot.widget
+    content = page.dock(name).content
+    qtbot.waitUntil(content.isVisible)
+    if not isinstance(content, Slot):
+        return content
+    qtbot.waitUntil(lambda: content.is_settled)
+    return content.widget
 
 
 def made(page, name):
     """Return a panel, which nobody need have looked at."""
     slot = page.dock(name).content
     slot.fill()
+    if slot.isVisible():
+        slot.widget.show()
     return slot.widget
 
 
-def shown_page(haloscope, key, qtbot):
+def shown_page(window, key, qtbot):
     """Show a page; return it once all that is seen of it has been made."""
-    window = haloscope.window
     window.show_page(key)
     page = window.page
     # A page that is shown shows slots of its own.

@@ -21,7 +21,7 @@ from tests.made_runs import make_result
 def open_course(open_window, qtbot):
     def make(**options):
         haloscope = open_window(**options)
-        return haloscope, shown_page(haloscope, "course", qtbot)
+        return haloscope, shown_page(haloscope.window, "course", qtbot)
 
     return make
 

@@ -34,7 +34,7 @@ def open_page(open_window, qtbot):
     def make(*arguments, **options):
         haloscope = open_window(*arguments, **options)
         assert haloscope.window.findChild(QWidget, "matrices") is None, "built before it is shown"
-        shown_page(haloscope, "matrices", qtbot)
+        shown_page(haloscope.window, "matrices", qtbot)
         qtbot.waitUntil(lambda: bool(haloscope.matmul.rows))
         page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
         return haloscope, page
@@ -266,7 +266,7 @@ def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     assert status(haloscope) == READY
     said = {"matrices": READY, "course": "Measure on this machine", "explore": "No run yet: press Run"}
     for key, sentence in said.items():
-        shown_page(haloscope, key, qtbot)
+        shown_page(haloscope.window, key, qtbot)
         assert sentence in status(haloscope)
         buttons = shown(haloscope.window, QAbstractButton)
         primary = [one.defaultAction().objectName() for one in buttons if one.objectName() == "primary"]

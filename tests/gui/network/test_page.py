@@ -26,7 +26,7 @@ def open_page(open_window, qtbot):
         haloscope = open_window(*arguments, **options)
         assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
         haloscope.link._client.automatic = has_facts
-        page = shown_page(haloscope, "network", qtbot)
+        page = shown_page(haloscope.window, "network", qtbot)
         if has_facts:
             qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
         return haloscope, page
