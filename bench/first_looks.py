@@ -84,7 +84,7 @@ def first_looks(folder: str) -> dict[str, float]:
         look(f"panel {dock.objectName()}", lambda dock=dock: (dock.show(), dock.raise_()))
     for entry in PAGES[1:]:
         look(f"page {entry.key}", lambda key=entry.key: window.show_page(key), 2)
-    window.show_page(PAGES[0].key)
+    look("back to the first page", lambda: window.show_page(PAGES[0].key))
     for percent in (125, 100):
         look(f"letters of {percent} %", lambda percent=percent: set_letter_size(app, percent))
     window.close()
