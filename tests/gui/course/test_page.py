@@ -32,7 +32,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     haloscope.actions["page:course"].trigger()
     qtbot.waitUntil(lambda: "course" in haloscope.window._entered)
     page = haloscope.window._entered["course"]
-    assert page.isVisible()
+    qtbot.waitUntil(page.isVisible)
     number = [entry.key for entry in PAGES].index("course")
     assert haloscope.window.pages.currentIndex() == number
     assert haloscope.window.page_bar.actions()[number].isChecked()
