@@ -191,7 +191,7 @@ def feed_cells(page: Any) -> None:
     assert len(kernels) * len(blocks) == CELLS
     example = next(run.result for run in page.results.rows() if run.result.kernel_ms)
     page.workspace.change(blocks=tuple(blocks))
-    page.blocks_dock.raise_()
+    page.bring_to_front("blocks")
     entries = [BlockAvailability(kernel, block) for kernel in kernels for block in blocks]
     page.cells.plan(page.workspace.job(), entries)
     for number, entry in enumerate(entries):

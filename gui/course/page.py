@@ -1,5 +1,6 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
+from functools import cached_property
 from typing import ClassVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -14,12 +15,15 @@ from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.slides_saving import save_slides
+from gui.page.slot import Slot
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column, quiet_label
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
 _MOST_KERNELS_HEIGHT = 0.45
+# Of the tabs.
+_CODE = 1
 _STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
 
 
@@ -46,14 +50,7 @@ class CoursePage(Page):
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course, services.state)
         self.kernels.load_wanted.connect(self.courses.load)
-        self.tables = TablesPanel(course, services.state)
-        self.tables.measure.clicked.connect(self.run)
-        self.tables.save_button.clicked.connect(self._save)
-        self.tables.copied.connect(services.messages.report_copied)
-        self.code = CodePanel(course, services.state)
-        self.code.slides_button.clicked.connect(self._save_slides)
         self.kernels.code_wanted.connect(self._show_code_of_kernel)
-        self.tables.table.code_wanted.connect(self._show_excerpt)
         self.tabs = QTabWidget()
         self.tabs.currentChanged.connect(self._look_up_code)
         course.paper_changed.connect(self._look_up_code)
@@ -64,13 +61,31 @@ class CoursePage(Page):
         self.shown.connect(self.papers.setFocus)
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
-        # Later than header and table, which take the paper at the same signals.
+        # Later than the header, which takes the paper at the same signal.
         course.paper_changed.connect(self.status_changed)
         course.paper_changed.connect(self._share_height)
         course.tables_changed.connect(lambda _key: self.status_changed.emit())
         self.kernels.kernels.refreshed.connect(self._share_height)
         if course.papers:
             course.choose(course.papers[0].key)
+
+    @cached_property
+    def tables(self) -> TablesPanel:
+        """The paper's tables, made after the kernels above them."""
+        services = self._services
+        made = TablesPanel(self.course, services.state)
+        made.measure.clicked.connect(self.run)
+        made.save_button.clicked.connect(self._save)
+        made.copied.connect(services.messages.report_copied)
+        made.table.code_wanted.connect(self._show_excerpt)
+        return made
+
+    @cached_property
+    def code(self) -> CodePanel:
+        """The code of the paper, made when it is first looked at."""
+        made = CodePanel(self.course, self._services.state)
+        made.slides_button.clicked.connect(self._save_slides)
+        return made
 
     @property
     def message_area(self) -> QWidget:
@@ -83,7 +98,7 @@ class CoursePage(Page):
             sentence=_STATUS,
             run_does="Measures the tables of this paper on this machine.",
             why_no_run="" if paper else "Choose a paper first.",
-            can_copy=self.tables.shown is not None,
+            can_copy=paper is not None and bool(self.course.tables(paper.key)),
             caption=paper.title if paper else "",
         )
 
@@ -114,10 +129,10 @@ class CoursePage(Page):
 
     def _show_code(self, about: str) -> None:
         self.code.show_code_of(about)
-        self.tabs.setCurrentWidget(self.code)
+        self.tabs.setCurrentIndex(_CODE)
 
     def _look_up_code(self) -> None:
-        if self.tabs.currentWidget() is self.code:
+        if self.tabs.currentIndex() == _CODE:
             self.courses.look_up_code()
 
     def arrange(self) -> None:
@@ -148,8 +163,8 @@ class CoursePage(Page):
         title.setContentsMargins(GRID, GRID, GRID, GRID)
         self._halves.addWidget(_under(self.header, self.kernels))
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.tables, "Tables")
-        self.tabs.addTab(self.code, "Code")
+        self.tabs.addTab(Slot(lambda: self.tables), "Tables")
+        self.tabs.addTab(Slot(lambda: self.code), "Code")
         self._halves.addWidget(self.tabs)
         self._sides.addWidget(_under(title, self.papers))
         self._sides.addWidget(self._halves)

@@ -63,20 +63,19 @@ from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool, Unsaved
-from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
+from gui.page.slot import Slot
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Slot
-from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.blocks.blocks_panel import BlocksPanel
+    from gui.explore.chain.chain_list import ChainList
     from gui.explore.code.code_state import CodeState
 
 # Its result differs visibly from the original, and people want such a picture.
@@ -84,6 +83,13 @@ FIRST_MASK = "sharpen"
 # The simulator takes pictures up to 64 x 64.
 _SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
+# Panels behind others, by the name of the one in front: that of their room, and of the attribute with their
+# state. Each is made when it is first looked at.
+_BEHIND = {
+    "mask": {"tile": "Tile", "history": "History", "lens": "Lens", "look": "Look"},
+    "time": {"why": "Why", "roofline": "Roofline", "ablation": "Ablation"},
+    "results": {"blocks": "Block sizes", "launch": "Launch", "code": "Code", "doctor": "Doctor"},
+}
 _AREA = Qt.DockWidgetArea
 # Shares of the page, and the least that each needs: the mask's fields; the longest title of a kernel, its
 # time and a scroll bar; five rows of the plot.
@@ -101,8 +107,6 @@ _NO_BLOCKS = (
 )
 # Plot and table, as parts of the page's width.
 _LOWER_WIDTHS = (47, 53)
-# Smallest size of a plot: the first layout is made before there are any.
-_LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
 class ExplorePage(RunsPage):
@@ -144,11 +148,10 @@ class ExplorePage(RunsPage):
             workspace,
             self.display,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
+            lambda: self.chain_list,
         )
         self.plot_panel = PlotPanel(results, self.row_actions, self._teaching_order)
         self.answer_line = AnswerLine(results, workspace)
-        self.blocks_slot = Slot(least=_LOWER_LEAST)
-        self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
@@ -160,16 +163,12 @@ class ExplorePage(RunsPage):
         self.splitDockWidget(self._answer_dock, plot, Qt.Orientation.Vertical)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
-        self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
-        )
-        self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
-        self.share_place(beside, self.blocks_dock)
         self.looked_at = LookedAt(workspace, state)
         self.regions = RegionActions(
             services.actions, workspace, self.pictures, self.picture_view, self._measure_region
         )
-        self._add_late_docks(services, plot, beside)
+        self._make_states(services)
+        self._add_docks_behind()
         FirstSizes(self, self._first_sizes, self.arrange)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
@@ -270,10 +269,11 @@ class ExplorePage(RunsPage):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        panel = self.blocks_panel if self.workspace.is_filtering else None
-        is_refused = panel is not None and panel.is_refused
+        dock = self.dock("blocks")
+        is_there = isinstance(dock.content, Slot) and dock.content.widget is not None
+        is_refused = is_there and self.workspace.is_filtering and self.blocks_panel.is_refused
         if self.workspace.settings.blocks or is_refused:
-            self.blocks_dock.raise_()
+            dock.raise_()
         if not is_refused:
             run()
 
@@ -314,18 +314,25 @@ class ExplorePage(RunsPage):
         return True
 
     def finish(self) -> None:
-        # pyqtgraph takes 0.2 to 0.5 s to import.
+        turns = Turns(self)
+        for add in (self.operation_dock.fill, self._add_copying, self._add_chains):
+            turns.ask(add)
+
+    @cached_property
+    def blocks_panel(self) -> "BlocksPanel":
+        """The panel Block sizes, made when it is first looked at."""
         from gui.explore.blocks.blocks_panel import BlocksPanel
 
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, Turns(self))
-        self.blocks_panel.run_wanted.connect(self._services.actions["run"].trigger)
-        self.blocks_panel.cure_wanted.connect(self.kernel_panel.simulate)
-        _fill(self.blocks_slot, self.blocks_panel)
-        self.workspace.operation_changed.connect(self._allow_blocks)
-        self._allow_blocks()
-        self.operation_dock.fill()
-        self._add_copying()
-        self._add_chains()
+        made = BlocksPanel(self.workspace, self._services.state, self.cells, Turns(self))
+        made.run_wanted.connect(self._services.actions["run"].trigger)
+        made.cure_wanted.connect(self.kernel_panel.simulate)
+
+        def allow() -> None:
+            made.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
+
+        self.workspace.operation_changed.connect(allow)
+        allow()
+        return made
 
     def _add_chains(self) -> None:
         """Add what makes a chain of several steps; its list is made with the second step."""
@@ -352,14 +359,16 @@ class ExplorePage(RunsPage):
         self.workspace.steps_changed.connect(self._show_steps)
         self._show_steps()
 
+    @cached_property
+    def chain_list(self) -> "ChainList":
+        """The list of steps, made with the second one."""
+        made: ChainList = import_module(f"{__package__}.chain.chain_list").ChainList(
+            self.chain, self._services.actions
+        )
+        return made
+
     def _show_steps(self) -> None:
-        slot = self.operation_dock.steps_slot
-        if self.workspace.is_chain and not slot.is_filled:
-            made = import_module(f"{__package__}.chain.chain_list")
-            self.chain_list = made.ChainList(self.chain, self._services.actions)
-            slot.fill(self.chain_list)
-            insert_into_tab_order(slot, self.chain_list)
-        slot.setVisible(len(self.workspace.state.steps) > 1)
+        self.operation_dock.steps_slot.setVisible(len(self.workspace.state.steps) > 1)
         self._follow_operation()
 
     def _add_copying(self) -> None:
@@ -375,10 +384,6 @@ class ExplorePage(RunsPage):
         self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 
-    def _allow_blocks(self) -> None:
-        if self.blocks_panel is not None:
-            self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
-
     def arrange(self) -> None:
         sizes = self._first_sizes()
         mask, kernel, *lower = sizes
@@ -391,12 +396,8 @@ class ExplorePage(RunsPage):
 
     def _first_sizes(self) -> dict[QDockWidget, QSize]:
         """Return the sizes at first of the panels that stand in front, at the page's size; heights below."""
-        tabbed = (
-            *(self.blocks_dock, self.tile_dock, self.history_dock, self.launch_dock, self.code_dock),
-            *(self.lens_dock, self.look_dock),
-            *(self.why_dock, self.roofline_dock, self.ablation_dock, self.doctor_dock),
-        )
-        mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
+        behind = {name for names in _BEHIND.values() for name in names}
+        mask, kernel, *lower = (dock for dock in self.docks if dock.objectName() not in behind)
         left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
         right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
         height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
@@ -444,8 +445,8 @@ class ExplorePage(RunsPage):
         )
         self.files.connect_actions(actions, services.files)
 
-    def _add_late_docks(self, services: Services, plot: Dock, beside: Dock) -> None:
-        """Put Tile behind the mask; Launch, Code, Doctor behind the results; others behind the plot."""
+    def _make_states(self, services: Services) -> None:
+        """Make the states of the panels behind others."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.looked_at, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
@@ -455,29 +456,29 @@ class ExplorePage(RunsPage):
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
         self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
-        add, mask = self._add_late_dock, self.docks[0]
-        self.tile_dock, self.tile_slot = add("tile", "Tile", mask, self.operation_dock)
         self.history = self.workspace.undo_stack
-        self.history_dock, _ = add("history", "History", self.tile_dock, self.tile_slot)
         self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
         self.picture_view.values_arrived.connect(self.lens.look_again)
-        self.lens_dock, self.lens_slot = add("lens", "Lens", self.tile_dock, self.tile_slot)
-        self.look = LookState(workspace, state, link, self.picture_view)
-        self.look_dock, self.look_slot = add("look", "Look", self.lens_dock, self.lens_slot)
         self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
-        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
-        self.launch_dock, self.launch_slot = add("launch", "Launch", self.blocks_dock, self.blocks_slot)
-        self.why_dock, self.why_slot = add("why", "Why", plot, self.plot_panel)
-        self.roofline_dock, self.roofline_slot = add("roofline", "Roofline", self.why_dock, self.why_slot)
-        behind = self.roofline_dock, self.roofline_slot
-        self.ablation_dock, self.ablation_slot = add("ablation", "Ablation", *behind)
-        self.code_dock, self.code_slot = add("code", "Code", self.launch_dock, self.launch_slot)
+        self.look = LookState(workspace, state, link, self.picture_view)
         self.doctor = DoctorState(self.workspace)
-        self.doctor_dock, _ = add("doctor", "Doctor", self.code_dock, self.code_slot)
-        self.code_room = DockRoom(self, self.code_dock)
-        self.code_dock.visibilityChanged.connect(self.code_room.follow)
-        for front in (mask, beside, plot):
-            front.raise_()
+
+    def _add_docks_behind(self) -> None:
+        for area in (_AREA.LeftDockWidgetArea, _AREA.BottomDockWidgetArea):
+            self.setTabPosition(area, QTabWidget.TabPosition.North)
+        for front, panels in ((self.dock(name), panels) for name, panels in _BEHIND.items()):
+            # Tab reaches each after the one before it.
+            before = front.content
+            for name, title in panels.items():
+                module = f"{__package__}.{name}.{name}_panel"
+                slot = Slot(partial(self._made_panel, name), module, before=before)
+                slot.looked_at.connect(partial(self._watch, name))
+                dock = self.add_dock(name, title, slot, self.dockWidgetArea(front))
+                self.share_place(front, dock)
+                before = slot
+        code = self.dock("code")
+        self.code_room = DockRoom(self, code)
+        code.visibilityChanged.connect(self.code_room.follow)
 
     @cached_property
     def code(self) -> "CodeState":
@@ -503,26 +504,16 @@ class ExplorePage(RunsPage):
         )
         return made
 
-    def _add_late_dock(self, name: str, title: str, behind: Dock, before: QWidget) -> tuple[Dock, Slot]:
-        """Put a panel behind another one; it is made when it is first looked at.
+    def _made_panel(self, name: str) -> QWidget:
+        if name == "blocks":
+            return self.blocks_panel
+        module = import_module(f".{name}.{name}_panel", __package__)
+        made: QWidget = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
+        return made
 
-        Its name is that of its room and of the attribute with its state; Tab reaches it after `before`.
-        """
-        slot = Slot()
-        dock = self.add_dock(name, title, slot, self.dockWidgetArea(behind))
-        self.share_place(behind, dock)
-        dock.visibilityChanged.connect(partial(self._watch, name, slot, before))
-        return dock, slot
-
-    def _watch(self, name: str, slot: Slot, before: QWidget, is_visible: bool) -> None:
-        if is_visible and not slot.is_filled:
-            # Those with plots need pyqtgraph, which takes 0.2 to 0.5 s to import.
-            module = import_module(f".{name}.{name}_panel", __package__)
-            made = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
-            slot.fill(made)
-            insert_into_tab_order(before, made)
-        # The history asks nothing of the engine.
-        if slot.is_filled and name != "history":
+    def _watch(self, name: str, is_visible: bool) -> None:
+        # These ask nothing of the engine.
+        if name not in ("blocks", "history"):
             getattr(self, name).watch(is_visible)
 
     def _connect(self) -> None:
@@ -631,12 +622,10 @@ class ExplorePage(RunsPage):
     def _measure_region(self) -> None:
         """Show the numbers of the region, or of the whole picture."""
         self.look.choose(HISTOGRAM)
-        self.look_dock.show()
-        self.look_dock.raise_()
+        self.bring_to_front("look")
 
     def _show_lens(self) -> None:
-        self.lens_dock.show()
-        self.lens_dock.raise_()
+        self.bring_to_front("lens")
         self.picture_view.canvas.setFocus()
 
     def _seen(self) -> Seen | None:
@@ -665,11 +654,6 @@ class ExplorePage(RunsPage):
         found = self.display.found
         score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
-
-
-def _fill(slot: Slot, made: QWidget) -> None:
-    slot.fill(made)
-    insert_into_tab_order(slot, made)
 
 
 def build(services: Services) -> ExplorePage:

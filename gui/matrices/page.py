@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
 from engine.results.compare import Compared
 from engine.results.metrics import metric
@@ -20,9 +21,9 @@ from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
 from gui.page.runs_page import run_sentence
+from gui.page.slot import Slot
 from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Slot
 
 _Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
 _Product = tuple[_Side, _Side, _Side]
@@ -52,19 +53,19 @@ class MatricesPage(VariantsPage):
         self._state = state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
-        self.product_panel = ProductPanel(matmul, state)
-        self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
         self.results_panel.try_small.clicked.connect(self._try_small)
         self.show_state(services, matmul, self.results_panel)
         self.shown.connect(matmul.shown)
-        self._plot_slot = Slot(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.add_dock("product", "Product", self.product_panel, _AREA.LeftDockWidgetArea)
+        self.add_dock(
+            "product", "Product", Slot(lambda: ProductPanel(matmul, state)), _AREA.LeftDockWidgetArea
+        )
         # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(self._plot_slot)
-        self.add_dock("lecture", "What the lecture says", self.lecture_panel, _AREA.RightDockWidgetArea)
+        self.setCentralWidget(Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID))
+        lecture = Slot(lambda: LecturePanel(matmul, state))
+        self.add_dock("lecture", "What the lecture says", lecture, _AREA.RightDockWidgetArea)
         self.add_dock("products", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
 
     @property
@@ -128,11 +129,10 @@ class MatricesPage(VariantsPage):
         self.products.load(intent.here)
         return True
 
-    def finish(self) -> None:
-        # pyqtgraph takes 0.2 to 0.5 s to import.
+    def _made_plot(self) -> QWidget:
         from gui.matrices.tile_plot import TilePlot
 
-        self._plot_slot.fill(TilePlot(self.matmul))
+        return TilePlot(self.matmul)
 
     def _try_small(self) -> None:
         self.matmul.try_small()

@@ -1,13 +1,13 @@
 """Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget
 
-from engine.mask.mask import Mask
 from engine.results.compare import compared
 from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
@@ -28,6 +28,7 @@ from gui.page.contract import PageStatus, Services, Tool
 from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.page.runs_page import run_sentence
+from gui.page.slot import Slot
 from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID, HALF_GRID
 
@@ -71,14 +72,7 @@ class NetworkPage(VariantsPage):
         self.network = network = NetworkState()
         parts = network, state, services.link, services.jobs, services.messages.on(self)
         self.stages = NetworkController(*parts)
-        self.drawing_panel = DrawingPanel(network)
-        self.maps_panel = MapsPanel(network)
-        self.cell_panel = CellPanel(network)
         self.stages_panel = StagesPanel(network, state)
-        self.layer_times = LayerTimesPanel(network)
-        self.timeline_panel = TimelinePanel(network)
-        self.product_panel = ProductPanel()
-        self.confusion_panel = ConfusionPanel(network, state)
         self.show_state(services, network, self.stages_panel)
         self.shown.connect(network.shown)
         network.confusion_changed.connect(self.edited)
@@ -87,26 +81,55 @@ class NetworkPage(VariantsPage):
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         for area in (_AREA.RightDockWidgetArea, _AREA.BottomDockWidgetArea):
             self.setTabPosition(area, QTabWidget.TabPosition.North)
-        self.add_dock("drawing", "Drawing", self.drawing_panel, _AREA.LeftDockWidgetArea)
+        self.add_dock("drawing", "Drawing", Slot(lambda: self.drawing_panel), _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(self.maps_panel)
-        cell = self.add_dock("cell", "Origin of a value", self.cell_panel, _AREA.RightDockWidgetArea)
+        self.setCentralWidget(Slot(lambda: self.maps_panel))
+        cell = self.add_dock(
+            "cell", "Origin of a value", Slot(lambda: self.cell_panel), _AREA.RightDockWidgetArea
+        )
         matrix = self.add_dock(
-            "confusion", "Confusion matrix", self.confusion_panel, _AREA.RightDockWidgetArea
+            "confusion", "Confusion matrix", Slot(lambda: self.confusion_panel), _AREA.RightDockWidgetArea
         )
         self.share_place(cell, matrix)
         self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
-        layers = self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
+        layers = self.add_dock(
+            "layers", "Time by layer", Slot(lambda: LayerTimesPanel(network)), _AREA.BottomDockWidgetArea
+        )
         timeline = self.timeline_dock = self.add_dock(
-            "timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea
+            "timeline", "Timeline", Slot(lambda: TimelinePanel(network)), _AREA.BottomDockWidgetArea
         )
         self._ran_one = False
-        product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
+        product = self.add_dock("product", "Product", Slot(ProductPanel), _AREA.BottomDockWidgetArea)
         self.share_place(layers, timeline, product)
         FirstSizes(self, lambda: {self.docks[3]: QSize(0, self._lower_height())}, self.arrange)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
+
+    @cached_property
+    def drawing_panel(self) -> DrawingPanel:
+        """What is drawn; made when it is first looked at, as the other panels are but for the table."""
+        return DrawingPanel(self.network)
+
+    @cached_property
+    def maps_panel(self) -> MapsPanel:
+        """What each layer makes of the drawing."""
+        return MapsPanel(self.network)
+
+    @cached_property
+    def cell_panel(self) -> CellPanel:
+        """Where a value comes from."""
+        made = CellPanel(self.network)
+        made.mask_wanted.connect(lambda mask: self._services.offer(LoadMask(mask)))
+        return made
+
+    @cached_property
+    def confusion_panel(self) -> ConfusionPanel:
+        """Which digits are taken for which."""
+        made = ConfusionPanel(self.network, self._state)
+        made.classify.clicked.connect(self.stages.classify_digits)
+        made.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
+        return made
 
     @property
     def status(self) -> PageStatus:
@@ -177,15 +200,12 @@ class NetworkPage(VariantsPage):
 
     def _connect(self) -> None:
         network, actions = self.network, self._services.actions
-        self.cell_panel.mask_wanted.connect(self._give_mask)
         actions["open_weights"].triggered.connect(lambda _on: self._open_weights())
         actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
         network.facts_changed.connect(self._show_weights)
         network.running_changed.connect(self._show_weights)
         network.running_changed.connect(self._show_timeline)
         self._show_weights()
-        self.confusion_panel.classify.clicked.connect(self.stages.classify_digits)
-        self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
         network.facts_changed.connect(self.status_changed)
 
     def _open_weights(self) -> None:
@@ -206,9 +226,6 @@ class NetworkPage(VariantsPage):
         run = self.network.runs.get(self.network.settings.stage)
         if self._ran_one and not self.network.running and run is not None and run.timeline:
             self.timeline_dock.raise_()
-
-    def _give_mask(self, mask: Mask) -> None:
-        self._services.offer(LoadMask(mask))
 
     def _why_no_run(self) -> str:
         network = self.network

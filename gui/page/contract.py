@@ -234,14 +234,19 @@ class Page(QMainWindow):
         """Show what a session kept of this page; an EngineError says what in it cannot be used."""
 
     def finish(self) -> None:
-        """Add widgets that the first paint does not need."""
+        """Add, in turns, what the first paint does not need."""
 
-    def bring_to_front(self, name: str) -> None:
-        """Show a panel and raise its tab; an UnknownName lists the panels of the page."""
+    def dock(self, name: str) -> Dock:
+        """Return a panel; an UnknownName lists the panels of the page."""
         dock = next((dock for dock in self.docks if dock.objectName() == name), None)
         if dock is None:
             known = ", ".join(dock.objectName() for dock in self.docks) or "none"
             raise UnknownName(f"panel '{name}'", "the page has none of that name", f"It has {known}.")
+        return dock
+
+    def bring_to_front(self, name: str) -> None:
+        """Show a panel and raise its tab; an UnknownName lists the panels of the page."""
+        dock = self.dock(name)
         dock.show()
         dock.raise_()
 

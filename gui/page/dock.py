@@ -33,6 +33,7 @@ class Dock(QDockWidget):
         super().__init__(title, page)
         self._page = page
         self.setObjectName(name)
+        self.content = widget
         room = _Room(widget)
         self.setWidget(room)
         self.toggleViewAction().setToolTip(f"Show or hide the panel {title}.")

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
+from gui.plots.log_axis import LogAxis
+from gui.plots.plot import Plot, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
@@ -64,10 +65,10 @@ class FigurePlot(QWidget):
         self._left = LogAxis(y_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
-        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom}, enableMenu=False)
+        self.plot = Plot(self._left, self._bottom)
         self.empty_text = text_over(self.plot, empty)
         self._build()
-        self.plot.getViewBox().sigResized.connect(self._place_ticks)
+        self.plot.box.sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
 
     def show_figure(
@@ -83,7 +84,7 @@ class FigurePlot(QWidget):
         `rings` stand around the best marks; what is for an earlier problem is dimmed.
         """
         dashed = dashed or self._dashed
-        self.plot.getPlotItem().setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
+        self.plot.whole.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
         if (figure, dashed, rings) != (self._figure, self._dashed, self._rings):
             self._figure, self._dashed, self._rings = figure, dashed, rings
             self._redraw()
@@ -102,11 +103,11 @@ class FigurePlot(QWidget):
     def _redraw(self) -> None:
         theme, figure = current_theme(), self._figure
         self.plot.clear()
-        colour_plot(self.plot, theme)
+        self.plot.colour(theme)
         curves = _curves(figure, theme) if figure else []
         drawn = [one for one in curves if figure and _points(one[0], above_zero=figure.log_y)]
         self.empty_text.setVisible(not drawn)
-        for axis in (self._left, self._bottom):
+        for axis in self.plot.axes:
             axis.setVisible(bool(drawn))
         self.caption.setText(self._legend(figure, drawn, theme) if figure else "")
         self.caption.setVisible(bool(figure))
@@ -132,7 +133,7 @@ class FigurePlot(QWidget):
             pen = pg.mkPen(series.colour, width=1 if is_printed else 2, style=style)
             line = np.array(points).T
             if self.joins_points:
-                self.plot.addItem(pg.PlotCurveItem(*line, pen=pen, antialias=True))
+                self.plot.draw(pg.PlotCurveItem(*line, pen=pen, antialias=True))
             # Marks with the same pen and brush are rendered once.
             mark = {"symbol": series.symbol, "size": size, "pen": pg.mkPen(series.colour)}
             mark["brush"] = pg.mkBrush(theme.base if is_printed else series.colour)
@@ -143,13 +144,12 @@ class FigurePlot(QWidget):
         for some in ([{"pos": self._place(*at), **ring} for at in self._rings], spots):
             marks = pg.ScatterPlotItem(spots=some, hoverable=some is spots, tip=self._tip)
             marks.sigClicked.connect(self._click)
-            self.plot.addItem(marks)
+            self.plot.draw(marks)
         low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
         # One value alone, or only zeros, still has an axis.
-        self.plot.setYRange(low, max(high, low + 1e-9), padding=0)
         ends = self._at(min(xs)), self._at(max(xs))
         room = max(ends[1] - ends[0], 1e-9) * _ROOM
-        self.plot.setXRange(ends[0] - room, ends[1] + room, padding=0)
+        self.plot.show_range((ends[0] - room, ends[1] + room), (low, max(high, low + 1e-9)))
         self._left.setLabel(figure.y_label)
         self._bottom.setLabel(figure.x_label)
         self._place_ticks()
@@ -172,7 +172,7 @@ class FigurePlot(QWidget):
         figure = self._figure
         if figure is None:
             return
-        box = self.plot.getViewBox()
+        box = self.plot.box
         (low, high), _ = box.viewRange()
         pixels = max(1.0, box.width()) / max(high - low, 1e-9)
         metrics = QFontMetrics(number_font())
@@ -188,8 +188,7 @@ class FigurePlot(QWidget):
         self._bottom.setTicks([ticks])
 
     def _build(self) -> None:
-        make_still(self.plot)
-        for axis in (self._left, self._bottom):
+        for axis in self.plot.axes:
             axis.setGrid(40)
         # Otherwise the first and the last size have no word where half of it would lie outside.
         self._bottom.setStyle(hideOverlappingLabels=False)

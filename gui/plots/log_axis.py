@@ -1,54 +1,17 @@
-"""What plots share: the look of one that is only read, and an axis with ticks in words: 20 µs, 5 ms, 100×."""
+"""An axis with ticks in words: 20 µs, 5 ms, 100×."""
 
 import math
 from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtCore import QRectF
 
-from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme
-from gui.widgets.panel_parts import centred_text, column
+from gui.style.metrics import GRID
 
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
 # Half of the longest word of a tick, which may be written to the left of where the axis begins.
 _WORD_ROOM = 3 * GRID
-
-
-def make_still(plot: pg.PlotWidget) -> None:
-    """Take wheel, focus and drops from a plot: nothing can be panned, and the window takes files.
-
-    The plot is made with `enableMenu=False`: its menu takes a third of the time that the plot takes.
-    """
-    item = plot.getPlotItem()
-    item.setMouseEnabled(x=False, y=False)
-    item.hideButtons()
-    item.getViewBox().disableAutoRange()
-    item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-    plot.setFrameShape(plot.Shape.NoFrame)
-    plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    # Qt warned of a drag that left the plot and had begun elsewhere.
-    for widget in (plot, plot.viewport()):
-        widget.setAcceptDrops(False)
-
-
-def text_over(plot: QWidget, text: str = "") -> QLabel:
-    """Return a quiet text that fills a plot, for as long as there is nothing to draw."""
-    label = centred_text(text)
-    plot.setLayout(column(label, margins=(2 * GRID, GRID, 2 * GRID, GRID)))
-    return label
-
-
-def colour_plot(plot: pg.PlotWidget, theme: Theme) -> None:
-    """Give a plot and its axes the colours of a theme."""
-    plot.setBackground(theme.base)
-    for side in ("left", "bottom"):
-        axis = plot.getAxis(side)
-        axis.setPen(pg.mkPen(theme.line))
-        axis.setTextPen(pg.mkPen(theme.muted))
-        axis.setTickFont(number_font())
 
 
 class LogAxis(pg.AxisItem):

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
 from engine.mask.frequency_response import FrequencyResponse
-from gui.plots.log_axis import colour_plot, make_still
+from gui.plots.plot import Plot
 from gui.style.cell_colours import HEAT
 from gui.style.metrics import EARLIER_OPACITY, GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
@@ -20,19 +20,17 @@ class ResponsePlot(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot = Plot()
         self.image = pg.ImageItem(axisOrder="row-major")
         self.image.setLookupTable(
             pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT)).getLookupTable(nPts=256)
         )
-        self.plot.addItem(self.image)
-        make_still(self.plot)
-        view = self.plot.getViewBox()
+        self.plot.draw(self.image)
+        view = self.plot.box
         view.setAspectLocked(True)
         view.invertY(True)
         view.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
-        for side, label in (("bottom", "across"), ("left", "down")):
-            axis = self.plot.getAxis(side)
+        for axis, label in zip(self.plot.axes, ("down", "across"), strict=True):
             axis.setTicks([_TICKS])
             # Otherwise pyqtgraph writes a factor beside the label.
             axis.enableAutoSIPrefix(False)
@@ -56,4 +54,4 @@ class ResponsePlot(QWidget):
         self.setAccessibleDescription(words)
 
     def _colour(self, theme: Theme) -> None:
-        colour_plot(self.plot, theme)
+        self.plot.colour(theme)

@@ -21,6 +21,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.contract import Services
 from gui.page.files import FileDialogs
+from gui.page.imports import imports
 from gui.page.intents import Begin
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
@@ -122,6 +123,8 @@ class Haloscope:
         # The signal comes before the pixels are on the screen.
         self.window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         self.window.closing.connect(self._keep_preferences)
+        # Not before: it would share the processor with the first result.
+        self.window.first_page.settled.connect(lambda _error: imports().begin())
 
     @cached_property
     def dialogs(self) -> "Dialogs":

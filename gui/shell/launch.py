@@ -26,7 +26,7 @@ UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
 # Qt and GLib end the process where they get no more. After a table of the course was measured the window has
 # 23 files open and takes 850 MB of addresses, the engine's process 11 and 980 MB (2 cores).
 NEEDED_FILES, NEEDED_BYTES = 64, 1 << 30
-_QT = "PySide6", "pyqtgraph", "qtawesome", "qtpy"
+_QT = "PySide6", "pyqtgraph", "qtawesome"
 _NOT_OPENED = "The window cannot be opened"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt, Signal
@@ -27,6 +28,7 @@ from PySide6.QtWidgets import (
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles, TakeContent
+from gui.page.slot import Slot
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
@@ -37,7 +39,6 @@ from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import Slot
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -91,10 +92,13 @@ class MainWindow(QMainWindow):
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         self._highlight = _drop_highlight(self.pages)
-        for _ in PAGES:
-            self.pages.addWidget(Slot())
+        for number, entry in enumerate(PAGES):
+            slot = Slot(partial(self._made, number), entry.module)
+            slot.filled.connect(partial(self._present, number))
+            self.pages.addWidget(slot)
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
+        self._page(0)
         self._show(0)
         self.recent = RecentMenu(
             services.recent,
@@ -111,6 +115,11 @@ class MainWindow(QMainWindow):
     def page(self) -> Page:
         """The page that is shown."""
         return self._page(self.pages.currentIndex())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that it shows is there; a screenshot waits for it."""
+        return all(slot.is_settled for slot in self.findChildren(Slot)) and self.page.is_settled
 
     @property
     def first_page(self) -> Page:
@@ -238,9 +247,11 @@ class MainWindow(QMainWindow):
         self.page.restore_default()
 
     def _show(self, number: int) -> None:
-        page = self._page(number)
+        # A page that is not there is made soon; then it is shown in bar, line and menus too.
         self.pages.setCurrentIndex(number)
         self._shows.actions()[number].setChecked(True)
+        if (page := self._entered.get(PAGES[number].key)) is None:
+            return
         self._services.messages.show_page(page)
         self.message_bar.show_over(page.message_area)
         self.top_bar.show_page(page)
@@ -253,7 +264,7 @@ class MainWindow(QMainWindow):
         self._panels_menu.setEnabled(bool(page.docks))
 
     def _show_status(self, page: Page) -> None:
-        if page is not self._page(self.pages.currentIndex()):
+        if page is not self._entered.get(PAGES[self.pages.currentIndex()].key):
             return
         status = page.status
         self.status_line.show_page(status)
@@ -264,21 +275,28 @@ class MainWindow(QMainWindow):
 
     def _page(self, number: int) -> Page:
         """Return a page, built when it is first needed: the first paint waits for one page only."""
+        slot = self.pages.widget(number)
+        assert isinstance(slot, Slot)
+        slot.fill()
+        return self._entered[PAGES[number].key]
+
+    def _made(self, number: int) -> Page:
         entry = PAGES[number]
-        if entry.key not in self._entered:
-            page = self._entered[entry.key] = entry.build(self._services)
-            page.setObjectName(entry.key)
-            page.keep_first_layout()
-            page.status_changed.connect(lambda: self._show_status(page))
-            page.edited.connect(self.edited)
-            slot = self.pages.widget(number)
-            assert isinstance(slot, Slot)
-            slot.fill(page)
-            self._arrange(page)
-            self._give_session_part(page)
-            if self._is_finished:
-                page.finish()
-        return self._entered[entry.key]
+        page = self._entered[entry.key] = entry.build(self._services)
+        page.setObjectName(entry.key)
+        page.keep_first_layout()
+        page.status_changed.connect(lambda: self._show_status(page))
+        page.edited.connect(self.edited)
+        self._arrange(page)
+        self._give_session_part(page)
+        if self._is_finished:
+            page.finish()
+        return page
+
+    def _present(self, number: int) -> None:
+        """Show a page that has just been made, if it is still the one in front."""
+        if number == self.pages.currentIndex():
+            self._show(number)
 
     def _arrange(self, page: Page) -> None:
         kept = self._kept_layouts.get(page.objectName())

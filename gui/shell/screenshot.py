@@ -89,7 +89,7 @@ class _Shots(QObject):
 
     def _go_on(self) -> None:
         """Take the next step once the last one is shown."""
-        is_at_rest = not self._haloscope.state.busy and self._window.page.is_settled
+        is_at_rest = not self._haloscope.state.busy and self._window.is_settled
         # What has just come may not be painted yet.
         if is_at_rest and self._was_at_rest:
             try:

@@ -1,14 +1,17 @@
-"""Icons of the qtawesome library by what they are for, coloured by the theme at the moment they are painted.
+"""Icons by what they are for, coloured by the theme at the moment they are painted.
 
-qtawesome takes about 0.2 s to import, so an icon is empty until `load_icons` was called, after the first
-paint. Each icon has its size from the start and nothing moves then.
+They are glyphs of the font Material Design Icons that comes with the package qtawesome. The package itself is
+not imported: that takes 0.2 s, and it loads twelve fonts. An icon is empty until `load_icons` was called,
+after the first paint. Each has its size from the start and nothing moves then.
 """
 
+import json
 from functools import lru_cache
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from gui.style.theme import current_theme
@@ -29,7 +32,11 @@ _GLYPHS: dict[str, str] = {
     "warning": "alert-outline", "error": "alert-circle-outline", "device": "chip", "retry": "restart",
 }  # fmt: skip
 
-_loaded: Any = None
+# The letters of the font by the names of its glyphs; empty until they are loaded.
+_letters: dict[str, str] = {}
+_family = ""
+# Of an icon's height: the rest is the font's own margin.
+_GLYPH_SIZE = 0.875
 
 
 def icon(name: str) -> QIcon:
@@ -38,19 +45,36 @@ def icon(name: str) -> QIcon:
 
 
 def load_icons() -> None:
-    """Load the library, and paint every widget that has been waiting for its icon."""
-    global _loaded
-    if _loaded is None:
-        import qtawesome
-
-        _loaded = qtawesome
-        for widget in QApplication.allWidgets():
-            widget.update()
+    """Load the font, and paint every widget that has been waiting for its icon."""
+    global _family
+    spec = find_spec("qtawesome")
+    if _letters or spec is None or spec.origin is None:
+        return
+    fonts = Path(spec.origin).parent / "fonts"
+    font, names = (
+        next(fonts.glob(f"materialdesignicons6-webfont-{what}")) for what in ("[0-9]*.ttf", "charmap-*.json")
+    )
+    families = QFontDatabase.applicationFontFamilies(QFontDatabase.addApplicationFont(str(font)))
+    if families:
+        _family = families[0]
+        codes = json.loads(names.read_text(encoding="utf-8"))
+        _letters.update({name: chr(int(code, 16)) for name, code in codes.items()})
+    for widget in QApplication.allWidgets():
+        widget.update()
 
 
 @lru_cache(maxsize=512)
 def _pixmap(glyph: str, colour: str, width: int, height: int, ratio: float) -> QPixmap:
-    return QPixmap(_loaded.icon(f"mdi6.{glyph}", color=colour).pixmap(QSize(width, height), ratio))
+    pixmap = QPixmap(QSize(width, height) * ratio)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter, font = QPainter(pixmap), QFont(_family)
+    font.setPixelSize(round(_GLYPH_SIZE * pixmap.height()))
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    painter.drawText(pixmap.rect(), Qt.AlignmentFlag.AlignCenter, _letters[glyph])
+    painter.end()
+    pixmap.setDevicePixelRatio(ratio)
+    return pixmap
 
 
 class _ThemedEngine(QIconEngine):
@@ -61,7 +85,7 @@ class _ThemedEngine(QIconEngine):
         self._glyph = glyph
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
-        if _loaded is None:
+        if not _letters:
             return
         device = painter.device()
         ratio = device.devicePixelRatioF() if device is not None else 1.0
@@ -73,7 +97,7 @@ class _ThemedEngine(QIconEngine):
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
-        if _loaded is not None:
+        if _letters:
             pixmap.setDevicePixelRatio(scale)
             painter = QPainter(pixmap)
             self.paint(painter, QRect(QPoint(0, 0), pixmap.deviceIndependentSize().toSize()), mode, state)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 # QFont::SizeResolved, which has no name in Python.
 _HAS_SIZE = 0x0002
+_PAUSE_MS = 8
 _desktop_points: float | None = None
 _percent = 100
 _notifier: "_Notifier | None" = None
@@ -73,6 +75,10 @@ def set_letter_size(app: QApplication, percent: int) -> None:
         if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().resolveMask() & _HAS_SIZE
     ]
     font.setPointSizeF(after)
+    # All at once would take 0.1 s: letters, layouts, what follows from the letters, and the painting of it.
+    windows = [window for window in app.topLevelWidgets() if window.isVisible()]
+    for window in windows:
+        window.setUpdatesEnabled(False)
     app.setFont(font)
     # Under a style sheet the widgets that are there follow only the font of their class.
     app.setFont(font, "QWidget")  # type: ignore[arg-type]  # a text, whatever the stubs say
@@ -82,8 +88,25 @@ def set_letter_size(app: QApplication, percent: int) -> None:
         else:
             its.setPixelSize(max(1, round(its.pixelSize() * after / before)))
         widget.setFont(its)
+
+    def paint() -> None:
+        for window in filter(isValid, windows):
+            window.setUpdatesEnabled(True)
+
     # Layouts know their sizes with the new letters only then.
-    QTimer.singleShot(0, _of_program().changed.emit)
+    _run_in_turns(_of_program().changed.emit, paint)
+
+
+def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) -> None:
+    """Run each in a turn of the event loop of its own, after what the one before it has set off."""
+
+    def run() -> None:
+        first()
+        if others:
+            _run_in_turns(*others)
+
+    # A timer that is due by the end of such work would still run in its turn.
+    QTimer.singleShot(0, lambda: QTimer.singleShot(_PAUSE_MS, run))
 
 
 def _of_program() -> _Notifier:

@@ -268,27 +268,3 @@ def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drop
         box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
     if drops_wide:
         box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
-
-
-class Slot(QWidget):
-    """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import.
-
-    `least` is the size that it needs until then, so that nothing beside it moves when the widget comes.
-    """
-
-    def __init__(self, above: int = 0, *, least: QSize | None = None) -> None:
-        super().__init__()
-        self._least = least
-        self._column = column(margins=(0, above, 0, 0))
-        self.setLayout(self._column)
-
-    @property
-    def is_filled(self) -> bool:
-        """Whether the widget is there."""
-        return self._column.count() > 0
-
-    def fill(self, widget: QWidget) -> None:
-        self._column.addWidget(widget)
-
-    def minimumSizeHint(self) -> QSize:
-        return self._least if self._least and not self.is_filled else super().minimumSizeHint()

@@ -20,6 +20,7 @@ from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
+from gui.page.slot import Slot
 from gui.shell.app import Haloscope
 from gui.shell.engine_messages import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
@@ -31,6 +32,35 @@ _PARTS = {
     "course": "course courses",
 }
 _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()}
+
+
+def panel_of(page, name, qtbot):
+    """Look at a panel; return it once it has been made."""
+    page.bring_to_front(name)
+    content = page.dock(name).content
+    qtbot.waitUntil(content.isVisible)
+    if not isinstance(content, Slot):
+        return content
+    qtbot.waitUntil(lambda: content.is_settled)
+    return content.widget
+
+
+def made(page, name):
+    """Return a panel, which nobody need have looked at."""
+    slot = page.dock(name).content
+    slot.fill()
+    if slot.isVisible():
+        slot.widget.show()
+    return slot.widget
+
+
+def shown_page(window, key, qtbot):
+    """Show a page; return it once all that is seen of it has been made."""
+    window.show_page(key)
+    page = window.page
+    # A page that is shown shows slots of its own.
+    qtbot.waitUntil(lambda: page.isVisible() and all(slot.is_settled for slot in window.findChildren(Slot)))
+    return page
 
 
 class OpenedWindow(Haloscope):

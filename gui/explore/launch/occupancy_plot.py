@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.explain.launch.curves import CurvePoint
 from engine.results.quantities import percent_text
-from gui.plots.log_axis import colour_plot, make_still, text_over
+from gui.plots.plot import Plot, text_over
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier
@@ -36,14 +36,13 @@ class OccupancyPlot(QWidget):
         self._title, self._at_text, self._ticks = title, at_text, ticks
         self._curve: Sequence[CurvePoint] = ()
         self._now: tuple[int, float] | None = None
-        self.plot = pg.PlotWidget(axisItems={"bottom": _Bottom("bottom")}, enableMenu=False)
+        self.plot = Plot(bottom=_Bottom("bottom"))
         self.empty_text = text_over(self.plot)
-        make_still(self.plot)
-        self.plot.getPlotItem().layout.setContentsMargins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
+        self.plot.set_margins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setAccessibleName(f"Occupancy over {title}")
         self.setLayout(column(self.plot))
         theme_notifier().changed.connect(self._draw)
-        self.plot.getViewBox().sigResized.connect(self._place_words)
+        self.plot.box.sigResized.connect(self._place_words)
 
     def show_curve(self, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str) -> None:
         """Draw a curve, and where the launch stands on it; `empty` is said where there is no curve."""
@@ -68,44 +67,42 @@ class OccupancyPlot(QWidget):
     def _draw(self) -> None:
         theme, curve, now = current_theme(), self._curve, self._now
         self.plot.clear()
-        colour_plot(self.plot, theme)
+        self.plot.colour(theme)
         self.empty_text.setVisible(not curve)
-        left, bottom = self.plot.getAxis("left"), self.plot.getAxis("bottom")
-        for axis in (left, bottom):
+        for axis in self.plot.axes:
             axis.setVisible(bool(curve))
             axis.setGrid(40)
         if not curve:
             return
         line, mark = series_at(0, theme).colour, series_at(3, theme).colour
         xs, ys = [point.at for point in curve], [100 * point.share for point in curve]
-        self.plot.addItem(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(line, width=1.5), antialias=True))
+        self.plot.draw(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(line, width=1.5), antialias=True))
         dots = [{"pos": at, "data": None} for at in zip(xs, ys, strict=True)]
         look = {"symbol": "o", "size": _DOT_SIZE, "pen": None, "brush": pg.mkBrush(line)}
         self._add_marks([dot | look for dot in dots])
         if now is not None:
             upright = pg.mkPen(mark, width=1, style=Qt.PenStyle.DashLine)
-            self.plot.addItem(pg.InfiniteLine(now[0], 90, upright))
+            self.plot.draw(pg.InfiniteLine(now[0], 90, upright))
             ring = pg.mkPen(theme.base, width=1.5)
             look = {"symbol": "d", "size": _MARK_SIZE, "pen": ring, "brush": pg.mkBrush(mark)}
             self._add_marks([{"pos": (now[0], 100 * now[1])} | look])
         first, last = min(0, *xs), max(*xs, now[0] if now else 0)
         room = _ROOM * (last - first)
-        self.plot.setXRange(first - room, last + room, padding=0)
-        self.plot.setYRange(_LOWEST, _HIGHEST, padding=0)
-        left.setTicks([_HALVES])
+        self.plot.show_range((first - room, last + room), (_LOWEST, _HIGHEST))
+        self.plot.left.setTicks([_HALVES])
         self._place_words()
 
     def _place_words(self) -> None:
         """Write along the axis what there is room for."""
         is_narrow = self.width() < _NARROW
         now = f"now {self._at_text(self._now[0])}" if self._now else ""
-        bottom = self.plot.getAxis("bottom")
+        bottom = self.plot.bottom
         bottom.setTicks([self._ticks[:: 2 if is_narrow else 1]])
         # What is along the axis is also in the list where the curve was chosen.
         bottom.setLabel(now if is_narrow else ", ".join(filter(None, (self._title, now))))
 
     def _add_marks(self, spots: Sequence[dict[str, object]]) -> None:
-        self.plot.addItem(
+        self.plot.draw(
             pg.ScatterPlotItem(
                 spots=spots, hoverable=True, tip=lambda x, y, data: self._tip(round(x), y / 100)
             )

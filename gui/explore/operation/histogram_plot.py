@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
-from gui.plots.log_axis import colour_plot, make_still
+from gui.plots.plot import Plot
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 
@@ -26,20 +26,19 @@ _STEPS = {
 _KEYS = "Arrow keys read a bin, Page Up and Page Down go 16 on, Home and End to the ends."
 
 
-class HistogramPlot(pg.PlotWidget):
+class HistogramPlot(Plot):
     """Counts by brightness, from black to white; on a square-root scale, as one full bin hides the others.
 
     The mouse and the arrow keys read single bins.
     """
 
     def __init__(self) -> None:
-        super().__init__(enableMenu=False)
+        super().__init__()
         self._counts: tuple[tuple[int, ...], ...] = ()
         # Bin chosen by the arrow keys; None before the first.
         self._bin: int | None = None
-        make_still(self)
-        self.hideAxis("left")
-        self.getAxis("bottom").setStyle(hideOverlappingLabels=False, tickLength=0)
+        self.left.hide()
+        self.bottom.setStyle(hideOverlappingLabels=False, tickLength=0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Histogram")
         self.setMinimumHeight(16 * GRID)
@@ -63,7 +62,7 @@ class HistogramPlot(pg.PlotWidget):
     def _draw(self) -> None:
         theme, bins = current_theme(), len(self._counts[0]) if self._counts else 1
         self.clear()
-        colour_plot(self, theme)
+        self.colour(theme)
         self.setStyleSheet(
             f"HistogramPlot {{ border: 1px solid {theme.outline}; }}"
             f"HistogramPlot:focus {{ border: 2px solid {theme.accent}; }}"
@@ -74,25 +73,23 @@ class HistogramPlot(pg.PlotWidget):
             fill.setAlpha(_FILL_ALPHA)
             look = {"pen": pg.mkPen(colour, width=1.25), "brush": fill, "fillLevel": 0, "antialias": True}
             heights = np.sqrt(np.array(counts))
-            self.addItem(pg.PlotCurveItem(np.arange(bins + 1), heights, stepMode="center", **look))
+            self.draw(pg.PlotCurveItem(np.arange(bins + 1), heights, stepMode="center", **look))
         top = max((max(counts) for counts in self._counts), default=1) ** 0.5
         # Room for the words at the ends.
-        self.setXRange(0, bins, padding=0.05)
-        self.setYRange(0, max(top, 1.0) * 1.03, padding=0)
-        axis = self.getAxis("bottom")
-        axis.setTickFont(small_font())
-        axis.setTicks([[(0, "black"), (bins / 2, "square root of counts"), (bins, "white")]])
+        self.show_range((-0.05 * bins, 1.05 * bins), (0, max(top, 1.0) * 1.03))
+        self.bottom.setTickFont(small_font())
+        self.bottom.setTicks([[(0, "black"), (bins / 2, "square root of counts"), (bins, "white")]])
         if self._bin is not None and self._counts and self.hasFocus():
             self._draw_bin(self._bin, bins, top)
 
     def _draw_bin(self, at: int, bins: int, top: float) -> None:
         """Mark the bin of the arrow keys, with what is in it on the side that has more room."""
         theme, x = current_theme(), at + 0.5
-        self.addItem(pg.InfiniteLine(x, 90, pg.mkPen(theme.text, style=Qt.PenStyle.DashLine)))
+        self.draw(pg.InfiniteLine(x, 90, pg.mkPen(theme.text, style=Qt.PenStyle.DashLine)))
         words = pg.TextItem(self._words(at), theme.text, anchor=(float(x > bins / 2), 0.0))
         words.setFont(small_font())
         words.setPos(x, top)
-        self.addItem(words)
+        self.draw(words)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -103,7 +100,7 @@ class HistogramPlot(pg.PlotWidget):
         self._draw()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = int(self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint())).x())
+        at = int(self.box.mapSceneToView(self.mapToScene(event.position().toPoint())).x())
         if self._counts and 0 <= at < len(self._counts[0]):
             QToolTip.showText(event.globalPosition().toPoint(), self._words(at), self)
         super().mouseMoveEvent(event)

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QComboBox, QStackedWidget, QToolButton, QWidget
 from gui.explore.display import Display
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
+from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import Slot, column, icon_button, keep_narrow, label_for, row
+from gui.widgets.panel_parts import column, icon_button, keep_narrow, label_for, row
 from gui.widgets.tab_order import insert_into_tab_order
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
@@ -25,7 +26,12 @@ class OperationDock(QWidget):
     """The choice of an operation above the mask panel, or above the panel of the operation."""
 
     def __init__(
-        self, mask_panel: QWidget, workspace: Workspace, display: Display, ask_for_file: AskForFile
+        self,
+        mask_panel: QWidget,
+        workspace: Workspace,
+        display: Display,
+        ask_for_file: AskForFile,
+        make_steps: Callable[[], QWidget],
     ) -> None:
         super().__init__()
         self._mask_panel = mask_panel
@@ -41,7 +47,7 @@ class OperationDock(QWidget):
         self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.add_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         # Where the steps are listed, once there are several.
-        self.steps_slot = Slot()
+        self.steps_slot = Slot(make_steps, "gui.explore.chain.chain_list")
         self.steps_slot.hide()
         self.stack = QStackedWidget()
         self.stack.addWidget(mask_panel)

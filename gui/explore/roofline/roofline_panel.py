@@ -101,7 +101,7 @@ class RooflinePanel(QWidget):
         # Its parts get their places when it is painted, the words of an axis the second time.
         for _ in range(2):
             made.grab()
-            made.getPlotItem().layout.activate()
+            made.lay_out()
         return made
 
     def _png(self) -> bytes:

@@ -9,7 +9,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from engine.results.quantities import rate_text
 from gui.explore.roofline.roofs import Point, Roof
 from gui.explore.run_words import run_title
-from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
+from gui.plots.log_axis import LogAxis
+from gui.plots.plot import Plot, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
 from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier
@@ -29,14 +30,13 @@ _MOST_NAMES, _NAME_HEIGHT = 20, 0.6
 _NARROW = 48 * GRID
 
 
-class RooflinePlot(pg.PlotWidget):
+class RooflinePlot(Plot):
     """Draws points under roofs."""
 
     clicked = Signal(object)  # the Point
 
     def __init__(self) -> None:
-        bottom, left = LogAxis(rate_text), LogAxis(rate_text, "left")
-        super().__init__(axisItems={"bottom": bottom, "left": left}, enableMenu=False)
+        super().__init__(LogAxis(rate_text, "left"), LogAxis(rate_text))
         self._points: Sequence[Point] = ()
         self._roofs: Sequence[Roof] = ()
         self._selected: object = None
@@ -44,12 +44,11 @@ class RooflinePlot(pg.PlotWidget):
         self._roof_names: list[tuple[pg.TextItem, Roof, QPointF]] = []
         self._run_names: list[pg.TextItem] = []
         self.empty_text = text_over(self)
-        make_still(self)
-        for axis in (bottom, left):
+        for axis in self.axes:
             axis.setGrid(40)
         self.setAccessibleName("Roofline")
         theme_notifier().changed.connect(self.redraw)
-        self.getViewBox().sigResized.connect(self._place_names)
+        self.box.sigResized.connect(self._place_names)
 
     def show_points(
         self, points: Sequence[Point], roofs: Sequence[Roof], selected: object, earlier: frozenset[int]
@@ -64,10 +63,10 @@ class RooflinePlot(pg.PlotWidget):
         theme = current_theme()
         self.clear()
         self._roof_names, self._run_names = [], []
-        colour_plot(self, theme)
-        for side, label in (("bottom", "operations per byte"), ("left", "GFLOPS")):
-            self.getPlotItem().showAxis(side, bool(self._points))
-            self.getAxis(side).setLabel(label, color=theme.muted)
+        self.colour(theme)
+        for axis, label in zip(self.axes, ("GFLOPS", "operations per byte"), strict=True):
+            axis.setVisible(bool(self._points))
+            axis.setLabel(label, color=theme.muted)
         self.empty_text.setVisible(not self._points)
         self.setAccessibleDescription("; ".join(map(_heard, self._points)) or self.empty_text.text())
         if not self._points:
@@ -98,10 +97,7 @@ class RooflinePlot(pg.PlotWidget):
         low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
         bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
         bottom = min([bottom, *(slope * low for slope in slopes)])
-        for show, ends in ((self.setXRange, (low, high)), (self.setYRange, (bottom, top))):
-            begin, end = map(math.log10, ends)
-            missing = max(0.0, _FEWEST_DECADES - (end - begin)) / 2
-            show(begin - missing, end + missing, padding=0)
+        self.show_range(_decades(low, high), _decades(bottom, top))
         return low, high
 
     def _draw_roof(self, roof: Roof, colour: str, ends: tuple[float, float]) -> None:
@@ -113,7 +109,7 @@ class RooflinePlot(pg.PlotWidget):
             line = self._line(roof, value, ends, is_stated=is_stated)
             pen = pg.mkPen(colour, width=1 if is_stated else 2, style=style)
             xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
-            self.addItem(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
+            self.draw(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
             if not is_stated:
                 # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
                 highest = max(one.measured for one in self._roofs if not one.is_flat)
@@ -143,7 +139,7 @@ class RooflinePlot(pg.PlotWidget):
         for point in selected:
             ring = pg.mkPen(theme.text, width=1.5)
             place = [math.log10(point.intensity)], [math.log10(point.gflops)]
-            self.addItem(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
+            self.draw(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
         pale = [point for point in self._points if point.run.number in self._earlier]
         fresh = [point for point in self._points if point.run.number not in self._earlier]
         # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
@@ -164,7 +160,7 @@ class RooflinePlot(pg.PlotWidget):
             )
             marks.setOpacity(opacity)
             marks.sigClicked.connect(self._click)
-            self.addItem(marks)
+            self.draw(marks)
         # The marked run has its name in any case, then the newest ones.
         for point in (*selected, *reversed(self._points[-_MOST_NAMES:])):
             name = self._name(theme.text, (0, 0.5))
@@ -179,7 +175,7 @@ class RooflinePlot(pg.PlotWidget):
 
     def _place_names(self) -> None:
         """Let the names of slopes lie along them, and show those of runs that have room."""
-        box, is_narrow = self.getViewBox(), self.width() < _NARROW
+        box, is_narrow = self.box, self.width() < _NARROW
         (left, right), (low, high) = box.viewRange()
         across, up = box.width() / max(right - left, 1e-9), box.height() / max(high - low, 1e-9)
         for name, roof, begin in self._roof_names:
@@ -216,8 +212,15 @@ class RooflinePlot(pg.PlotWidget):
         """Add the name of something that is drawn."""
         name = pg.TextItem(color=colour, anchor=anchor)
         name.setFont(small_font())
-        self.addItem(name, ignoreBounds=True)
+        self.draw(name)
         return name
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an axis, some decades apart."""
+    begin, end = math.log10(low), math.log10(high)
+    missing = max(0.0, _FEWEST_DECADES - (end - begin)) / 2
+    return begin - missing, end + missing
 
 
 def _heard(point: Point) -> str:

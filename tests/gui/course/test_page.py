@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QMenu
 
 from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
@@ -13,16 +13,15 @@ from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
 from gui.style.metrics import GRID, scaled_font
+from tests.gui.made_window import shown_page
 from tests.made_runs import make_result
 
 
 @pytest.fixture
-def open_course(open_window):
+def open_course(open_window, qtbot):
     def make(**options):
         haloscope = open_window(**options)
-        haloscope.actions["page:course"].trigger()
-        QApplication.processEvents()
-        return haloscope, haloscope.window._entered["course"]
+        return haloscope, shown_page(haloscope.window, "course", qtbot)
 
     return make
 
@@ -31,8 +30,9 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
+    qtbot.waitUntil(lambda: "course" in haloscope.window._entered)
     page = haloscope.window._entered["course"]
-    assert page.isVisible()
+    qtbot.waitUntil(page.isVisible)
     number = [entry.key for entry in PAGES].index("course")
     assert haloscope.window.pages.currentIndex() == number
     assert haloscope.window.page_bar.actions()[number].isChecked()
@@ -86,7 +86,7 @@ def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, q
     _, page = open_course()
     page.kernels.code_button(1).click()
     qtbot.waitUntil(lambda: page.code.shown is not None)
-    assert page.code.isVisible()
+    qtbot.waitUntil(page.code.isVisible)
     assert not page.tables.isVisible()
 
 

@@ -1,13 +1,13 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtCore import QByteArray, QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QColor, QGuiApplication, QImage
 
 from engine.host.protocol import SaveResult
 from engine.image.open import open_image
 from gui.explore import picture_exchange
-from gui.explore.picture_exchange import keep_picture, pasted_folder, picture_on
+from gui.explore.picture_exchange import PictureMime, keep_picture, pasted_folder, picture_on
 
 
 @pytest.fixture
@@ -112,6 +112,19 @@ def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put, what, 
     assert words in message(haloscope).replace("The clipboard", "the clipboard")
     assert haloscope.workspace.mask is before
     haloscope.messages.clear(haloscope.messages.newest.source)
+
+
+def test_that_what_was_copied_here_is_pasted_without_reading_it_in_the_window(
+    haloscope, clipboard, qtbot, tmp_path, monkeypatch
+):
+    path, read = tmp_path / "copied.png", []
+    path.write_bytes(b"36 MB")
+    monkeypatch.setattr(PictureMime, "retrieveData", lambda *asked: read.append(asked) or QByteArray())
+    clipboard.setMimeData(PictureMime(path, with_file=False))
+    haloscope.actions["paste"].trigger()
+    waited(haloscope, qtbot, "Clipboard.png")
+    assert Path(haloscope.workspace.picture.path).read_bytes() == b"36 MB"
+    assert read == []
 
 
 def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypatch):

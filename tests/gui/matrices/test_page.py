@@ -19,6 +19,7 @@ from engine.tasks.product.results import tile_of
 from engine.tasks.read_results import results_from_document
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
+from tests.gui.made_window import made, shown_page
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
 from tests.made_runs import made_product, made_rows
 
@@ -33,7 +34,7 @@ def open_page(open_window, qtbot):
     def make(*arguments, **options):
         haloscope = open_window(*arguments, **options)
         assert haloscope.window.findChild(QWidget, "matrices") is None, "built before it is shown"
-        haloscope.window.show_page("matrices")
+        shown_page(haloscope.window, "matrices", qtbot)
         qtbot.waitUntil(lambda: bool(haloscope.matmul.rows))
         page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
         return haloscope, page
@@ -49,7 +50,7 @@ def assert_fits(haloscope, page):
     QApplication.processEvents()
     assert (haloscope.window.width(), haloscope.window.height()) == (1280, 800)
     assert_no_word_is_cut(page)
-    for panel in (page.product_panel, page.lecture_panel):
+    for panel in (made(page, "product"), made(page, "lecture")):
         for area in panel.findChildren(QScrollArea):
             assert area.verticalScrollBar().maximum() == 0
     header = page.results_panel.table.horizontalHeader()
@@ -67,7 +68,7 @@ def assert_no_proof_is_cut(table):
 
 def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     haloscope, page = open_page((1280, 800))
-    panel, tiles = page.product_panel, page.product_panel.tiles.field
+    panel, tiles = made(page, "product"), made(page, "product").tiles.field
     assert_fits(haloscope, page)
     for control in (panel.rows, panel.inner, panel.columns, tiles, page.results_panel.try_small):
         assert control.toolTip()
@@ -149,7 +150,7 @@ def shown_button(page, text):
 
 def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
     haloscope, page = open_page()
-    panel, run = page.product_panel, haloscope.window.top_bar.findChild(QAbstractButton, "primary")
+    panel, run = made(page, "product"), haloscope.window.top_bar.findChild(QAbstractButton, "primary")
 
     def type_and_run(side, tiles, *, by_button=False):
         for field, text in ((panel.tiles.field, tiles), (panel.rows, side)):
@@ -191,14 +192,14 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert not results.try_small.isVisible()
     assert not results.reasons.isVisible()
     note = "Matrices up to 64 × 64. For checking results, not speed."
-    assert page.product_panel.device_note.text() == note
+    assert made(page, "product").device_note.text() == note
 
 
 def test_that_settings_wait_for_a_run(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
-    panel = page.product_panel
+    panel = made(page, "product")
     assert not panel.rows.isEnabled()
     assert not panel.tiles.isEnabled()
     assert haloscope.actions["cancel"].isEnabled()
@@ -265,7 +266,7 @@ def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     assert status(haloscope) == READY
     said = {"matrices": READY, "course": "Measure on this machine", "explore": "No run yet: press Run"}
     for key, sentence in said.items():
-        haloscope.window.show_page(key)
+        shown_page(haloscope.window, key, qtbot)
         assert sentence in status(haloscope)
         buttons = shown(haloscope.window, QAbstractButton)
         primary = [one.defaultAction().objectName() for one in buttons if one.objectName() == "primary"]

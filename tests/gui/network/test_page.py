@@ -14,6 +14,7 @@ from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
 from tests.gui.made_network import DIGITS, made_weights
+from tests.gui.made_window import made, shown_page
 from tests.gui.shell.test_main_window import assert_every_control_is_explained, assert_no_word_is_cut
 
 
@@ -25,8 +26,7 @@ def open_page(open_window, qtbot):
         haloscope = open_window(*arguments, **options)
         assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
         haloscope.link._client.automatic = has_facts
-        haloscope.window.show_page("network")
-        page = haloscope.window.page
+        page = shown_page(haloscope.window, "network", qtbot)
         if has_facts:
             qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
         return haloscope, page
@@ -196,20 +196,20 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
     haloscope.actions["run_all"].trigger()
     client.answer()
     qtbot.waitUntil(lambda: bool(client.waiting((Run, StageRequest))))
-    assert not page.layer_times.bars.rows
+    assert not made(page, "layers").bars.rows
     assert not page.stages_panel.batch.isEnabled()
     assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
     assert "during a run" in page.stages_panel.batch.toolTip()
     assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
     client.answer((Run, StageRequest))
     qtbot.waitUntil(
-        lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting((Run, StageRequest)))
+        lambda: len(made(page, "layers").bars.rows) == 1 and bool(client.waiting((Run, StageRequest)))
     )
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert [row.name for row in page.layer_times.bars.rows] == ["serial", "cpu"]
-    told = page.layer_times.bars.accessibleDescription()
+    assert [row.name for row in made(page, "layers").bars.rows] == ["serial", "cpu"]
+    told = made(page, "layers").bars.accessibleDescription()
     assert "serial, 1,200 ms: Convolution 1 200 ms, Average pool 1 200 ms" in told
     assert "cpu, 60.0 ms: Convolution 1 + Average pool 1 20.0 ms" in told
     assert page.stages_panel.batch.isEnabled()
@@ -328,11 +328,12 @@ def test_that_a_full_page_cuts_no_word(open_page, qtbot, size):
     haloscope.network.show_origin_map(31)
     QApplication.processEvents()
     assert_no_word_is_cut(page)
-    area = page.product_panel.findChild(QScrollArea)
+    area = made(page, "product").findChild(QScrollArea)
     assert area.verticalScrollBar().maximum() == 0
     header = page.stages_panel.table.horizontalHeader()
     assert header.length() <= header.width()
-    own = [page.drawing_panel.canvas, page.drawing_panel.bars, page.layer_times.bars, *page.maps_panel.views]
+    drawing, layers = page.drawing_panel, made(page, "layers")
+    own = [drawing.canvas, drawing.bars, layers.bars, *page.maps_panel.views]
     for widget in own:
         assert widget.accessibleName()
         assert widget.accessibleDescription()
@@ -382,7 +383,7 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
     own = [widget for widget in met if page.isAncestorOf(widget)]
     assert page.confusion_panel.classify not in own
-    assert page.product_panel.outputs not in own
+    assert made(page, "product").outputs not in own
     drawing, stages = page.drawing_panel, page.stages_panel
     order = [drawing.canvas, drawing.brush, drawing.digits.list, *page.maps_panel.views]
     order += [page.cell_panel.to_explore, stages.stage, stages.batch, stages.table]
@@ -448,5 +449,5 @@ def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(open_
     assert layers.widget().isVisible(), "it works in no chunks"
     haloscope.network.change(stage="network-fused")
     page.run()
-    qtbot.waitUntil(lambda: page.timeline_panel.chart.isVisible())
+    qtbot.waitUntil(lambda: made(page, "timeline").chart.isVisible())
     assert not layers.widget().isVisible()

@@ -32,7 +32,7 @@ def plot(qtbot):
 
 
 def drawn(plot):
-    return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotCurveItem)]
+    return [item for item in plot.plot.drawn if isinstance(item, pg.PlotCurveItem)]
 
 
 def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_colours_of_their_names(plot):
@@ -42,7 +42,7 @@ def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_
     assert list(serial.yData) == [math.log10(size / 10) for size in SIZES[:-1]]
     assert list(printed.yData) == list(here.yData)
     plot.show_figure(FIGURE)
-    (_, (low, high)) = plot.plot.getViewBox().viewRange()
+    (_, (low, high)) = plot.plot.box.viewRange()
     assert low == 0
     assert high > SIZES[-1]
     printed, serial, here = drawn(plot)
@@ -52,7 +52,7 @@ def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_
     assert here.opts["pen"].color().name() == series_at(1).colour
     assert printed.opts["pen"].style() != here.opts["pen"].style()
     assert "solid: here, dashed: paper" in plot.caption.text().replace("&nbsp;", " ")
-    texts = plot.plot.getAxis("left").tickStrings([0.5, 999.0, 1000.0, 1234.5, 1e5], 1.0, 1.0)
+    texts = plot.plot.left.tickStrings([0.5, 999.0, 1000.0, 1234.5, 1e5], 1.0, 1.0)
     assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]
 
 
@@ -60,7 +60,7 @@ def test_that_a_figure_can_be_read_without_seeing_it(plot):
     plot.show_figure(FIGURE)
     few = plot._bottom._tickLevels[0]
     plot.resize(1200, 280)
-    assert plot.plot.getViewBox().width() > 600
+    assert plot.plot.box.width() > 600
     many = plot._bottom._tickLevels[0]
     assert 2 <= len(few) <= len(many)
     assert many[0][1] == "256"

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QTabBar, QToolButton, QWidget
 from gui.page.dock import LEAST_HEIGHT
 from gui.shell.pages import PAGES
 from gui.style.metrics import GRID, HALF_GRID
+from tests.gui.made_window import made, shown_page
 
 # The least room shows most: what settles there settles in a larger window.
 SMALL = (1024, 700)
@@ -58,13 +59,12 @@ def layouts(qapp):
 
 
 @pytest.fixture
-def open_page(open_window, layouts):
+def open_page(open_window, layouts, qtbot):
     """Return a function that opens the window with a page, whose panels move without an animation."""
 
     def make(key, size=(1280, 800), **options):
         window = open_window(size, **options).window
-        window.show_page(key)
-        window.page.setAnimated(False)
+        shown_page(window, key, qtbot).setAnimated(False)
         layouts.settle()
         # Painting takes most of the time, and nothing here is about it.
         window.setUpdatesEnabled(False)
@@ -87,7 +87,8 @@ def geometries(page):
 def show_a_tile(window, layouts):
     """Have the panel Tile on Explore show cells."""
     page = window.page_of("explore")
-    page.tile_dock.raise_()
+    made(page, "tile")
+    page.dock("tile").raise_()
     layouts.settle()
     page.looked_at.choose_kernel("tiled")
     layouts.settle()
@@ -253,7 +254,7 @@ def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     for dock in page.docks:
         title = dock.height() - dock.widget().height()
         assert dock.widget().minimumSizeHint().height() <= LEAST_HEIGHT, title
-    tile = page.tile_dock
+    tile = page.dock("tile")
     tile.raise_()
     tile.setFloating(True)
     tile.resize(320, tile.minimumHeight() + LEAST_HEIGHT)
@@ -291,28 +292,28 @@ def test_that_a_panel_with_a_tab_has_no_second_row_for_its_title(open_page):
 def test_that_the_buttons_beside_the_tabs_close_and_float_the_panel_in_front(open_page, layouts):
     page = open_page("explore").page
     bar, _ = tab_of(page, "why")
-    page.why_dock.raise_()
+    page.dock("why").raise_()
     layouts.settle()
     float_it, close = buttons_of(bar)
     close.click()
     layouts.settle()
-    assert page.why_dock.isHidden()
-    page.roofline_dock.raise_()
+    assert page.dock("why").isHidden()
+    page.dock("roofline").raise_()
     layouts.settle()
     float_it.click()
     layouts.settle()
-    assert page.roofline_dock.isFloating()
-    assert page.roofline_dock.titleBarWidget() is None  # Its window has a bar with its title.
-    page.roofline_dock.setFloating(False)
+    assert page.dock("roofline").isFloating()
+    assert page.dock("roofline").titleBarWidget() is None  # Its window has a bar with its title.
+    page.dock("roofline").setFloating(False)
     layouts.settle()
-    assert page.roofline_dock.widget().y() <= HALF_GRID
+    assert page.dock("roofline").widget().y() <= HALF_GRID
 
 
 def test_that_the_buttons_beside_the_tabs_leave_a_narrow_row_to_the_tabs(open_page, layouts):
     page = open_page("explore").page
     bar, _ = tab_of(page, "why")
     assert all(button.isVisible() for button in buttons_of(bar))
-    page.resizeDocks([page.why_dock], [page.width() // 5], Qt.Orientation.Horizontal)
+    page.resizeDocks([page.dock("why")], [page.width() // 5], Qt.Orientation.Horizontal)
     layouts.settle()
     assert bar.width() < bar.tabRect(bar.count() - 1).right() + 40
     assert not any(button.isVisible() for button in buttons_of(bar))
@@ -329,7 +330,7 @@ def test_that_the_menu_of_a_tab_closes_its_panel(open_page, layouts, qapp, reaso
     layouts.settle()
     menu.close()
     # Keys are for the panel in front.
-    closed = page.results_panel if by_key else page.code_dock
+    closed = page.results_panel if by_key else page.dock("code")
     assert [dock for dock in page.docks if dock.isHidden()] == [
         next(dock for dock in page.docks if dock is closed or dock.isAncestorOf(closed))
     ]
@@ -342,16 +343,16 @@ def test_that_a_tab_that_is_dragged_out_of_its_row_is_dragged_on_as_a_window(ope
     left = Qt.MouseButton.LeftButton
     qtbot.mousePress(bar, left, pos=at)
     drag_over(bar, at + QPoint(20, 4))
-    assert not page.launch_dock.isFloating()  # Within its row it is only moved along.
+    assert not page.dock("launch").isFloating()  # Within its row it is only moved along.
     drag_over(bar, at - QPoint(0, 100))
     layouts.settle()
-    assert page.launch_dock.isFloating()
+    assert page.dock("launch").isFloating()
     pointer = page.mapToGlobal(QPoint(500, 200))
-    drag_over(page.launch_dock, page.launch_dock.mapFromGlobal(pointer))
+    drag_over(page.dock("launch"), page.dock("launch").mapFromGlobal(pointer))
     layouts.settle()
-    title = page.launch_dock.mapFromGlobal(pointer)
-    assert page.launch_dock.rect().contains(title)
-    qtbot.mouseRelease(page.launch_dock, left, pos=title)
+    title = page.dock("launch").mapFromGlobal(pointer)
+    assert page.dock("launch").rect().contains(title)
+    qtbot.mouseRelease(page.dock("launch"), left, pos=title)
 
 
 def drag_over(widget, at):
@@ -367,7 +368,7 @@ def test_that_a_double_click_on_a_tab_makes_its_panel_a_window(open_page, layout
     bar, at = tab_of(page, "lens")
     qtbot.mouseDClick(bar, Qt.MouseButton.LeftButton, pos=at)
     layouts.settle()
-    assert page.lens_dock.isFloating()
+    assert page.dock("lens").isFloating()
 
 
 def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open_page, layouts, tmp_path):

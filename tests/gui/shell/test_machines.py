@@ -17,6 +17,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import CONNECTING, LOST, READY
 from gui.shell.machines import RECONNECT, SOURCE, TRY_AGAIN
 from gui.shell.preferences import Preferences, load_preferences, save_preferences
+from tests.gui.made_window import shown_page
 
 SERVER = RemoteServer("me@server")
 OTHER = RemoteServer("me@other", "python3.12")
@@ -67,9 +68,9 @@ def test_that_the_list_has_this_computer_and_a_way_to_another_machine(window):
     assert texts(box_of(window))[-2:] == ["This computer", "Another machine…"]
 
 
-def test_that_a_known_server_is_in_the_list_of_every_page(window):
+def test_that_a_known_server_is_in_the_list_of_every_page(window, qtbot):
     window.state.set_servers((SERVER,))
-    pages = [window.window.page_of(key) for key in ("explore", "matrices", "network")]
+    pages = [shown_page(window.window, key, qtbot) for key in ("explore", "matrices", "network")]
     boxes = [box for page in pages for box in page.findChildren(DeviceBox)]
     assert len(boxes) == 3
     assert all("me@server" in texts(box) for box in boxes)

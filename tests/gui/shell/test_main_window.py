@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from PySide6 import QtWidgets
+from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFontMetrics, QKeySequence, QScreen
 
@@ -23,7 +23,7 @@ from gui.style.metrics import number_font, small_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_window import OpenedWindow
+from tests.gui.made_window import OpenedWindow, panel_of, shown_page
 from tests.made_runs import make_failure, make_result
 
 
@@ -36,7 +36,8 @@ def width_of_words(widget):
     if isinstance(widget, ElidedLabel):
         # Cut with … on purpose, and whole in the tooltip.
         return 0
-    if isinstance(widget, QtWidgets.QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
+    is_label = isinstance(widget, QtWidgets.QLabel)
+    if is_label and (widget.wordWrap() or QtGui.Qt.mightBeRichText(widget.text())):
         return 0
     style = widget.toolButtonStyle() if isinstance(widget, QtWidgets.QToolButton) else None
     if style == Qt.ToolButtonStyle.ToolButtonIconOnly:
@@ -69,10 +70,9 @@ def assert_no_word_is_cut(page):
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
     ],
 )
-def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, page, titles):
+def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, qtbot, page, titles):
     window = open_window((1024, 640)).window
-    window.show_page(page)
-    bars = shown(window.page, QtWidgets.QTabBar)
+    bars = shown(shown_page(window, page, qtbot), QtWidgets.QTabBar)
     found = sorted([bar.tabText(at) for at in range(bar.count())] for bar in bars)
     assert found == sorted(titles)
 
@@ -81,8 +81,8 @@ def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, pa
 def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
     window = open_window(size).window
     for entry in PAGES:
-        window.show_page(entry.key)
-        qtbot.waitUntil(lambda: window.page.is_settled)
+        shown_page(window, entry.key, qtbot)
+        qtbot.waitUntil(lambda: window.is_settled)
         assert (window.width(), window.height()) == size, entry.key
         assert window.page.minimumSizeHint().width() <= window.page.width(), f"{entry.key}: cut at the right"
         assert_no_word_is_cut(window)
@@ -98,10 +98,9 @@ def assert_every_control_is_explained(page):
                 assert widget.accessibleName() or text, widget
 
 
-def test_that_every_control_of_every_page_is_explained(haloscope):
+def test_that_every_control_of_every_page_is_explained(haloscope, qtbot):
     for entry in PAGES:
-        haloscope.window.show_page(entry.key)
-        QtWidgets.QApplication.processEvents()
+        shown_page(haloscope.window, entry.key, qtbot)
         assert_every_control_is_explained(haloscope.window)
 
 
@@ -178,9 +177,9 @@ def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
 @pytest.mark.parametrize("key", [entry.key for entry in PAGES])
 def test_that_the_one_button_run_runs_every_page(haloscope, qtbot, key):
     window, run = haloscope.window, haloscope.actions["run"]
-    window.show_page(key)
+    page = shown_page(window, key, qtbot)
     qtbot.waitUntil(run.isEnabled)
-    own = [button for button in shown(window.page, QtWidgets.QAbstractButton) if button.text() == "Run"]
+    own = [button for button in shown(page, QtWidgets.QAbstractButton) if button.text() == "Run"]
     assert own == [], "a page has none of its own"
     haloscope.link._client.automatic = False
     (button,) = (one for one in shown(window.top_bar, QtWidgets.QToolButton) if one.defaultAction() is run)
@@ -368,9 +367,9 @@ def test_that_help_opens_beside_the_window(haloscope):
 
 def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(open_window, qtbot):
     haloscope = open_window(unavailable={})
-    page, field = haloscope.window.first_page, haloscope.blocks_panel.field.field
+    page = haloscope.window.first_page
     haloscope.workspace.change(variant="naive")
-    page.blocks_dock.raise_()
+    field = panel_of(page, "blocks", qtbot).field.field
     haloscope.window.activateWindow()
     field.setFocus()
     qtbot.keyClicks(field, "8x8, 16x")
@@ -527,7 +526,7 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     haloscope.workspace.set_mask(preset("box-3"), "Choose Box")
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
-    window.show_page("network")
+    shown_page(window, "network", qtbot)
     qtbot.waitUntil(lambda: bool(haloscope.network.rows))
     assert not actions["undo"].isEnabled(), "nothing was drawn yet"
     assert "There are no runs to clear" in actions["clear_results"].toolTip()
@@ -544,7 +543,7 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     actions["clear_results"].trigger()
     assert not haloscope.network.runs
     assert haloscope.results.rowCount() == 1
-    window.show_page("course")
+    shown_page(window, "course", qtbot)
     assert not actions["undo"].isEnabled()
     assert not actions["clear_results"].isEnabled()
     window.show_page("explore")
@@ -557,17 +556,17 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
 
 def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page = haloscope.window.first_page
-    page.tile_dock.close()
+    page.dock("tile").close()
     page.bring_to_front("tile")
-    assert page.tile_slot.isVisible()
+    assert page.dock("tile").content.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, blocks, tile, history, lens"):
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, tile, history, lens, look"):
         page.bring_to_front("tiles")
 
 
 def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
     page = haloscope.window.first_page
-    mask, tile = page.docks[0], page.tile_dock
+    mask, tile = page.docks[0], page.dock("tile")
 
     def title_is_painted():
         image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
@@ -576,7 +575,7 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
-    for other in (page.history_dock, page.lens_dock, page.look_dock, tile):
+    for other in (*map(page.dock, ("history", "lens", "look")), tile):
         other.close()
     qtbot.waitUntil(title_is_painted)
     qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)

@@ -117,7 +117,7 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
     size, small = QApplication.font().pointSizeF(), page.kernel_panel.device_note.font().pointSizeF()
     haloscope.preferences.choose_letters(percent)
     try:
-        qtbot.wait(1)
+        qtbot.waitUntil(haloscope.window.updatesEnabled)
         assert QApplication.font().pointSizeF() == pytest.approx(size * percent / 100)
         assert page.mask_panel.presets.font().pointSizeF() == pytest.approx(size * percent / 100)
         assert page.kernel_panel.device_note.font().pointSizeF() == pytest.approx(small * percent / 100)
@@ -126,6 +126,7 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
         assert page.minimumSizeHint().width() <= page.width()
     finally:
         haloscope.preferences.choose_letters(100)
+        qtbot.waitUntil(haloscope.window.updatesEnabled)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.state import COMBINE
-from gui.matrices.product_panel import ProductPanel
 from gui.network.stages_panel import StagesPanel
 from gui.shell.pages import PAGES
 from gui.widgets.code.find_bar import FindBar
 from gui.widgets.number_box import NumberBox
+from tests.gui.made_window import panel_of, shown_page
 
 HUGE = "9" * 5000
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,500", "1 2", "1/0", "--1", "0x10", "½", HUGE)
@@ -49,12 +49,12 @@ def words_of(refusal):
     return lambda: refusal.text() if refusal.isVisible() else ""
 
 
-def explore_fields(haloscope):
+def explore_fields(haloscope, qtbot):
     """Return the fields of the page Explore, each ready for input."""
     window, workspace = haloscope.window, haloscope.workspace
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
     workspace.change(border=Border.CONSTANT, cval=3.0, variant="tiled")
-    window.first_page.blocks_dock.raise_()
+    panel_of(window.first_page, "blocks", qtbot)
     panel.brush.button.setChecked(True)
     blocks = haloscope.blocks_panel.field
     no_blocks = (*NO_NUMBERS[2:], "8x", "0x8", "33x33", "8x8, 16", "8x8x8", "-8x8", HUGE + "x" + HUGE)
@@ -82,7 +82,7 @@ def explore_fields(haloscope):
     }
 
 
-def operation_fields(haloscope):
+def operation_fields(haloscope, qtbot):
     """Yield the number fields of all operations and of a step that combines, one operation at a time."""
     workspace = haloscope.workspace
 
@@ -105,10 +105,11 @@ def operation_fields(haloscope):
             yield f"{key} {box.accessibleName()}", Field(box, state, words_of(panel.refusal), wrong, right)
 
 
-def network_fields(haloscope):
+def network_fields(haloscope, qtbot):
     """Return the fields of the page Network."""
-    haloscope.window.show_page("network")
-    panel, network = haloscope.window.findChild(StagesPanel), haloscope.network
+    shown_page(haloscope.window, "network", qtbot)
+    network = haloscope.network
+    panel = haloscope.window.findChild(StagesPanel)
 
     def state():
         return network.settings, network.undo_stack.index()
@@ -117,10 +118,9 @@ def network_fields(haloscope):
     return {"batch": Field(panel.batch, state, lambda: panel._refusal, wrong, "300")}
 
 
-def matrices_fields(haloscope):
+def matrices_fields(haloscope, qtbot):
     """Return the fields of the page Matrices."""
-    haloscope.window.show_page("matrices")
-    panel = haloscope.window.findChild(ProductPanel)
+    panel = panel_of(shown_page(haloscope.window, "matrices", qtbot), "product", qtbot)
     haloscope.matmul.change(square=False)
 
     def state():
@@ -153,7 +153,7 @@ def write(qtbot, widget, text):
 
 @pytest.mark.parametrize("fields_of", [explore_fields, operation_fields, matrices_fields, network_fields])
 def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
-    size, found = haloscope.window.size(), fields_of(haloscope)
+    size, found = haloscope.window.size(), fields_of(haloscope, qtbot)
     # Those of an operation are there as long as it is chosen.
     for name, field in found.items() if isinstance(found, dict) else found:
         for text in field.wrong:
@@ -225,11 +225,8 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
 def test_that_every_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot):
     window, boxes = haloscope.window, {}
     for page in (entry.key for entry in PAGES):
-        window.show_page(page)
-        for dock in window.page.docks:
-            dock.show()
-            dock.raise_()
-            QtWidgets.QApplication.processEvents()
+        for dock in shown_page(window, page, qtbot).docks:
+            panel_of(window.page, dock.objectName(), qtbot)
     window.show_page("explore")
     for key in (*OPERATIONS, ""):
         haloscope.workspace.choose(key)
@@ -246,10 +243,10 @@ def hears(box):
     return box.receivers("2refused(QString)") > 0 and box.receivers("2typing()") > 0
 
 
-def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):
-    named = [*explore_fields(haloscope).values(), *matrices_fields(haloscope).values()]
-    haloscope.window.show_page("course")
+def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope, qtbot):
+    named = [*explore_fields(haloscope, qtbot).values(), *matrices_fields(haloscope, qtbot).values()]
     window = haloscope.window
+    shown_page(window, "course", qtbot)
     fields = [
         widget
         for kind in (

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.shell.pages import PAGES
+from tests.gui.made_window import shown_page
 
 CONTROLS = (QAbstractSpinBox, QComboBox, QAbstractSlider, QTabBar)
 
@@ -42,10 +43,10 @@ def value(control):
     return control.currentIndex() if isinstance(control, QComboBox | QTabBar) else control.value()
 
 
-def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscope):
+def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscope, qtbot):
     turned = set()
     for page in PAGES:
-        haloscope.window.show_page(page.key)
+        shown_page(haloscope.window, page.key, qtbot)
         haloscope.window.activateWindow()
         QApplication.processEvents()
         focus = QApplication.focusWidget()

@@ -17,6 +17,7 @@ from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_ablation import estimated_ablation, made_ablation
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
+from tests.gui.made_window import panel_of
 
 ABLATION = (Run, AblationJob)
 
@@ -230,10 +231,9 @@ def test_that_every_part_has_a_name_for_screen_readers(bench, panel):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.ablation_slot.is_filled
-    page.bring_to_front("ablation")
-    assert page.ablation_slot.is_filled
-    assert page.ablation_dock in page.tabifiedDockWidgets(page.why_dock)
+    assert page.dock("ablation").content.widget is None
+    assert panel_of(page, "ablation", qtbot).isVisible()
+    assert page.dock("ablation") in page.tabifiedDockWidgets(page.dock("why"))
 
 
 def test_that_a_low_panel_cuts_no_words(bench, panel):

@@ -101,7 +101,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
     QTest.keyClick(shown.table, Qt.Key.Key_Down)
     QTest.keyClick(shown.table, Qt.Key.Key_Enter)
     assert shown.settings.block == Block(16, 8)
-    shown.lines._click(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
+    shown.lines._click(None, shown.lines.plot.drawn[-1].points()[:1])
     assert shown.settings.block in LIST
 
 
@@ -161,7 +161,7 @@ def test_that_the_map_follows_the_newest_kernel_or_the_one_asked_for(shown):
 def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
     shown.add((B8, 0.4), (B32, 0.2), (B16, 0.1))
     shown.add((B8, 0.6), variant="naive")
-    axis = shown.lines.plot.getAxis("bottom")
+    axis = shown.lines.plot.bottom
     assert [name for _, name in axis._tickLevels[0]] == ["8×8", "16×16", "32×8"]
     assert "tiled" in shown.lines.caption.text()
     assert "naive" in shown.lines.caption.text()

@@ -26,13 +26,14 @@ def page(haloscope, qtbot):
 
 
 @pytest.fixture
-def act(haloscope):
+def act(haloscope, qtbot):
     """Return a function that triggers actions by their names, and lets all that follows happen."""
 
     def trigger(*names):
         for name in names:
             haloscope.actions[name].trigger()
             settle()
+            qtbot.waitUntil(lambda: haloscope.window.is_settled)
 
     return trigger
 
@@ -51,7 +52,7 @@ def previews(haloscope):
 def test_that_one_step_shows_a_small_button_and_no_list(page):
     assert page.operation_dock.add_button.isVisible()
     assert not page.operation_dock.steps_slot.isVisible()
-    assert not page.operation_dock.steps_slot.is_filled
+    assert page.operation_dock.steps_slot.widget is None
 
 
 def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step_reads(page, act):

@@ -20,6 +20,7 @@ from gui.style.cell_colours import contrast
 from gui.style.theme import DARK, LIGHT, apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_code import FIRST_LINE
+from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
 CODE = (Describe, CodeRequest)
@@ -358,17 +359,17 @@ def code_panel_of(haloscope, qtbot):
     """Return the page and its panel Code, brought to the front."""
     page = haloscope.window.page_of("explore")
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
-    page.bring_to_front("code")
-    qtbot.waitUntil(lambda: page.code is not None and page.code.source is not None)
-    return page, page.code_slot.layout().itemAt(0).widget()
+    panel = panel_of(page, "code", qtbot)
+    qtbot.waitUntil(lambda: page.code.source is not None)
+    return page, panel
 
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.code_slot.is_filled
+    assert page.dock("code").content.widget is None
     _, panel = code_panel_of(haloscope, qtbot)
     assert panel.words == ""
-    assert page.code_dock in page.tabifiedDockWidgets(page.launch_dock)
+    assert page.dock("code") in page.tabifiedDockWidgets(page.dock("launch"))
 
 
 def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):

@@ -17,6 +17,7 @@ from gui.explore.looked_at.looked_at import LookedAt
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
+from tests.gui.made_window import panel_of
 
 AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
 
@@ -247,19 +248,17 @@ def test_that_every_part_has_a_name_for_screen_readers(panel):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.launch_slot.is_filled
+    assert page.dock("launch").content.widget is None
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     page.bring_to_front("launch")
     qtbot.waitUntil(lambda: page.launch.launch is not None)
-    assert page.launch_dock in page.tabifiedDockWidgets(page.blocks_dock)
+    assert page.dock("launch") in page.tabifiedDockWidgets(page.dock("blocks"))
     assert page.launch.launch.facts.block[:2] == (8, 8)
 
 
 def test_that_the_panels_tile_and_launch_look_at_the_same_kernel(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    page.bring_to_front("launch")
-    page.bring_to_front("tile")
+    panels = [panel_of(page, name, qtbot) for name in ("launch", "tile")]
     page.looked_at.choose_kernel("cached")
     qtbot.waitUntil(lambda: page.launch.launch is not None and page.tile.plan is not None)
-    boxes = (slot.layout().itemAt(0).widget().chosen.kernel for slot in (page.tile_slot, page.launch_slot))
-    assert [box.currentText() for box in boxes] == ["Cached", "Cached"]
+    assert [panel.chosen.kernel.currentText() for panel in panels] == ["Cached", "Cached"]

@@ -13,6 +13,7 @@ from gui.explore.lens.lens import filter_lens
 from gui.explore.lens.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
 from gui.explore.picture.pixel_values import PixelValues
 from tests.gui.explore.picture.test_canvas import handle_of
+from tests.gui.made_window import panel_of
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
@@ -139,14 +140,14 @@ def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
 def test_that_the_median_shows_its_sorted_window(page, haloscope, qtbot):
     pinned(page, qtbot)
     haloscope.workspace.choose("median")
-    panel = page.lens_slot.layout().itemAt(0).widget()
+    panel = panel_of(page, "lens", qtbot)
     qtbot.waitUntil(lambda: panel.steps.text().startswith("Sorted "))
 
 
 def test_that_a_mask_of_63_by_63_is_scrolled_and_shows_its_middle(page, haloscope, qtbot):
     pinned(page, qtbot)
     haloscope.workspace.set_mask(Mask(np.ones((63, 63))))
-    table = page.lens_slot.layout().itemAt(0).widget().table
+    table = panel_of(page, "lens", qtbot).table
     qtbot.waitUntil(lambda: table.texts.rowCount() == 63)
     assert table.viewport().rect().intersects(table.visualRect(table.texts.index(31, 31)))
 

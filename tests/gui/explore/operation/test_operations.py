@@ -23,6 +23,7 @@ from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.parameter_controls import ParameterControls
 from gui.explore.picture_job import comparable_of
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
+from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
 
@@ -276,10 +277,8 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     choose(page, qtbot, "negative")
     page.run()
     assert haloscope.state.running, "a list of blocks that is refused is of convolutions too"
-    page.blocks_dock.raise_()
-    page.tile_dock.raise_()
-    qtbot.waitUntil(lambda: page.tile_slot.is_filled)
-    tile = page.tile_slot.layout().itemAt(0).widget()
+    page.bring_to_front("blocks")
+    tile = panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: tile.words.startswith("Tiles are drawn of convolutions only."))
     assert not tile.chosen.kernel.isEnabled()
     assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")

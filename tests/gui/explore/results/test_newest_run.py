@@ -164,7 +164,7 @@ def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(halos
 
 def test_that_the_map_of_blocks_is_dimmed_with_the_mask(haloscope, qtbot):
     panel = haloscope.blocks_panel
-    haloscope.window.page.blocks_dock.raise_()
+    haloscope.window.page.bring_to_front("blocks")
     result = make_result("tiled", 0.5, block=Block(16, 16))
     haloscope.results.add(result)
     haloscope.results.follow(haloscope.results.problem_of(result))
@@ -175,7 +175,7 @@ def test_that_the_map_of_blocks_is_dimmed_with_the_mask(haloscope, qtbot):
     settle()
     assert panel.summary.text().startswith("For an earlier problem · ")
     assert panel.table.grab().toImage() != bright
-    assert panel.lines.plot.getPlotItem().opacity() < 0.6
+    assert panel.lines.plot.whole.opacity() < 0.6
 
 
 def test_that_a_kernel_on_the_cpu_says_nothing_of_blocks_that_runs_would_compare(haloscope):

@@ -23,6 +23,7 @@ from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme, current_theme
 from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
+from tests.gui.made_window import panel_of
 from tests.made_runs import WORK, make_failure, make_result
 
 
@@ -60,7 +61,7 @@ def add(bench, *given, **fields):
 def place_of(plot, point):
     """Return where a point is drawn, in pixels of the plot."""
     at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
-    return plot.mapFromScene(plot.getViewBox().mapViewToScene(at))
+    return plot.mapFromScene(plot.box.mapViewToScene(at))
 
 
 def names(plot):
@@ -84,7 +85,7 @@ def test_that_a_point_under_the_mouse_says_its_run(qapp, panel):
     at = QPointF(place_of(panel.plot, panel.plot._points[0]))
     nothing = Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
     qapp.sendEvent(panel.plot.viewport(), QMouseEvent(QEvent.Type.MouseMove, at, at, *nothing))
-    assert panel.plot.getViewBox().toolTip().startswith("Run 1: naive, 32 × 8: ")
+    assert panel.plot.box.toolTip().startswith("Run 1: naive, 32 × 8: ")
 
 
 def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
@@ -108,10 +109,9 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     first = add_gpu_run(haloscope.results, haloscope.workspace, "naive", 0.4)
     add_gpu_run(haloscope.results, haloscope.workspace, "tiled", 0.2)
-    page.bring_to_front("roofline")
-    panel = page.roofline_slot.layout().itemAt(0).widget()
+    panel = panel_of(page, "roofline", qtbot)
     qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
-    qtbot.waitUntil(lambda: panel.plot.getViewBox().width() > 100)
+    qtbot.waitUntil(lambda: panel.plot.box.width() > 100)
     at = place_of(panel.plot, panel.plot._points[0])
     qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert haloscope.results.described.result is first
@@ -246,7 +246,7 @@ def test_that_the_name_of_the_marked_run_covers_no_other_run(bench, panel):
 
 def test_that_no_name_of_a_roof_reaches_over_the_axis(panel):
     panel.resize(320, 420)
-    view = panel.plot.getViewBox().sceneBoundingRect()
+    view = panel.plot.box.sceneBoundingRect()
     for name, _, _ in panel.plot._roof_names:
         assert name.mapRectToScene(name.boundingRect()).left() >= view.left()
 

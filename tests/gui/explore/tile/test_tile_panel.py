@@ -15,6 +15,7 @@ from gui.explore.tile.tile_panel import TilePanel
 from gui.explore.tile.tile_state import TileState
 from gui.style.theme import DARK, LIGHT
 from tests.gui.fake_engine import is_kind
+from tests.gui.made_window import panel_of
 
 
 @pytest.fixture
@@ -240,15 +241,14 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.tile_slot.is_filled
+    assert page.dock("tile").content.widget is None
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
-    page.tile_dock.raise_()
+    panel = panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: page.tile.plan is not None)
-    panel = page.tile_slot.layout().itemAt(0).widget()
     assert panel.title.text() == "tiled, 8 × 8 threads"
     # Behind the mask, so that block and kernel can be chosen while it is in sight.
-    assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
+    assert page.dock("tile") in page.tabifiedDockWidgets(page.docks[0])
 
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)  # the offscreen platform, of what floats
@@ -256,7 +256,7 @@ def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_
     page = haloscope.window.page_of("explore")
     page.docks[0].setFloating(True)
     # Qt would warn of an order of Tab across windows, which fails a test.
-    qtbot.waitUntil(lambda: page.tile_slot.is_filled)
+    qtbot.waitUntil(lambda: page.dock("tile").content.widget is not None)
 
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):

@@ -338,12 +338,12 @@ def test_that_every_part_has_a_name_for_screen_readers(panel):
 
 def test_that_the_window_makes_the_panel_beside_the_times_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.why_slot.is_filled
+    assert page.dock("why").content.widget is None
     page.bring_to_front("why")
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
     qtbot.waitUntil(lambda: page.why.explained is not None)
-    assert page.why_dock in page.tabifiedDockWidgets(page.roofline_dock)
+    assert page.dock("why") in page.tabifiedDockWidgets(page.dock("roofline"))
     assert page.docks[2].isVisible()
 
 

@@ -1,0 +1,89 @@
+"""A plot that is only read: a view with an axis to its left and one below."""
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
+
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme
+from gui.widgets.panel_parts import centred_text, column
+
+
+class Plot(pg.GraphicsView):
+    """Takes neither wheel, focus nor drops: nothing can be panned, and the window takes files.
+
+    It has no form of 60 controls behind a menu, nor buttons, titles and averages, as pyqtgraph's `PlotWidget`
+    has: that takes three times as long to make, and 8 ms is much where a panel has three plots.
+    """
+
+    def __init__(self, left: pg.AxisItem | None = None, bottom: pg.AxisItem | None = None) -> None:
+        super().__init__()
+        self.box = pg.ViewBox(enableMouse=False, enableMenu=False)
+        self.left, self.bottom = left or pg.AxisItem("left"), bottom or pg.AxisItem("bottom")
+        self.drawn: list[pg.GraphicsItem] = []
+        self.whole = pg.GraphicsWidget()
+        self._grid = QGraphicsGridLayout()
+        self._build()
+
+    @property
+    def axes(self) -> tuple[pg.AxisItem, pg.AxisItem]:
+        """The axis to the left and the one below."""
+        return self.left, self.bottom
+
+    def draw(self, item: pg.GraphicsItem) -> None:
+        """Add a curve, marks, a line or words."""
+        self.drawn.append(item)
+        self.box.addItem(item, ignoreBounds=isinstance(item, pg.TextItem))
+
+    def clear(self) -> None:
+        """Take away all that was drawn."""
+        for item in self.drawn:
+            self.box.removeItem(item)
+        self.drawn = []
+
+    def show_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        """Show what lies between these ends."""
+        self.box.setRange(xRange=x, yRange=y, padding=0)
+
+    def colour(self, theme: Theme) -> None:
+        """Take the colours of a theme."""
+        self.setBackground(theme.base)
+        for axis in self.axes:
+            axis.setPen(pg.mkPen(theme.line))
+            axis.setTextPen(pg.mkPen(theme.muted))
+            axis.setTickFont(number_font())
+
+    def set_margins(self, left: int, top: int, right: int, bottom: int) -> None:
+        """Leave so much free around view and axes."""
+        self._grid.setContentsMargins(left, top, right, bottom)
+
+    def lay_out(self) -> None:
+        """Give view and axes their places now."""
+        self._grid.activate()
+
+    def _build(self) -> None:
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        # Qt warned of a drag that left the plot and had begun elsewhere.
+        for widget in (self, self.viewport()):
+            widget.setAcceptDrops(False)
+        self._grid.setSpacing(0)
+        self.set_margins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self.whole.setLayout(self._grid)
+        for item, row, position in ((self.box, 0, 1), (self.left, 0, 0), (self.bottom, 1, 1)):
+            self._grid.addItem(item, row, position)
+        self._grid.setRowStretchFactor(0, 100)
+        self._grid.setColumnStretchFactor(1, 100)
+        for axis in self.axes:
+            axis.linkToView(self.box)
+            # Its grid lies over a picture, and under what is drawn at 1.
+            axis.setZValue(0.5)
+        self.box.disableAutoRange()
+        self.setCentralItem(self.whole)
+
+
+def text_over(plot: QWidget, text: str = "") -> QLabel:
+    """Return a quiet text that fills a plot, for as long as there is nothing to draw."""
+    label = centred_text(text)
+    plot.setLayout(column(label, margins=(2 * GRID, GRID, 2 * GRID, GRID)))
+    return label

@@ -1,0 +1,73 @@
+"""First looks at panels and pages, in a fresh process: what they need is imported before they are made."""
+
+import json
+
+import pytest
+
+from tests.fresh_python import fresh_python
+
+CODE = """
+import json, os, sys
+from PySide6.QtCore import QEventLoop, QTimer
+from gui.engine_link.engine_start import StartedEngine
+from gui.page import imports
+from gui.page.slot import Slot
+from gui.shell.app import Haloscope, make_application
+from gui.shell.pages import PAGES
+from tests.gui.fake_engine import FakeEngineClient
+
+by_thread, load = set(), imports.import_module
+def note(name):
+    before = set(sys.modules)
+    load(name)
+    by_thread.update(set(sys.modules) - before)
+imports.import_module = note
+
+def wait(happened):
+    loop, timer = QEventLoop(), QTimer()
+    timer.timeout.connect(lambda: happened() and loop.quit())
+    timer.start(1)
+    loop.exec()
+
+def ours():
+    return {name for name in sys.modules if name.split(".")[0] in ("gui", "pyqtgraph", "qtawesome", "qtpy")}
+
+haloscope = Haloscope(make_application(), StartedEngine(FakeEngineClient))
+window, page = haloscope.window, haloscope.window.first_page
+window.show()
+wait(lambda: hasattr(page, "chain_actions"))
+page.pictures.open_sample("astronaut")
+wait(lambda: haloscope.state.last_result is not None)
+wait(lambda: not imports.imports()._announced and not imports.imports()._imported)
+known, at_start = ours(), sorted(ours() - by_thread)
+for dock in page.docks:
+    dock.show()
+    dock.raise_()
+    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
+for entry in PAGES[1:]:
+    window.show_page(entry.key)
+    wait(lambda: entry.key in window._entered and window._entered[entry.key].isVisible())
+    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
+print(json.dumps({"at start": at_start, "while looking": sorted(ours() - known - by_thread)}))
+sys.stdout.flush()
+haloscope.link.shutdown()
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """What is imported on the thread of the window until it is complete, and while all of it is looked at."""
+    return json.loads(fresh_python("-c", CODE, QT_QPA_PLATFORM="offscreen").splitlines()[0])
+
+
+@pytest.mark.slow
+def test_that_a_window_is_complete_without_plots_and_the_library_of_icons(imported):
+    assert "gui.shell.main_window" in imported["at start"]
+    assert [name for name in imported["at start"] if name.split(".")[0] != "gui"] == []
+    assert [name for name in imported["at start"] if name.startswith("gui.plots")] == []
+
+
+@pytest.mark.slow
+def test_that_no_first_look_at_a_panel_or_page_imports_anything_of_the_window(imported):
+    assert imported["while looking"] == []
