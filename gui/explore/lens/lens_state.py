@@ -120,15 +120,20 @@ class LensState(QObject):
         """Look at the pixel now."""
         self._timer.stop()
         if self.is_watched:
-            try:
-                self.seen, self.words = self._look()
-            except NotYet:
-                # What is seen stays until it has come, a moment later.
-                self.words = "" if self.seen is not None else _READING
-            except EngineError as error:
-                self.seen, self.words = None, str(error)
-            self.changed.emit()
+            self._look_or_wait()
         self.frames_changed.emit()
+
+    def _look_or_wait(self) -> None:
+        try:
+            self.seen, self.words = self._look()
+        except NotYet:
+            if self.seen is not None:
+                # That stays until the other pixel has come, a moment later.
+                return
+            self.words = _READING
+        except EngineError as error:
+            self.seen, self.words = None, str(error)
+        self.changed.emit()
 
     def look_again(self) -> None:
         """Look once more: values have come."""
