@@ -23,6 +23,7 @@ from gui.shell import main_window
 from gui.shell.pages import PAGES
 from tests.architecture.test_contracts import CONTRACTS
 from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
+from tests.gui.made_window import shown_page
 
 GUI = Path(main_window.__file__).parents[1]
 WORK = Describe(ProductGrid(MatrixProduct(4, 4, 4), (2,), "auto"))
@@ -91,9 +92,9 @@ def test_that_a_page_is_found_wherever_pages_are_chosen(toy, qtbot):
     assert window.page_bar.actions()[number].isChecked()
 
 
-def test_that_the_frame_shows_what_the_page_tells_it(toy):
+def test_that_the_frame_shows_what_the_page_tells_it(toy, qtbot):
     window = toy.window
-    window.show_page("toy-of-a-test")
+    shown_page(window, "toy-of-a-test", qtbot)
     assert window.status_line.last_run == "Toy: 0 done."
     assert window.status_line._figure.text() == "7 toys"
     assert "CUDA simulator" in window.status_line._engine.text()
@@ -130,7 +131,7 @@ def test_that_the_actions_of_the_frame_reach_the_work_of_the_page(toy, qtbot):
 
 
 def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
-    toy.window.show_page("toy-of-a-test")
+    shown_page(toy.window, "toy-of-a-test", qtbot)
     csv, json = (toy.actions[name] for name in ("export_csv", "export_json"))
     assert not csv.isEnabled()
     assert "no results on this page" in csv.toolTip()
