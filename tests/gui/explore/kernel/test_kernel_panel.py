@@ -251,7 +251,7 @@ def test_that_the_ladder_scrolls_only_in_a_low_window(show):
     # In the lowest window some rows are left, and the panel scrolls.
     shown.resize(288, 200)
     assert shown.panel.height() == 200
-    assert shown.kernels.height() >= 5 * 24
+    assert shown.kernels.height() >= 3 * 24
     shown.resize(288, 900)
     assert shown.kernels.verticalScrollBar().maximum() == 0
 
