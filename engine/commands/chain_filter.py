@@ -19,8 +19,11 @@ from engine.results.measurement import Measurement
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.files import chain_named
 from engine.tasks.chain.merge import Merger, merged_where_faster
+from engine.tasks.chain.request import ChainRequest
+from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.results import StepTime
 from engine.tasks.chain.step_times import step_times
+from engine.tasks.chain.steps import Chain
 
 
 class ChainFilter(PictureFilter[ChainCall]):
@@ -49,19 +52,32 @@ class ChainFilter(PictureFilter[ChainCall]):
 
     def call(self, opened: Opened, *, in_bands: bool = False) -> ChainCall:
         """Return the call that does the steps with a picture, linear ones merged if that is asked for."""
-        asked, pixels, chain = self.settings, opened.picture.pixels, self.chain
-        device = "cpu" if asked.device == AUTO else asked.device
-        if asked.merge:
-            shape = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
-            known = device_named(device)
-            chain, self._mergers = merged_where_faster(chain, shape, pixels.dtype.name, known)
-        return ChainCall(pixels, chain, device=device, layout=asked.layout)
+        pixels = opened.picture.pixels
+        shape = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
+        chain = self._merged(shape, pixels.dtype.name)
+        return ChainCall(pixels, chain, device=self._device, layout=self.settings.layout)
 
-    def what(self, call: ChainCall) -> str:
+    def resolved(self, samples: np.ndarray) -> ResolvedChain:
+        """Return the steps for samples (H, W, C) of a picture in bands, whose values are not looked at."""
+        chain = self._merged(samples.shape, samples.dtype.name)
+        asked = ChainRequest(chain=chain, device=self._device, layout=self.settings.layout)
+        return ResolvedChain(asked, samples, in_bands=True)
+
+    @property
+    def _device(self) -> str:
+        return "cpu" if self.settings.device == AUTO else self.settings.device
+
+    def _merged(self, shape: Any, dtype: str) -> Chain:
+        if not self.settings.merge:
+            return self.chain
+        chain, self._mergers = merged_where_faster(self.chain, shape, dtype, device_named(self._device))
+        return chain
+
+    def what(self, call: ResolvedChain) -> str:
         """Return the chain with its steps, in words."""
         return f"{self.name} ({len(call.plan)} steps)" if len(call.plan) > 1 else self.name
 
-    def facts(self, call: ChainCall) -> dict[str, object]:
+    def facts(self, call: ResolvedChain) -> dict[str, object]:
         """Return the chain and its steps, for JSON."""
         return {"operation": "chain", "chain": self.name, "steps": call.problem.steps}
 

@@ -1,4 +1,4 @@
-"""What is done with the bands of a large picture: a mask, or an operation that needs only a window."""
+"""What is done with the bands of a large picture: a mask, or an operation or a chain that needs a window."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -6,22 +6,34 @@ from typing import Any
 
 import numpy as np
 
+from engine.api.chain import ChainCall
 from engine.api.request import Request, request_of
+from engine.commands.chain_filter import ChainFilter
 from engine.commands.mask_filter import MaskFilter
 from engine.commands.operation_filter import OperationFilter
 from engine.commands.picture_filter import AnyFilter
+from engine.device.anti_aliasing import MOST_REUSED
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.image.convert import RangeMode
 from engine.results.progress import Progress
 from engine.run.task import Choice
+from engine.streams.bands import refuse_cut
 from engine.streams.chunking import choice_for_bands
 from engine.streams.large import Part, Received, run_filter
+from engine.tasks.chain.agreement import verify as verify_chain
+from engine.tasks.chain.steps import MaskStep, digest_of
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING
+from engine.tasks.filtering.variants import Variant
+from engine.tasks.operation.operations import operation_named
 from engine.verify.verification import Verification
+
+# A chooser tells no larger pictures apart, and a step that looks at all samples has fewer to look at.
+_MOST_ROWS = 1024
 
 
 class Bands(ABC):
@@ -35,6 +47,12 @@ class Bands(ABC):
         What is computed, in words.
     facts : dict
         The same, for JSON.
+    range : str
+        What becomes of values out of range, where the result is float32.
+    identity : str
+        What is computed, where the settings do not say it.
+    between : int
+        Pictures of float32 that a band takes beside its result.
     """
 
     problem: Problem
@@ -42,6 +60,9 @@ class Bands(ABC):
     choice: Choice[Any]
     text: str
     facts: dict[str, object]
+    range: RangeMode = "clip"
+    identity: str = ""
+    between: int = 0
 
     @abstractmethod
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
@@ -58,6 +79,8 @@ def bands_for(
     """Return what computes a picture of a shape and type, saved in a type; refuse what needs all."""
     if isinstance(how, OperationFilter):
         return _OperationBands(how, shape, given)
+    if isinstance(how, ChainFilter):
+        return _ChainBands(how, shape, given)
     assert isinstance(how, MaskFilter)
     return _MaskBands(how, shape, given, saved)
 
@@ -71,6 +94,7 @@ class _MaskBands(Bands):
         variant, mask = self.choice.variant, self._whole.asked.mask
         FILTERING.refuse(variant, self.problem, mask, self.choice.block, self.device)
         self.text, self.facts = how.what_of(self.problem), how.facts_of(self.problem)
+        self.range = how.settings.range
 
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Send the images through a stream of the device."""
@@ -124,33 +148,20 @@ def _no_checkpoint(step: Progress) -> None:
 
 class _OperationBands(Bands):
     def __init__(self, how: OperationFilter, shape: tuple[int, int, int], given: np.dtype[Any]) -> None:
-        operation = how.settings.operation
-        if operation is None:
-            why = "its steps are computed with the whole picture in memory"
-            remedy = "Give more memory (--max-bytes, without --memory), or take a smaller picture."
-            raise BadValue("--chain on a picture in bands", why, remedy)
+        operation = operation_named(how.name)
         if operation.window is None:
-            raise BadValue(
-                f"--operation {operation.key} on a picture in bands",
-                "its result depends on the whole picture at once",
-                "Give more memory (--max-bytes, without --memory), or take a smaller picture.",
-            )
+            raise _needs_all(f"--operation {operation.key}")
         self._how = how
         reach = operation.window(operation.read(how.parameters))
-        height, width, channels = shape
         # Of few pixels: what is refused of the channels and the type, is refused now.
-        call = how.call_of(np.zeros((8, 8, channels), given))
+        call = how.call_of(np.zeros((8, 8, shape[2]), given))
         self.device, self.choice, self.text, self.facts = (
             call.device,
             call.choice,
             how.what(call),
             how.facts(call),
         )
-        self.problem = Problem(
-            height=height, width=width, channels=channels, dtype=given.name,
-            mask_shape=(2 * reach + 1, 1), anchor=(reach, 0), border=Border.REPLICATE, cval=0.0,
-            result_dtype=given.name,
-        )  # fmt: skip
+        self.problem = _reaching(reach, shape, given.name, given.name)
 
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Do the operation on each image."""
@@ -165,3 +176,69 @@ class _OperationBands(Bands):
         return call.operation.verify(
             part.all_values, call.operands, call.problem, part.top, affordable, lambda fraction: None
         )
+
+
+class _ChainBands(Bands):
+    """Every step of a band before the next band: together they reach as far as the longest way through them.
+
+    Each band is done as a picture of its own. What its edges within the picture make wrong lies in the halo,
+    which is cut off; at the edges of the picture itself the borders of the steps hold.
+    """
+
+    def __init__(self, how: ChainFilter, shape: tuple[int, int, int], given: np.dtype[Any]) -> None:
+        height, width, channels = shape
+        # Variants are chosen once. The shape alone: it takes no memory.
+        samples = np.broadcast_to(np.zeros((), given), (min(height, _MOST_ROWS), width, channels))
+        whole = how.resolved(samples)
+        reach = [0] * len(whole.plan)
+        for at, planned in enumerate(whole.plan):
+            own, step = planned.rows_reached, planned.step
+            if isinstance(variant := planned.variant, Variant):
+                refuse_cut(variant, "a picture in bands", "band", 'Write "auto" as the variant of this step.')
+            if own is None:
+                raise _needs_all(f"step {step.id} ({step.title})")
+            if isinstance(step, MaskStep) and step.border is Border.WRAP:
+                raise _needs_all(f"step {step.id} with the border wrap")
+            reach[at] = own + max((reach[one] for one in planned.inputs if one >= 0), default=0)
+        self._how, self._chain = how, whole.as_planned
+        self.device, self.choice = whole.device, whole.choice
+        self.text, self.facts, self.range = how.what(whole), how.facts(whole), how.chain.range
+        variants = [f"{planned.variant_key} {planned.block}" for planned in whole.plan]
+        self.identity = f"{digest_of(whole.nodes)} {' '.join(variants)}"
+        # At most each result and the picture as float32, and what is kept of those of other bands.
+        self.between = len(whole.plan) + 1 + MOST_REUSED
+        self.problem = _reaching(reach[-1], shape, given.name, "float32")
+
+    def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
+        """Do all steps with each image."""
+        for number, image in enumerate(images):
+            out = next(outputs)
+            self._call(image).filter(out)
+            receive(number, out)
+
+    def verified(self, part: Part, affordable: int) -> Verification:
+        """Compare some of the results of a band with the oracle, those of its halo too."""
+        call = self._call(part.image)
+        operands = call.job().operands
+        return verify_chain(part.all_values, operands, call.problem, part.top, affordable)
+
+    def _call(self, image: np.ndarray) -> ChainCall:
+        return ChainCall(image, self._chain, device=self.device.key, layout=self._how.settings.layout)
+
+
+def _needs_all(what: str) -> BadValue:
+    return BadValue(
+        f"{what} on a picture in bands",
+        "its result depends on the whole picture at once",
+        "Give more memory (--max-bytes, without --memory), or take a smaller picture.",
+    )
+
+
+def _reaching(reach: int, shape: tuple[int, int, int], dtype: str, result_dtype: str) -> Problem:
+    """Return how a picture is cut whose results depend on so many rows above and below."""
+    height, width, channels = shape
+    return Problem(
+        height=height, width=width, channels=channels, dtype=dtype,
+        mask_shape=(2 * reach + 1, 1), anchor=(reach, 0), border=Border.REPLICATE, cval=0.0,
+        result_dtype=result_dtype,
+    )  # fmt: skip

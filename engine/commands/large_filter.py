@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from engine.commands.large_bands import bands_for
 from engine.commands.large_state import State
+from engine.commands.mask_filter import MaskFilter
 from engine.commands.operation_filter import OperationFilter
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import result_dtype
@@ -144,7 +145,7 @@ class _Run:
         self.dtype = result_dtype(asked, picture.dtype)
         self.colours = picture.channels
         self._is_operation = isinstance(how, OperationFilter)
-        if picture.has_alpha and (asked.alpha == "keep" or self._is_operation):
+        if picture.has_alpha and (asked.alpha == "keep" or not isinstance(how, MaskFilter)):
             self.colours -= 1
         shape = picture.height, picture.width, self.colours
         self.bands = bands_for(how, shape, picture.dtype, self.dtype)
@@ -183,18 +184,19 @@ class _Run:
 
     def _plan(self, storage: Storage) -> LargePlan:
         return plan_large(
-            self.picture, self.problem, storage, self.dtype, self.memory, on_gpu=self.device.kind == "cuda"
-        )
+            self.picture, self.problem, storage, self.dtype, self.memory,
+            on_gpu=self.device.kind == "cuda", between=self.bands.between,
+        )  # fmt: skip
 
     def _task(self, storage: Storage) -> dict[str, Any]:
         """Return what a part is of: the settings, and the file with its size and time."""
         how, asked = self.how, self.how.settings
         mask = how.mask
         settings: list[Any] = [
-            how.name,
+            how.name, self.bands.identity,
             None if mask is None else [mask.weights32.tolist(), mask.anchor, mask.offset],
             str(self.problem.border), self.problem.cval, self.choice.variant.key, self.device.kind,
-            self.problem.result_dtype, str(self.dtype), asked.range, asked.alpha, list(asked.set),
+            self.problem.result_dtype, str(self.dtype), self.bands.range, asked.alpha, list(asked.set),
             *([] if asked.metadata else ["no metadata"]),
             asked.flip, asked.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
@@ -224,7 +226,7 @@ class _Run:
     def first_pass(self) -> None:
         """Find the smallest and the largest value, where the range needs them."""
         asked = self.how.settings
-        is_needed = self.problem.result_dtype == "float32" and asked.range == "rescale"
+        is_needed = self.problem.result_dtype == "float32" and self.bands.range == "rescale"
         if self._is_operation or not is_needed or self.state.ends is not None:
             return
         scale, ends = scale_to(self.picture.dtype, self.dtype), [np.inf, -np.inf]
@@ -291,7 +293,7 @@ class _Run:
     def _finished(self, part: Part) -> tuple[NDArray[Any], tuple[int, int]]:
         """Return the samples to save, and how many NaN and infinite values they do not hold."""
         lost = 0, 0
-        asked, picture, values = self.how.settings, self.picture, part.values
+        picture, values = self.picture, part.values
         has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
         colours = values[..., :-1] if has_filtered_alpha else values
         if self._is_operation:
@@ -304,7 +306,7 @@ class _Run:
             lost = count_lost(colours, self.dtype)
             ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
             scale = scale_to(picture.dtype, self.dtype)
-            saved = to_depth(colours, self.dtype, range_mode=asked.range, scale=scale, ends=ends)
+            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, scale=scale, ends=ends)
         if not picture.has_alpha:
             return saved, lost
         if has_filtered_alpha:

@@ -28,7 +28,7 @@ AUTO_TYPE = "auto"
 _MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "range", "alpha", "result_type"
 _OPERATION = "set", "patch"
 # What a chain has for each of its steps, or cannot do.
-_CHAIN = *(name for name in _MASK if name != "range"), *_OPERATION, "variant", "block", "memory"
+_CHAIN = *(name for name in _MASK if name != "range"), *_OPERATION, "variant", "block"
 _MODES = "; ".join(
     f"{mode}: {sentence[0].lower()}{sentence[1:].rstrip('.')}" for mode, sentence in RANGE_MODES.items()
 )

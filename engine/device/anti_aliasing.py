@@ -26,8 +26,8 @@ PLACED_FROM_BYTES = 128 << 10
 # The system gives and takes smaller memory without new pages; 64 MB of these take 30 ms, 3 x 3 on 4096 x 4096
 # float32 8.
 REUSED_FROM_BYTES = 1 << 20
-MOST_REUSED_BYTES = 512 << 20
-_reused: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, 8)
+MOST_REUSED, MOST_REUSED_BYTES = 8, 512 << 20
+_reused: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_REUSED)
 
 
 class _Lent:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import bytes_text
 from engine.image.large.segments import core_count
 from engine.image.large.source import LargePicture
@@ -52,10 +53,12 @@ def plan_large(
     memory: int | None,
     *,
     on_gpu: bool,
+    between: int = 0,
 ) -> LargePlan:
     """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
 
     The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
+    A band takes so many pictures of float32 `between` it and its result.
     """
     rows_of_segment = picture.chunk[0]
     halo = problem.mask_shape[0]
@@ -84,6 +87,7 @@ def plan_large(
         copies = values if picture.channels > problem.channels else 0
         needed = fixed + buffers * (step_rows + 3 * halo) * in_row + values * (band_rows + halo) * value_row
         needed += copies * (band_rows + halo) * in_row
+        needed += between * (band_rows + halo) * problem.width * problem.channels * FLOAT_BYTES
         needed += 2 * under_way if on_gpu else 0
         return LargePlan(step_rows, band_rows, buffers, values, needed)
 

@@ -64,6 +64,14 @@ class PlannedStep:
         return None if window is None else window(self.problem.parameters)
 
     @property
+    def rows_reached(self) -> int | None:
+        """The same along the rows alone."""
+        if isinstance(self.problem, Problem):
+            above = self.problem.anchor[0]
+            return max(above, self.problem.mask_shape[0] - 1 - above)
+        return self.reach
+
+    @property
     def cost(self) -> int:
         """Multiply-adds that the oracle spends on a sample of it."""
         if isinstance(self.problem, Problem):

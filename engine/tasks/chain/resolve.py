@@ -1,5 +1,6 @@
 """Resolves a request for a chain into what the pipeline computes: problem, device, a variant per step."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ from engine.run.task import Choice, Job
 from engine.tasks.chain.planned import COMBINED, ChainOperands, Plan, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.steps import MaskStep, Node, OperationStep
+from engine.tasks.chain.steps import PICTURE, Chain, MaskStep, Node, OperationStep
 from engine.tasks.chain.task import CHAIN, ChainJob
 from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
 from engine.tasks.filtering.auto.planner import choose
@@ -25,11 +26,12 @@ from engine.tasks.operation.variants import operation_variant, operation_variant
 class ResolvedChain:
     """A request with its problem, device, and steps with their variants.
 
-    `samples` are (H, W, C). Raises EngineError for what cannot be computed; the error names the step.
+    `samples` are (H, W, C). With `in_bands` no variant is taken whose results depend on where a band begins.
+    Raises EngineError for what cannot be computed; the error names the step.
     """
 
-    def __init__(self, asked: ChainRequest, samples: np.ndarray) -> None:
-        self.asked, self.samples = asked, samples
+    def __init__(self, asked: ChainRequest, samples: np.ndarray, *, in_bands: bool = False) -> None:
+        self.asked, self.samples, self._in_bands = asked, samples, in_bands
         chain, (height, width, channels) = asked.chain, samples.shape
         title = chain.title or chain.key or ", ".join(step.title for step in chain.steps)
         self.problem = ChainProblem(height, width, channels, samples.dtype.name, title, chain.text)
@@ -44,6 +46,21 @@ class ResolvedChain:
     def plan(self) -> Plan:
         """Every step with its variant and its block."""
         return tuple(self._planned(node) for node in self.nodes)
+
+    @property
+    def as_planned(self) -> Chain:
+        """The chain of the steps that are computed, each by the variant that was chosen for it."""
+        ids = [planned.step.id for planned in self.plan]
+        steps = []
+        for planned in self.plan:
+            read = [PICTURE if one == -1 else ids[one] for one in planned.inputs]
+            fields: dict[str, Any] = {"input": read[0], "block": planned.block}
+            if planned.variant_key == COMBINED:
+                fields = {"input": read[0], "second": read[1]}
+            else:
+                fields["variant"] = planned.variant_key
+            steps.append(replace(planned.step, **fields))
+        return replace(self.asked.chain, steps=tuple(steps))
 
     @property
     def choice(self) -> Choice[ChainVariant]:
@@ -80,7 +97,7 @@ class ResolvedChain:
             border=step.border,
             cval=step.cval,
         )
-        chosen = choose(step.variant, problem, mask, step.block, self.device)
+        chosen = choose(step.variant, problem, mask, step.block, self.device, in_bands=self._in_bands)
         variant = chosen.variant
         if step.variant == AUTO and variant.library and variant.device is DeviceKind.CUDA:
             # Of a library's there are no passes to put among the others.

@@ -163,6 +163,46 @@ def test_that_an_operation_that_needs_a_window_has_the_bits_of_the_whole(operati
     assert np.array_equal(as_read(tmp_path / "out.tif"), whole)
 
 
+HEADER = {"format": "haloscope-chain", "version": 1}
+STEPS = [
+    {"id": "soft", "mask": "gaussian:5:1", "border": "mirror", "variant": "cpu-separable"},
+    {"id": "low", "operation": "minimum", "settings": {"size": 5}},
+    {"id": "off", "mask": "box:9", "on": False},
+    {"id": "y", "mask": "sobel-y", "input": "soft", "border": "constant", "variant": "cpu-parallel"},
+    {"id": "sum", "combine": "blend", "input": "low", "second": "y", "weight": 0.25},
+    {"id": "even", "operation": "median", "settings": {"size": 3}},
+]
+
+
+@pytest.mark.parametrize("mode", ["clip", "offset", "rescale"])
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 4), ("float32", 1)])
+def test_that_a_chain_has_the_bits_of_the_whole(mode, dtype, channels, tmp_path, command):
+    source = written("tif strip=9", picture(dtype, channels), tmp_path)
+    (tmp_path / "chain.json").write_text(json.dumps(HEADER | {"steps": STEPS}))
+    arguments = ["--chain", str(tmp_path / "chain.json"), "--range", mode]
+    # A float32 file keeps its values.
+    arguments += ["--depth", "8"] if dtype == "float32" and mode != "clip" else []
+    whole = tmp_path / "whole.tif"
+    assert command("filter", source, str(whole), *arguments).status == 0
+    filtered(source, tmp_path / "parts.tif", *arguments)
+    assert np.array_equal(as_read(tmp_path / "parts.tif"), as_read(whole))
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ({"mask": "box:3", "border": "wrap"}, "with the border wrap"),
+        ({"operation": "equalise"}, "depends on the whole picture"),
+        ({"mask": "box:5", "variant": "cpu-box"}, "its sums run through the whole picture"),
+    ],
+)
+def test_that_a_chain_that_needs_the_whole_picture_is_refused(step, says, tmp_path):
+    source = written("npy", picture(), tmp_path)
+    (tmp_path / "chain.json").write_text(json.dumps(HEADER | {"steps": [{"mask": "sobel-x"}, step]}))
+    with pytest.raises(EngineError, match=says):
+        filtered(source, tmp_path / "out.npy", "--chain", str(tmp_path / "chain.json"))
+
+
 @pytest.mark.parametrize("operation", ["equalise", "histogram", "compress", "find-patch"])
 def test_that_an_operation_on_the_whole_picture_is_refused(operation, tmp_path):
     source = written("npy", picture(), tmp_path)
