@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PHOTO = "assets/samples/astronaut.png"
 WIDTH, HEIGHT = 1280, 800
 WHOLE = (0, 0, WIDTH, HEIGHT)
-MASK_AND_PICTURE = (75, 52, 960, 504)
-PLOTS_AND_RESULTS = (75, 505, WIDTH, 776)
-PICTURE_AND_KERNEL = (360, 52, WIDTH, 504)
+MASK_AND_PICTURE = (75, 52, 960, 520)
+PLOTS_AND_RESULTS = (75, 521, WIDTH, 776)
+PICTURE_AND_KERNEL = (360, 52, WIDTH, 520)
 SOBEL = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
 
 
