@@ -14,7 +14,9 @@ def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(win
     page.bring_to_front("launch")
     page.looked_at.choose_kernel("tiled")
     page.looked_at.choose_block(Block(16, 8))
-    qtbot.waitUntil(lambda: page.launch.launch is not None and page.launch.launch.is_compiled, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: page.launch.launch is not None and page.launch.launch.is_compiled, timeout=200_000
+    )
     assert page.launch.launch.facts.block[:2] == (16, 8)
     assert 16 <= page.launch.launch.facts.registers <= 255
     assert page.launch.note == ""

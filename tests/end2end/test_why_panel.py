@@ -13,10 +13,10 @@ def test_that_a_run_on_this_processor_has_bounds_beside_its_time(window, qtbot):
     page.bring_to_front("why")
     window.workspace.change(variant="cpu-parallel")
     window.actions["run"].trigger()
-    qtbot.waitUntil(lambda: page.why.explained is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: page.why.explained is not None, timeout=200_000)
     if page.why.step is Step.MEASURE:
         page.why.take_step()
-    qtbot.waitUntil(lambda: page.why.words == "", timeout=60_000)
+    qtbot.waitUntil(lambda: page.why.words == "", timeout=200_000)
     (result,) = window.results.results()
     assert result.explained.measured_ms == result.kernel_ms
     assert result.explained.words
