@@ -104,7 +104,7 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
     workspace, state = make_workspace(), EngineState()
     display = Display(workspace, state, SegmentKeeper(lambda *names: None))
-    dock = OperationDock(QWidget(), workspace, display, lambda take: None)
+    dock = OperationDock(QWidget(), workspace, display, lambda take: None, QWidget)
     qtbot.addWidget(dock)
     dock.fill()
     box = dock.box
