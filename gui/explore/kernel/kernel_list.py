@@ -320,7 +320,9 @@ class _Rows(QStyledItemDelegate):
         painter.drawText(inner, _RIGHT, row.time)
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 
-        painter.setFont(_title_font(row.title, inner.width()))
+        # Beside the bar where the smaller font does it, else over the bar, whole.
+        beside_bar = inner.width() if row.share is None else int(bars_left) - inner.left()
+        painter.setFont(_title_font(row.title, min(inner.width(), beside_bar)))
         inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         if row.share is not None:
@@ -358,6 +360,6 @@ def _fits_beside(row: VariantRow, width: int) -> bool:
 
 
 def _title_font(title: str, width: int) -> QFont:
-    """Return the font of a title: the smaller one where that keeps it whole beside a time."""
+    """Return the font of a title: the smaller one where the other does not keep it whole in a width."""
     font = number_font()
     return font if QFontMetrics(font).horizontalAdvance(title) <= width else small_font()
