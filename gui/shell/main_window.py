@@ -108,8 +108,14 @@ class MainWindow(QMainWindow):
         )
         others = {("&View", 70): self._panels_menu, ("&File", 15): self.recent.menu}
         self._menus = Menus(self.menuBar(), actions, others)
-        actions.added.connect(lambda: self.addActions(actions.all()))
-        self.addActions(actions.all())
+        self._actions = actions
+        # A method of the window's own: what is added after its end finds no menus.
+        actions.added.connect(self._add_actions)
+        self._add_actions()
+
+    def _add_actions(self) -> None:
+        self._menus.fill()
+        self.addActions(self._actions.all())
 
     @property
     def page(self) -> Page:

@@ -11,7 +11,7 @@ _TITLES = ("&File", "&Edit", "&View", "&Mask", "&Chain", "&Run", "&Help")
 
 
 class Menus:
-    """Puts actions into the menu bar by section; filled anew when there are more.
+    """Puts actions into the menu bar by section; filled anew by the window when there are more.
 
     `others` are menus whose entries come and go, by the menu and the section that each is in.
     """
@@ -21,10 +21,9 @@ class Menus:
         self._others = others
         self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
         self._submenus: dict[str, QMenu] = {}
-        actions.added.connect(self._fill)
-        self._fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
+        """Show the actions that there are by now."""
         for title, menu in self._menus.items():
             # The actions of each menu by their sections; those of a submenu have their own within it.
             placed = {menu: [(at, one.menuAction()) for (of, at), one in self._others.items() if of == title]}

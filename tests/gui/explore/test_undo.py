@@ -180,12 +180,13 @@ def test_that_clear_is_undone_by_the_menu(haloscope, qtbot):
     assert haloscope.results.results() == result
 
 
-def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope):
+def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope, qtbot):
     workspace = haloscope.workspace
     workspace.change(flip=True)
     workspace.change(border=Border.WRAP)
     page = haloscope.window.page
     page.bring_to_front("history")
+    qtbot.waitUntil(lambda: page.findChild(QUndoView) is not None)
     history = page.findChild(QUndoView)
     assert [history.model().index(at, 0).data() for at in range(3)] == [
         "At the start",
