@@ -22,8 +22,8 @@ AREAS = [
     Qt.DockWidgetArea.RightDockWidgetArea,
     Qt.DockWidgetArea.BottomDockWidgetArea,
 ]
-# A change of one layout reaches those around it in a few rounds; one that never settles goes on.
-MOST_ROUNDS = 25
+# A change of one layout reaches those around it in at most 30 rounds; one that never settles goes on.
+MOST_ROUNDS = 90
 
 
 class Layouts(QObject):
