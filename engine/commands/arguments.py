@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, get_type_hints, overload
 
 from engine.commands import COMMANDS
+from engine.commands.output import print_answer
 from engine.errors import BadValue
 
 T = TypeVar("T")
@@ -235,6 +236,10 @@ class Parser(argparse.ArgumentParser):
     def _parse_optional(self, arg_string: str) -> Any:
         # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.
         return None if isinstance(arg_string, _Name) else super()._parse_optional(arg_string)
+
+    def print_help(self, file: object = None) -> None:
+        """Print the help as an answer; argparse would not say that it cannot be printed."""
+        print_answer(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse complains of as bad use."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from engine import __version__
 from engine.commands import listed
-from engine.files.standard_streams import log
+from engine.files.standard_streams import log, print_answer
 from engine.geometry.border import Border
 
 COMMANDS = f"""commands:
@@ -118,6 +118,11 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | Completio
 
 
 class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: object = None) -> None:
+        """Print the help on standard output; argparse would not say that it cannot be printed."""
+        if status := print_answer(self.format_help().rstrip("\n")):
+            sys.exit(status)
+
     def error(self, message: str) -> NoReturn:
         line = " ".join(message.split())
         log(f"{self.prog}: {line}. `{self.prog} --help` lists what is possible.")
