@@ -31,7 +31,8 @@ class FirstSizes(QObject):
         # Panels need less room in a small place only once they have it: then what is wanted can be given.
         self._again = QTimer(self, singleShot=True, interval=0)
         self._again.timeout.connect(arrange)
-        for one in (page, *wanted()):
+        # Those behind tabs too: one of them may be in front when the window gets another size.
+        for one in (page, *page.findChildren(QDockWidget)):
             one.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -48,6 +48,23 @@ def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QH
     return _filled(QHBoxLayout(), parts, spacing, margins)
 
 
+class FoldingRow(QHBoxLayout):
+    """Parts side by side or, with `set_beside`, below one another; it needs no more width than these do."""
+
+    def minimumSize(self) -> QSize:
+        # What is behind a tab keeps its width in a window made smaller, and so its parts side by side.
+        needed, margins = super().minimumSize(), self.contentsMargins()
+        items = filter(None, map(self.itemAt, range(self.count())))
+        widest = max((item.minimumSize().width() for item in items), default=0)
+        folded = widest + margins.left() + margins.right()
+        return QSize(min(needed.width(), folded), needed.height())
+
+
+def folding_row(*parts: Part, spacing: int = GRID) -> FoldingRow:
+    """Return the parts side by side until `set_beside` puts them below one another."""
+    return _filled(FoldingRow(), parts, spacing, _NO_MARGINS)
+
+
 def column(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QVBoxLayout:
     """Return the parts below one another."""
     return _filled(QVBoxLayout(), parts, spacing, margins)
@@ -68,7 +85,7 @@ def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) 
     return layout
 
 
-def set_beside(is_beside: bool, *layouts: QBoxLayout) -> None:
+def set_beside(is_beside: bool, *layouts: FoldingRow) -> None:
     """Put the parts of layouts side by side, or below one another."""
     directions = QBoxLayout.Direction
     for layout in layouts:

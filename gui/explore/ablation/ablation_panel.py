@@ -14,7 +14,7 @@ from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, row, scrolled, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, scrolled, set_beside
 
 _KERNEL_TIP = "The kernel that is chosen, or another one to look at, here and in the panels Tile and Launch."
 _RUN_TIP = "Runs six altered kernels; their pictures are wrong on purpose and are not shown."
@@ -82,12 +82,12 @@ class AblationPanel(QWidget):
         self.chart.setGraphicsEffect(self._faded)
         shown, said = QWidget(), QWidget()
         said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
-        self._body = row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID)
+        self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID)
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown.setLayout(self._body)
         self._stack = Placeholder(scrolled(shown))
-        self._head = row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
+        self._head = folding_row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
         self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 

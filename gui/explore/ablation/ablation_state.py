@@ -19,7 +19,7 @@ BUDGET_S = 0.3
 _NO_FILTER = "Ablations are of convolutions only.\nChoose Convolution under Operation."
 _NO_PICTURE = "Open a picture: what each cost of the chosen kernel takes is found on it."
 _NO_ENGINE = "The engine is not up yet."
-_ON_CPU = "{} runs on the CPU.\nThe costs of a CUDA kernel can be found: choose one above."
+_ON_CPU = "The costs are those of CUDA kernels, and {} runs on the CPU.\nChoose another kernel above."
 _INVITATION = (
     "What each cost of the kernel takes: border test, loads, 64-bit indices, stores, barrier.\n"
     "Each is taken out of the kernel's own source, and {}. Press Run ablation."
@@ -68,7 +68,7 @@ class AblationState(ExplainedKernel):
         known = self._state.variant(job.variant) if job else None
         if why_not or known is None or known.kind == "cuda":
             return why_not
-        return _ON_CPU.format(known.title)
+        return _ON_CPU.format(known.key)
 
     @property
     def why_not_now(self) -> str:

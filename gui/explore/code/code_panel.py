@@ -26,6 +26,7 @@ from gui.widgets.panel_parts import (
     Placeholder,
     column,
     fill_box,
+    folding_row,
     icon_button,
     narrow_box,
     row,
@@ -212,11 +213,11 @@ class CodePanel(QWidget):
         )
         self._stack = Placeholder(shown)
         other = row((self.other, 1), self.swap, spacing=HALF_GRID)
-        compared = row((self.chosen, 3), (other, 2), spacing=HALF_GRID)
+        compared = folding_row((self.chosen, 3), (other, 2), spacing=HALF_GRID)
         form = row(self.form, (self.gpu, 5), 1, spacing=HALF_GRID)
         buttons = row(1, self.views.search, self.views.copy, self.slides, self.room, spacing=HALF_GRID)
-        look = row((form, 1), buttons, spacing=HALF_GRID)
-        head = row((compared, 3), (look, 2), spacing=HALF_GRID)
+        look = folding_row((form, 1), buttons, spacing=HALF_GRID)
+        head = folding_row((compared, 3), (look, 2), spacing=HALF_GRID)
         self._rows_beside = {head: _HEAD_BESIDE_FROM, compared: _PARTS_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
         set_beside(False, *self._rows_beside)
         head.setAlignment(look, Qt.AlignmentFlag.AlignTop)

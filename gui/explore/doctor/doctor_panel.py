@@ -8,7 +8,16 @@ from gui.explore.doctor.doctor_state import DoctorState
 from gui.explore.doctor.doctor_words import findings, gain_text
 from gui.plots.response_plot import ResponsePlot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import PANEL_MARGINS, column, icon_button, quiet_label, row, scrolled, set_beside
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    column,
+    folding_row,
+    icon_button,
+    quiet_label,
+    row,
+    scrolled,
+    set_beside,
+)
 
 _SPLIT_TIP = (
     "Two steps in the place of this one: its column, and then its row with the result. Up to rounding "
@@ -39,7 +48,7 @@ class DoctorPanel(QWidget):
         buttons = row(self.split_button, self.copy_button, 1)
         facts.setLayout(column(buttons, self._grid, 1, spacing=GRID))
         # Scrolled alone, so that the picture stays in view.
-        self._halves = row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID)
+        self._halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID)
         self.setLayout(column(self._halves, margins=PANEL_MARGINS))
         self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)

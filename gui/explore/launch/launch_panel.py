@@ -13,7 +13,16 @@ from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.looked_at.kernel_field import KernelField
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, row, set_beside
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    folding_row,
+    narrow_box,
+    row,
+    set_beside,
+)
 
 _KERNEL_TIP = (
     "The kernel that is chosen, or another one to look at, here and in the panels Tile and Code. Launches "
@@ -94,13 +103,13 @@ class LaunchPanel(QWidget):
         fill_box(self.axis, AXES, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
-        self._body = row(self.numbers, (self.curves, 1), spacing=2 * GRID)
+        self._body = folding_row(self.numbers, (self.curves, 1), spacing=2 * GRID)
         said = row(self.passes, (self.sentence, 1))
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
         self._stack = Placeholder(shown)
         look = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
-        self._head = row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
+        self._head = folding_row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
         for layout, part in ((self._head, look), (said, self.passes)):
             layout.setAlignment(part, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -22,7 +22,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, row, scrolled, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled, set_beside
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
@@ -124,7 +124,7 @@ class WhyPanel(QWidget):
         self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.compared.setAccessibleName("Compared with the run that was selected before")
         bars = column(self.caption, self.bars, 0)
-        self._body = row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)
+        self._body = folding_row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self._stack = Placeholder(shown)

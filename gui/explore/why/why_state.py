@@ -51,7 +51,7 @@ _NO_PICTURE = "The picture of this run is no longer open. Open it and run again 
 _NO_ENGINE = "The time is explained once the engine is up."
 _BUSY = "The time is explained once nothing else runs."
 _ASKING = "Finding the least time for each thing that this run must do, which takes a few seconds …"
-_WHAT_LIMITS_ARE = "They are what it does per second at most, and give the least times of a run."
+_WHAT_LIMITS_ARE = "They are what it does per second at most; the least time of a run follows from them."
 _STOPPED = "It was stopped: the time of this run is not explained."
 
 

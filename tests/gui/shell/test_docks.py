@@ -220,6 +220,26 @@ def test_that_panels_that_were_looked_at_in_a_large_window_have_their_share_of_a
     assert resized == geometries(page)
 
 
+@pytest.mark.parametrize("key", ["explore", "network"])
+def test_that_a_window_made_large_and_small_again_is_as_before_whatever_is_in_front(open_page, layouts, key):
+    window = open_page(key, SMALL)
+    page = window.page
+    for dock in page.docks:
+        dock.raise_()
+        layouts.settle()
+    in_front = [dock for dock in page.docks if dock.geometry().right() > 0]
+    first = {dock: dock.geometry() for dock in in_front}
+    window.resize(2560, 1440)
+    layouts.settle()
+    # Behind a tab each of them keeps its parts side by side.
+    for dock in (*page.docks, *in_front):
+        dock.raise_()
+        layouts.settle()
+    window.resize(*SMALL)
+    layouts.settle()
+    assert {dock: dock.geometry() for dock in in_front} == first
+
+
 def test_that_a_height_that_a_person_chose_stays_in_a_larger_window(open_page, layouts):
     window = open_page("explore", (1280, 800))
     page = window.page

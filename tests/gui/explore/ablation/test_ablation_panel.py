@@ -196,7 +196,7 @@ def test_that_a_kernel_without_siblings_says_why(bench, panel, answered):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"variant": "cpu-serial"}, "CPU, one thread runs on the CPU."),
+        ({"variant": "cpu-serial"}, "The costs are those of CUDA kernels, and cpu-serial runs on the CPU."),
         ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
     ],
 )
