@@ -135,7 +135,6 @@ class ChainActions(QObject):
         """Put into a menu what begins or goes on with a chain."""
         menu.clear()
         menu.setToolTipsVisible(True)
-        menu.addSection("Add a step")
         section = None
         for action in self._adding:
             its = self._actions.entry(action.objectName()).section

@@ -172,8 +172,8 @@ class ChainList(QWidget):
         super().__init__()
         self._chain = chain
         self.list = StepList(chain, actions)
-        self.first = narrow_box("First input of the step", _READS_TIP, 6)
-        self.second = narrow_box("Second input of the step", _SECOND_TIP, 6)
+        self.first = narrow_box("First input of the step", _READS_TIP, 5)
+        self.second = narrow_box("Second input of the step", _SECOND_TIP, 5)
         self._and = label_for("and", self.second)
         reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
         self.buttons = [button_for(actions[name]) for name in _BUTTONS]

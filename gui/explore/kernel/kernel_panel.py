@@ -143,3 +143,5 @@ class KernelPanel(QWidget):
         if chosen not in keys:
             keys.append(chosen)
         fill_box(self.baseline, {key: key for key in keys}, chosen)
+        # Combining has no kernels to compare.
+        self.baseline.setEnabled(bool(chosen))

@@ -165,6 +165,18 @@ def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, ac
     assert page.workspace.settings.parameters == {"how": "blend", "weight": -0.8}
     assert page.workspace.undo_stack.count() == count + 1
     assert page.chain_list.second.isVisible()
+    assert not page.kernel_panel.baseline.isEnabled()
+    page.workspace.select_step(0)
+    assert page.kernel_panel.baseline.isEnabled()
+
+
+def test_that_the_panel_of_the_mask_keeps_its_width_when_a_chain_begins(page, act):
+    page.window().resize(1024, 700)
+    settle()
+    before = page.dock("mask").width()
+    act("add_step:mask")
+    assert page.chain_list.isVisible()
+    assert page.dock("mask").width() == before
 
 
 def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act):
@@ -183,14 +195,16 @@ def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act)
     assert "Sobel magnitude · 3 steps" in page.answer_line.problem.text()
 
 
-def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(page, act, tmp_path):
+def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(
+    page, act, qtbot, tmp_path
+):
     act("chain:unsharp")
     page.run()
     settle()
     page.files.save_session(tmp_path / "work.haloscope")
     page.results.clear()
     page.files.open_session(tmp_path / "work.haloscope")
-    settle()
+    qtbot.waitUntil(lambda: len(page.results.results()) == 1)
     (run,) = page.results.results()
     assert not page.results.is_earlier(run)
     page.workspace.select_step(0)
