@@ -73,6 +73,8 @@ class GeneratorSliders(QWidget):
         self.spelling.setFont(code_font())
         self.spelling.setAccessibleName("Mask as text")
         self.spelling.setToolTip(_SPELLING_TIP)
+        # Of the mask that is shown; a refusal stands in its place until something else is typed.
+        self._about_mask = ""
         self.verdict = QLabel()
         self.verdict.setWordWrap(True)
         self._form: QFormLayout = form(GRID)
@@ -91,6 +93,7 @@ class GeneratorSliders(QWidget):
         self.box.activated.connect(lambda _at: self.choose(GENERATORS[self.box.currentData()]))
         self.reset_button.clicked.connect(self._reset)
         self.spelling.editingFinished.connect(self._read_spelling)
+        self.spelling.textEdited.connect(self._say_mask)
 
     def begin(self, generator: Generator) -> None:
         """Show a generator and its mask, as a new step."""
@@ -110,6 +113,7 @@ class GeneratorSliders(QWidget):
             self._form.addRow(parameter.title, slider)
             slider.changed.connect(self._setter(parameter.name))
             slider.field.refused.connect(self._refuse)
+            slider.field.typing.connect(self._say_mask)
         self._show()
 
     def values(self) -> dict[str, float]:
@@ -154,9 +158,13 @@ class GeneratorSliders(QWidget):
             self._accept(mask)
 
     def _accept(self, mask: Mask) -> None:
-        self.verdict.setStyleSheet(f"color: {current_theme().muted}")
-        self.verdict.setText(f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}.")
+        self._about_mask = f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}."
+        self._say_mask()
         self._workspace.set_mask(mask, f"Generate {self._generator.title}", ("generate", self._times_shown))
+
+    def _say_mask(self) -> None:
+        self.verdict.setStyleSheet(f"color: {current_theme().muted}")
+        self.verdict.setText(self._about_mask)
 
     def _refuse(self, sentence: str) -> None:
         self.verdict.setStyleSheet(f"color: {current_theme().error}")

@@ -241,6 +241,8 @@ def test_that_a_number_beside_a_slider_that_cannot_be_used_is_named(
     box.editingFinished.emit()
     assert words in sliders.verdict.text()
     assert workspace.mask == mask
+    qtbot.keyClicks(box, "5")
+    assert words not in sliders.verdict.text(), "typing anew takes the refusal away"
 
 
 def test_that_a_spelling_moves_the_sliders(workspace, button):
