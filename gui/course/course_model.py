@@ -32,6 +32,7 @@ class CourseModel(QObject):
 
     paper_changed = Signal()  # another paper is shown
     tables_changed = Signal(str)  # the tables of the paper of this key changed
+    measured_changed = Signal()  # there are measured tables that were not there before
     code_changed = Signal(str)  # the code of its kernels is there, or why there is none
 
     def __init__(self, papers: tuple[Paper, ...] = PAPERS) -> None:
@@ -40,6 +41,8 @@ class CourseModel(QObject):
         """Every paper, in the course's order."""
         self._paper: Paper | None = None
         self._known: dict[str, PaperTables] = {}
+        self.measured: dict[str, MeasuredPaper] = {}
+        """What this machine measured, now or in a session, by paper."""
         # Values that were typed into a worked example, by its paper and title.
         self._typed: dict[tuple[str, str], dict[str, str]] = {}
         self._gpu: Gpu = ""
@@ -122,13 +125,25 @@ class CourseModel(QObject):
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
         """Store counted tables; measured ones hold more and stay."""
-        if not self.known(key).is_measured:
-            self._know(key, replace(self.known(key), tables=tables, problem=""))
+        measured = self.measured.get(key)
+        by_title = {table.title: table for table in measured.tables} if measured else {}
+        # The code beside a table is not measured.
+        shown = (replace(by_title.get(one.title, one), excerpts=one.excerpts) for one in tables)
+        known = replace(self.known(key), tables=tuple(shown), results=measured.results if measured else ())
+        self._know(key, replace(known, is_measured=measured is not None, problem=""))
 
     def set_measured(self, key: str, measured: MeasuredPaper) -> None:
         """Store measured tables with their results."""
-        known = replace(self.known(key), tables=measured.tables, results=measured.results)
-        self._know(key, replace(known, is_measured=True, problem=""))
+        self.keep_measured(key, measured)
+        if not self.known(key).tables:
+            self.set_counted(key, measured.tables)
+
+    def keep_measured(self, key: str, measured: MeasuredPaper) -> None:
+        """Store those of a session, which are shown once the paper's tables are counted."""
+        self.measured[key] = measured
+        if counted := self.known(key).tables:
+            self.set_counted(key, counted)
+        self.measured_changed.emit()
 
     def set_code(self, key: str, code: tuple[tuple[Excerpt, ...], ...], problem: str = "") -> None:
         """Store the code of a paper's kernels, or why there is none."""

@@ -1,19 +1,22 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
+from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.kernels_table import KernelsTable
 from gui.course.papers import PaperHeader, PapersList
+from gui.course.session_part import part_of, show_part
 from gui.course.tables_panel import TablesPanel
-from gui.page.contract import Page, PageStatus, Services
+from gui.page.contract import Page, PageStatus, Services, Unsaved
 from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
 from gui.style.metrics import GRID
@@ -46,6 +49,8 @@ class CoursePage(Page):
             services.offer,
         )
         self._services = services
+        self._saved: tuple[MeasuredPaper, ...] = ()
+        course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course, services.state)
@@ -101,6 +106,28 @@ class CoursePage(Page):
             can_copy=paper is not None and bool(self.course.tables(paper.key)),
             caption=paper.title if paper else "",
         )
+
+    @property
+    def unsaved(self) -> Unsaved:
+        saved = set(map(id, self._saved))
+        new = (one for one in self.course.measured.values() if id(one) not in saved)
+        return super().unsaved._replace(results=sum(max(1, len(one.results)) for one in new))
+
+    def saving(self) -> Callable[[], None]:
+        note, measured = super().saving(), tuple(self.course.measured.values())
+
+        def written() -> None:
+            self._saved = measured
+            note()
+
+        return written
+
+    @property
+    def session_part(self) -> Mapping[str, Any]:
+        return part_of(self.course)
+
+    def take_session_part(self, part: Mapping[str, Any]) -> None:
+        show_part(self.course, part)
 
     def run(self) -> None:
         if self.course.paper:
