@@ -17,13 +17,12 @@ from engine.results.html_table import html_table
 from engine.tasks.chain.files import chain_from, chain_named
 from engine.tasks.chain.request import ChainRequest
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.results import StepTime
-from engine.tasks.chain.step_times import step_times
+from engine.tasks.chain.step_times import with_steps
 from engine.tasks.chain.steps import Chain
 from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
-    from engine.results.measurement import Measurement
+    from engine.results.measurement import Measurement, StepTime
     from engine.tasks.chain.problem import ChainProblem
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
@@ -40,14 +39,14 @@ class Chained:
     picture : array of the picture's shape, type and kind
         The same in the picture's type; values outside its range are treated as the chain says.
     steps : tuple of StepTime
-        Each step with its variant and its time, ms; no time where it was not measured by itself.
+        Each step with its variant and its time by itself, ms; no times in the simulator.
     result : Measurement
         The chain as a whole: device, timing, verification.
     """
 
     values: Any
     picture: Any
-    steps: tuple[StepTime, ...]
+    steps: "tuple[StepTime, ...]"
     result: "Measurement[ChainProblem]"
 
     def _repr_html_(self) -> str:
@@ -100,8 +99,8 @@ def chain(
     picture = values
     if call.samples.dtype != np.float32:
         picture = to_depth(values, call.samples.dtype, range_mode=call.asked.chain.range)
-    times = step_times(call.job(), timed=applied.result.timing is not None)
-    return Chained(given.back(values), given.back(picture), times, applied.result)
+    result = with_steps(applied.result, call.job())
+    return Chained(given.back(values), given.back(picture), result.steps, result)
 
 
 def as_chain(steps: ChainLike) -> Chain:

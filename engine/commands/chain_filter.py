@@ -15,14 +15,13 @@ from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.image.form import Form
 from engine.image.result_picture import finished_picture, lost_values
-from engine.results.measurement import Measurement
+from engine.results.measurement import Measurement, StepTime
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.files import chain_named
 from engine.tasks.chain.merge import Merger, merged_where_faster
 from engine.tasks.chain.request import ChainRequest
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.results import StepTime
-from engine.tasks.chain.step_times import step_times
+from engine.tasks.chain.step_times import steps_of, with_steps
 from engine.tasks.chain.steps import Chain
 
 
@@ -87,7 +86,8 @@ class ChainFilter(PictureFilter[ChainCall]):
         """Return the values with the proof and the time; of each step too, for JSON."""
         values, proof = super().measured(call, on_values, is_recorded=is_recorded)
         if proof is not None and is_recorded:
-            self._times = step_times(call.job(), timed=proof.timing is not None)
+            proof = with_steps(proof, call.job())
+            self._times = proof.steps
         return values, proof
 
     def finished(self, call: ChainCall, opened: Opened, values: np.ndarray) -> Result:
@@ -100,7 +100,7 @@ class ChainFilter(PictureFilter[ChainCall]):
 
     def document(self, call: ChainCall) -> dict[str, object]:
         """Return what ran, with the time of each step, for JSON."""
-        steps = self._times or step_times(call.job(), timed=False)
+        steps = self._times or steps_of(call.plan)
         each = [{"id": s.id, "title": s.title, "variant": s.variant, "kernel_ms": s.ms} for s in steps]
         merged = [one.sentence for one in self._mergers]
         return super().document(call) | {"step_times": each, "merged": merged}

@@ -3,7 +3,8 @@
 import math
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
-from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder
+from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder, Prepared
 from engine.results.launch_facts import KernelResources
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
@@ -39,6 +40,7 @@ class PreparedPasses:
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), step.launch, _on_device(step.arguments)) for step in passes]
+        self._parts = [step.part or step.name for step in passes]
         # By identity: an array among the arguments compares cell by cell.
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
         self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
@@ -79,6 +81,26 @@ class PreparedPasses:
             self._bound[image.shape, out.shape] = bound
             return bound
 
+    def part_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+        """Return the time of each part by itself, ms by its name; `clock` times what can be launched.
+
+        They work on the values that a whole launch left.
+        """
+        found: dict[str, float] = {}
+        for name, numbers in groupby(range(len(self._steps)), key=self._parts.__getitem__):
+            found[name] = found.get(name, 0.0) + clock(_Part(self, tuple(numbers)))
+        return found
+
+    def launch_part(self, numbers: Sequence[int], image: Any, out: Any, stream: object) -> None:
+        """Enqueue some of the passes, on the values that a whole launch left."""
+        arrays = self.arrays(image, out)
+        for number in numbers:
+            self._enqueue_step(number, arrays, stream)
+
+    def arrays(self, image: Any, out: Any) -> dict[Any, Any]:
+        """Return what arguments of passes stand for, but for scratch memory."""
+        return {Operand.IMAGE: image, Operand.OUT: out, **self.between()}
+
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""
         found = dict(self.between()) if self._wanted else {}
@@ -110,6 +132,17 @@ class PreparedPasses:
         kernel, launch, arguments = self._steps[number]
         values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
         kernel[launch.grid, launch.block, stream](*values)
+
+
+class _Part:
+    """Some of several passes, which can be launched by themselves."""
+
+    def __init__(self, whole: PreparedPasses, numbers: Sequence[int]) -> None:
+        self._whole, self._numbers = whole, numbers
+
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
+        """Enqueue the passes."""
+        self._whole.launch_part(self._numbers, image, out, stream)
 
 
 class _BoundPasses:

@@ -144,7 +144,9 @@ class Pass(NamedTuple):
 
     `arguments` are in the kernel's order: a
     `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
-    of an array in the kernel's constant memory, and its float32 values at each launch.
+    of an array in the kernel's constant memory, and its float32 values at each launch. `part` is what of the
+    whole is timed by itself with this pass in it, a step of a chain; empty: the pass is such a part, by its
+    name.
     """
 
     name: str
@@ -153,3 +155,4 @@ class Pass(NamedTuple):
     launch: Launch
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None
+    part: str = ""

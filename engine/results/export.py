@@ -113,6 +113,7 @@ def _row(run: Compared, baseline: str) -> dict[str, Cell]:
         **result.problem.csv_columns(),
         **({"mask": result.mask_name, "weights_digest": result.weights_digest} if result.mask_name else {}),
         **{metric.key: metric.value(run) for metric in metrics_of(result.problem)},
+        **{f"step_{step.id}_ms": step.ms for step in result.steps},
         "clock": timing.clock if timing else None,
         "cache": timing.cache if timing else None,
         "baseline": baseline,

@@ -15,7 +15,7 @@ from engine.results.explained_time import ExplainedTime
 from engine.results.html_table import html_table
 from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
-from engine.results.quantities import ms_text
+from engine.results.quantities import duration_text, ms_text
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -89,6 +89,16 @@ class Timing:
         return data
 
 
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A step of a chain with what computes it; no time where none means anything (the simulator)."""
+
+    id: str
+    title: str
+    variant: str
+    ms: float | None = None
+
+
 # Without slots: a generic class of frozen ones cannot be made by its alias with a parameter.
 @dataclass(frozen=True)
 class Measurement(Generic[P_co]):
@@ -115,6 +125,7 @@ class Measurement(Generic[P_co]):
     mask_name: str = ""
     weights_digest: str | None = None
     explained: ExplainedTime | None = None  # the reason for the time; None where nobody asked for it
+    steps: tuple[StepTime, ...] = ()  # of a chain that was measured: each by itself
 
     @property
     def task(self) -> str:
@@ -170,6 +181,12 @@ class Measurement(Generic[P_co]):
         if not self.verification.passed:
             return "not verified"
         return "simulated" if self.device == SIMULATOR else "not timed"
+
+    @property
+    def steps_text(self) -> str:
+        """What each step of a chain took, in words; empty where there are no such times."""
+        timed = [(f"{one.id} ({one.title})", one.ms) for one in self.steps if one.ms is not None]
+        return ", ".join(f"{name} {duration_text(ms)}" for name, ms in timed)
 
     @property
     def summary(self) -> dict[str, str]:

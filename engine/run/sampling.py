@@ -3,10 +3,11 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
@@ -14,6 +15,8 @@ from engine.results.measurement import Spread, Timing
 from engine.results.progress import Checkpoint, Progress
 
 T = TypeVar("T")
+
+LONGEST_PARTS_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,28 @@ def sampled_kernel(
         clock.sample_ms()
     step = Progress("sampling the kernel", 0.65, launch_s)
     return _repeated(clock.sample_ms, step, plan, checkpoint), clock.name
+
+
+def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers, samples: int) -> dict[str, float]:
+    """Return the time of each part of what a job computes, ms by name: a network's layers, a chain's steps.
+
+    On CUDA a part is timed by device events around a replayed graph of its kernels alone, on the values that
+    a whole launch left; on the CPU by the host's clock between the parts of a launch. The time is the median
+    of so many samples, or of fewer where these take long.
+    """
+    backend.run(prepared, buffers)
+
+    def clock(part: Prepared) -> float:
+        timer = backend.clock(part, buffers)
+        return statistics.median(timer.sample_ms() for _ in range(samples))
+
+    found: list[dict[str, float]] = []
+    begin = time.perf_counter()
+    # What clocks its own parts has the median of each already.
+    launches = 1 if backend.copies else samples
+    while len(found) < launches and (not found or time.perf_counter() - begin < LONGEST_PARTS_S):
+        found.append(prepared.part_ms(buffers.image, buffers.out, clock))
+    return {name: statistics.median(one[name] for one in found) for name in found[0]}
 
 
 def _repeated(

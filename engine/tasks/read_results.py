@@ -77,7 +77,7 @@ def result_from_json(data: Any) -> AnyResult:
 
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     """Return a result as version 2 writes it now."""
-    data = {"launches": None, "explained": None} | data
+    data = {"launches": None, "explained": None, "steps": []} | data
     if "task" in data:
         return data
     # Results from before 0.2 have no layout, work or refusals.
@@ -98,7 +98,7 @@ _PARTS = {
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "undecided", "bandwidth_gb_s", "machine")
 # Lists that have nothing in them where nothing is known.
-_MAY_BE_EMPTY = ("bounds",)
+_MAY_BE_EMPTY = ("bounds", "steps")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 

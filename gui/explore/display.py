@@ -6,7 +6,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
-from engine.results.quantities import duration_text
 from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
@@ -14,8 +13,8 @@ from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
+    from engine.results.measurement import StepTime
     from engine.tasks.chain.messages import Chained
-    from engine.tasks.chain.results import StepTime
 
 Reply = Union[Filtered, Operated, "Chained"]
 
@@ -115,14 +114,6 @@ class Display(QObject):
         if (found, refusal) != (self.found, self.refusal):
             self.found, self.refusal = found, refusal
             self.found_changed.emit()
-
-
-def details_of(reply: Reply) -> str:
-    """Return what each step of a chain took, in words; empty for what has no steps."""
-    if isinstance(reply, Filtered | Operated):
-        return ""
-    timed = [one for one in reply.steps if one.ms is not None]
-    return ", ".join(f"{one.id} ({one.title}) {duration_text(one.ms or 0.0)}" for one in timed)
 
 
 def shown_of(reply: Reply) -> Filtered:

@@ -19,7 +19,7 @@ from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.display import Display, Reply, details_of, shown_of
+from gui.explore.display import Display, Reply, shown_of
 from gui.explore.picture_job import PictureJob, StepJob, comparable_of, failed_run, is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
@@ -155,7 +155,7 @@ class RunController(QObject):
         result: Measurement[Any] | None = reply.result
         if result is not None:
             self._display.note_times(reply)
-            self._results.add(result, comparable_of(job), job, details_of(reply))
+            self._results.add(result, comparable_of(job), job)
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))

@@ -26,6 +26,15 @@ def test_that_a_ready_chain_is_proven_and_timed_on_the_device(chain, dtype, gpu,
     print(f"{chain.key} {dtype}: {result.kernel_ms:.4f} ms, {result.status}")  # noqa: T201
 
 
+@every_ready_chain
+def test_that_each_step_has_a_time_on_the_device(chain, device):
+    photo = open_sample("astronaut").pixels
+    found = engine.chain(photo, chain, device=device)
+    assert [step.id for step in found.steps] == [node.step.id for node in chain.nodes()]
+    assert all(step.ms > 0 for step in found.steps)
+    print(f"{chain.key}: {found.result.kernel_ms:.4f} ms; {found.result.steps_text}")  # noqa: T201
+
+
 def test_that_a_chain_on_the_device_is_that_of_the_cpu_where_all_of_it_is_exact(device):
     steps = [
         {"id": "calm", "operation": "median", "input": "picture"},

@@ -39,12 +39,12 @@ from engine.host.request import Request, answer
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment
+from engine.results.measurement import StepTime
 from engine.results.progress import Progress
 from engine.tasks.chain.files import ready_chains
 from engine.tasks.chain.merge_answers import describe as describe_mergers
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.results import StepTime
 from engine.tasks.chain.steps import digest_of
 from engine.tasks.filtering.messages import (
     Difference,
@@ -423,7 +423,7 @@ class FakeEngineClient:
         result = None
         if is_kind(request, Run):
             problem = ChainProblem(*job.picture.pixels.shape, "uint8", job.chain.title, job.chain.text)
-            fields = {"device": "cpu", "title": "Chain on the CPU", "mask_name": ""}
+            fields = {"device": "cpu", "title": "Chain on the CPU", "mask_name": "", "steps": steps}
             digest = digest_of(job.chain.nodes(job.shown))
             result = make_result("cpu-chain", 2.0, problem=problem, weights_digest=digest, **fields)
         return Chained(shown, steps, result)

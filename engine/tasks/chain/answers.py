@@ -24,7 +24,7 @@ from engine.tasks.chain.files import ready_chains
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import step_times
+from engine.tasks.chain.step_times import with_steps
 from engine.tasks.chain.steps import Chain
 
 _kept = KeptResults()
@@ -63,9 +63,9 @@ def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
         plan = SamplingPlan(budget_s=request.budget_s)
         outcome = measure(job, machine, plan, checkpoint=report, host_out=shared.attach(values))
         if outcome.values is not None:
-            times = step_times(job, timed=outcome.result.timing is not None)
+            result = with_steps(outcome.result, job, report)
             shown = _shown(segment, asked, resolved, values, levels, begin)
-            return Chained(replace(shown, result=outcome.result), times, outcome.result)
+            return Chained(replace(shown, result=result), result.steps, result)
     nothing = Filtered(None, None, job.variant.key, machine.info.key, 0.0, outcome.result)
     return Chained(nothing, (), outcome.result)
 

@@ -2,6 +2,7 @@
 
 from engine.results.columns import Fact
 from engine.results.metrics import Metric
+from engine.results.quantities import MISSING
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.picture_columns import PICTURE
 
@@ -14,5 +15,7 @@ FACTS: tuple[Fact[ChainProblem], ...] = (
          caption="{}", of_problem=True),
     Fact("steps", "Steps", "What each step does, and what it reads.",
          lambda run: run.result.problem.steps, of_problem=True, shown=False),
+    Fact("step_times", "Step times", "What each step takes by itself.",
+         lambda run: run.result.steps_text or MISSING, shown=False),
 )
 # fmt: on

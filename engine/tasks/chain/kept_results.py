@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from engine.device.anti_aliasing import reused_result
+from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.chain.planned import COMBINED
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.results import StepTime
 from engine.tasks.chain.variants import CHAIN_VARIANTS
 
 MOST_BYTES = 300_000_000

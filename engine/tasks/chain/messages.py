@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.protocol import Filtered, PictureHandle
+from engine.results.measurement import StepTime
 from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.results import ChainResult, StepTime
+from engine.tasks.chain.results import ChainResult
 from engine.tasks.chain.steps import Chain
 
 

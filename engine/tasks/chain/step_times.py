@@ -1,29 +1,45 @@
 """What each step of a chain takes, beside what the chain takes as a whole."""
 
-import statistics
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from engine.device.anti_aliasing import reused_result
-from engine.tasks.chain.results import StepTime
+from engine.device.devices import backend
+from engine.results.measurement import Measurement, StepTime
+from engine.results.progress import Checkpoint, Progress
+from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
+from engine.tasks.chain.planned import Plan
 from engine.tasks.chain.task import ChainJob
 
 SAMPLES = 3
+_NONE: Mapping[str, float] = {}
 
 
-def step_times(job: ChainJob, *, timed: bool = True) -> tuple[StepTime, ...]:
-    """Return the steps of a chain that is proven, on the CPU with the median of a few launches."""
-    plan = job.operands.plan
-    found: list[list[float]] = []
-    if timed and job.variant.device == "cpu":
-        prepared: Any = job.task.prepare(job)
-        out = reused_result(job.operands.samples, job.operands.samples.shape, np.float32)
-        for _ in range(SAMPLES):
-            prepared.launch(job.operands.samples, out)
-            found.append(list(prepared.step_ms))
-    times = [statistics.median(each) for each in zip(*found, strict=True)] or [None] * len(plan)
+def steps_of(plan: Plan, times: Mapping[str, float] = _NONE) -> tuple[StepTime, ...]:
+    """Return the steps of a plan with their times, ms by their ids, as far as they are known."""
     return tuple(
-        StepTime(planned.step.id, planned.step.title, planned.variant_key, ms)
-        for planned, ms in zip(plan, times, strict=True)
+        StepTime(planned.step.id, planned.step.title, planned.variant_key, times.get(planned.step.id))
+        for planned in plan
     )
+
+
+def with_steps(
+    result: Measurement[Any], job: ChainJob, checkpoint: Checkpoint = lambda step: None
+) -> Measurement[Any]:
+    """Return the result of a chain with its steps, which are timed where the chain was.
+
+    Called on: the process that uses the result's device.
+    """
+    times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
+    return replace(result, steps=steps_of(job.operands.plan, times))
+
+
+def step_times(job: ChainJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
+    """Return what each step takes on a device of this process, ms by its id."""
+    machine = backend(device)
+    launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)
+    checkpoint(Progress("timing each step", 0.97, LONGEST_PARTS_S + launches_s))
+    with machine.selected():
+        buffers = job.task.allocate(machine, job)
+        job.task.upload(machine, job.operands, buffers)
+        return sampled_parts(machine, job.task.prepare(job), buffers, SAMPLES)

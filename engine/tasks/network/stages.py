@@ -3,7 +3,6 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-import statistics
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from engine.errors import DeviceFault, EngineError
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
 from engine.tasks.network.drawings import batch_of, held_out
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
@@ -28,7 +27,6 @@ from engine.tasks.network.weights import Weights, trained_weights
 
 # Samples of each layer: their median is reported.
 LAYER_SAMPLES = 7
-LONGEST_LAYERS_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def measured_stage(
         return StageRun(result, outcome.values, error=outcome.error)
     # A whole pass comes first, and the timing takes another one at least, however long.
     passes_s = 2.0 * result.kernel_ms / 1e3
-    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S + passes_s))
+    checkpoint(Progress("timing each layer", 0.97, LONGEST_PARTS_S + passes_s))
     try:
         layers, timeline = layer_times(job, machine)
     except DeviceFault:
@@ -89,27 +87,12 @@ def measured_stage(
 
 
 def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...], tuple[ChunkSpan, ...]]:
-    """Return the time of each step of a stage, and its timeline where it works in chunks.
-
-    On CUDA a step is timed by device events around a replayed graph of its kernel alone, on the values that a
-    whole pass left; on the CPU by the host's clock between the layers of a pass.
-    """
+    """Return the time of each step of a stage, and its timeline where it works in chunks."""
     prepared: Any = job.task.prepare(job)
     buffers = job.task.allocate(machine, job)
     job.task.upload(machine, job.operands, buffers)
-    machine.run(prepared, buffers)
-
-    def clock(part: Any) -> float:
-        timer = machine.clock(part, buffers)
-        return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
-
-    samples: list[dict[str, float]] = []
-    begin = time.perf_counter()
-    # What clocks its own parts has the median of each already.
-    repeats = 1 if machine.copies else LAYER_SAMPLES
-    while len(samples) < repeats and (not samples or time.perf_counter() - begin < LONGEST_LAYERS_S):
-        samples.append(prepared.layer_ms(buffers.image, buffers.out, clock))
-    layers = tuple(LayerTime(name, statistics.median(one[name] for one in samples)) for name in samples[0])
+    times = sampled_parts(machine, prepared, buffers, LAYER_SAMPLES)
+    layers = tuple(LayerTime(name, ms) for name, ms in times.items())
     if not job.variant.pinned_drawings:
         return layers, ()
     return layers, tuple(ChunkSpan(*span) for span in prepared.spans(buffers.image, buffers.out))

@@ -17,7 +17,7 @@ DEFAULT_BLOCK = Block(16, 16)
 class NetworkVariant(AnyVariant[ForwardPass, Weights]):
     """One way to compute the scores of a batch; `Prepared.launch` takes (drawings,), (batch, 1, 28, 28).
 
-    What it prepares also has `layer_ms(image, out, clock)`: the time of each of its steps, ms, by the keys of
+    What it prepares also has `part_ms(image, out, clock)`: the time of each of its steps, ms, by the keys of
     the layers that the step computes. `clock` times a part that can be launched by itself, after a whole pass
     on the same arrays.
     """

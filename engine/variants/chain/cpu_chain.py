@@ -8,11 +8,12 @@ Limit
 """
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from engine.device.anti_aliasing import reused_result
-from engine.device.launches import DeviceKind
+from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.tasks.chain.planned import Plan
 from engine.tasks.chain.problem import ChainProblem
@@ -23,8 +24,7 @@ from engine.variants.chain.cpu_steps import converted, step_launch
 class CpuChain:
     """The steps of a chain, compiled.
 
-    `launches` has each by itself, and `convert` what makes the picture float32; `step_ms` has what each took
-    in the last launch.
+    `launches` has each by itself, and `convert` what makes the picture float32.
     """
 
     def __init__(self, problem: ChainProblem, plan: Plan) -> None:
@@ -34,7 +34,7 @@ class CpuChain:
         self._reads_floats = reads_floats and problem.dtype != "float32"
         self.convert = converted(problem)
         self._last_reader = {one: at for at, planned in enumerate(plan) for one in planned.inputs}
-        self.step_ms = [0.0] * len(plan)
+        self._took_ms = [0.0] * len(plan)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Compute every step; the last writes the result."""
@@ -50,11 +50,18 @@ class CpuChain:
             is_last = at == len(self._plan) - 1
             arrays[at] = out if is_last else reused_result(inputs[0], image.shape, np.float32)
             launch(inputs, arrays[at])
-            self.step_ms[at] = (time.perf_counter() - begin) * 1e3
+            self._took_ms[at] = (time.perf_counter() - begin) * 1e3
             for one in planned.inputs:
                 # Its memory is the next step's.
                 if self._last_reader[one] == at:
                     arrays.pop(one, None)
+
+    def part_ms(
+        self, image: np.ndarray, out: np.ndarray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
+        """Compute every step once; return how long each took, ms by its id."""
+        self.launch(image, out)
+        return {planned.step.id: ms for planned, ms in zip(self._plan, self._took_ms, strict=True)}
 
 
 def prepare(problem: ChainProblem, constant: Plan, block: Block) -> CpuChain:

@@ -72,14 +72,15 @@ def combine_kernel(how: str):
 
 
 def passes(problem: ChainProblem, plan: Plan, block: Block) -> tuple[Pass, ...]:
-    """Return the launches of every step."""
+    """Return the launches of every step; those of one are its part of the whole."""
     places: dict[int, Place] = {-1: Operand.IMAGE}
     found: list[Pass] = []
     for at, planned in enumerate(plan):
         is_last = at == len(plan) - 1
         places[at] = Operand.OUT if is_last else _between(problem, f"step {at}")
         inputs = [places[one] for one in planned.inputs]
-        found += _passes_of(planned, at, problem, inputs, places[at])
+        of_step = _passes_of(planned, at, problem, inputs, places[at])
+        found += (one._replace(part=planned.step.id) for one in of_step)
     return tuple(found)
 
 

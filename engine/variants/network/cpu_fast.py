@@ -129,7 +129,7 @@ class RegisterTiles:
         (drawings,) = image
         self._call.launch(drawings.ctypes.data, out.ctypes.data)
 
-    def layer_ms(
+    def part_ms(
         self, image: tuple[np.ndarray], out: np.ndarray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Return how much longer the network takes with each of its steps, by the host's clock."""

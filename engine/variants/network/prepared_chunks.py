@@ -70,7 +70,7 @@ class PreparedChunks:
         with cuda_errors_in_words("computing in chunks"):
             self._walk(image[0], out, None)
 
-    def layer_ms(
+    def part_ms(
         self, image: Sequence[np.ndarray], out: DeviceArray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Return how long copies and kernels were at work, ms: the sums over all chunks."""

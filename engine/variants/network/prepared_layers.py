@@ -1,4 +1,4 @@
-"""The passes of a network's stage: values between any two of them, and each pass by itself to be timed."""
+"""The passes of a network's stage, with values between any two of them."""
 
 import math
 import time
@@ -20,10 +20,6 @@ Inputs = Sequence[DeviceArray]
 class PreparedLayers(PreparedPasses):
     """Passes whose input is the tuple (drawings,); each is named after the layers that it computes."""
 
-    def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
-        super().__init__(passes, more)
-        self._names = [step.name for step in passes]
-
     def launch(self, image: Inputs, out: DeviceArray, stream: object = 0) -> None:
         """Enqueue one forward pass."""
         self._enqueue(self.arrays(image, out), stream)
@@ -39,30 +35,6 @@ class PreparedLayers(PreparedPasses):
         cuda.synchronize()
         found: np.ndarray = array.copy_to_host()
         return found
-
-    def launch_part(self, number: int, image: Inputs, out: DeviceArray, stream: object) -> None:
-        """Enqueue one pass, on the values that a whole pass left."""
-        self._enqueue_step(number, self.arrays(image, out), stream)
-
-    def layer_ms(
-        self, image: Inputs, out: DeviceArray, clock: Callable[[Prepared], float]
-    ) -> dict[str, float]:
-        """Return the time of each pass by itself, ms; of passes with one name the sum."""
-        found: dict[str, float] = {}
-        for number, name in enumerate(self._names):
-            found[name] = found.get(name, 0.0) + clock(_Part(self, number))
-        return found
-
-
-class _Part:
-    """One pass of several, which can be launched by itself."""
-
-    def __init__(self, whole: PreparedLayers, number: int) -> None:
-        self._whole, self._number = whole, number
-
-    def launch(self, image: Inputs, out: DeviceArray, stream: object = 0) -> None:
-        """Enqueue the pass."""
-        self._whole.launch_part(self._number, image, out, stream)
 
 
 class PreparedWithHost(PreparedLayers):
@@ -85,7 +57,7 @@ class PreparedWithHost(PreparedLayers):
         """Do one forward pass; return when it is done."""
         self._do(image, out, stream or 0, lambda name: None)
 
-    def layer_ms(
+    def part_ms(
         self, image: Inputs, out: DeviceArray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Return the time of each step, ms, by the host's clock, with the copies that the step needs."""

@@ -74,7 +74,7 @@ class Serial:
             calls[layer.key](values[layer.key])
             yield layer
 
-    def layer_ms(
+    def part_ms(
         self, image: tuple[np.ndarray], out: np.ndarray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Pass the drawings through once; return how long each layer took, by the host's clock."""

@@ -40,7 +40,6 @@ class Asked:
     # What a person has said of it since.
     note: str = ""
     is_pinned: bool = False
-    details: str = ""
 
 
 class Row(NamedTuple):
@@ -153,32 +152,23 @@ class ResultsModel(RunsModel):
         asked = self._asked.get(id(result))
         return asked.job if asked else None
 
-    def add(
-        self,
-        result: Measurement[Any],
-        problem: Hashable = None,
-        job: PictureJob | None = None,
-        details: str = "",
-    ) -> None:
+    def add(self, result: Measurement[Any], problem: Hashable = None, job: PictureJob | None = None) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
 
         `problem` is what it shares with those that are for the same one, by default what they compare; `job`
-        is the one that it did; `details` is what the tooltip of its row says of its parts.
+        is the one that it did.
         """
         position = self._made_here
         self.beginInsertRows(QModelIndex(), position, position)
-        self._asked[id(result)] = Asked(problem or comparable(result), job, details=details)
+        self._asked[id(result)] = Asked(problem or comparable(result), job)
         self._results.insert(position, result)
         self._runs.insert(position, Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
 
     def _tooltip(self, key: str, run: Compared) -> str:
-        asked = self._asked.get(id(run.result))
-        words = super()._tooltip(key, run)
-        if asked is None or not asked.details or key == SPEED_UP:
-            return words
-        return f"{words}<br>Steps: {escape(asked.details)}"
+        words, steps = super()._tooltip(key, run), run.result.steps_text
+        return f"{words}<br>Steps: {escape(steps)}" if steps and key != SPEED_UP else words
 
     def explain(self, result: Measurement[Any], explained: ExplainedTime) -> Measurement[Any]:
         """Return a result that knows the reason for its time, in the place of the one that did not."""

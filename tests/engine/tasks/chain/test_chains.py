@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from engine.api.chain import ChainCall
 from engine.device.devices import backend, device_named
 from engine.errors import BadValue, EngineError, UnknownName
 from engine.geometry.border import Border
+from engine.host.executor import executor_for
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.run.compute import compute
@@ -21,6 +23,7 @@ from engine.tasks.chain.files import chain_from, chain_from_json, chain_named, c
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.merge import merged_where_faster, mergers
 from engine.tasks.chain.oracle import ChainOracle
+from engine.tasks.chain.step_times import step_times
 from engine.tasks.chain.steps import CombineStep, MaskStep, OperationStep
 from engine.variants.chain.cpu_chain import CpuChain
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
@@ -188,6 +191,24 @@ def test_that_the_kernels_of_all_steps_make_a_chain_in_the_simulator():
     found = engine.chain(picture, EVERY_KIND, device="simulator")
     assert found.result.is_proven
     assert found.result.variant == "cuda-chain"
+
+
+@pytest.mark.slow
+def test_that_each_step_can_be_timed_by_itself_in_the_simulator_whose_times_are_not_shown():
+    picture = np.random.default_rng(1).integers(0, 256, (6, 7, 3), np.uint8)
+    call, ids = call_of(EVERY_KIND, picture, "simulator"), [step["id"] for step in EVERY_KIND]
+    times = executor_for(call.device).submit(step_times, call.job(), "simulator").result()
+    assert list(times) == ids
+    assert min(times.values()) > 0
+    assert [(step.id, step.ms) for step in engine.chain(picture, EVERY_KIND, device="simulator").steps] == [
+        (id_, None) for id_ in ids
+    ]
+
+
+def test_that_all_passes_of_a_step_are_one_part_of_the_whole():
+    call = call_of(EVERY_KIND, device="simulator")
+    passes = call.choice.variant.passes(call.problem, call.plan, call.choice.block)
+    assert [id_ for id_, _ in groupby(one.part for one in passes)] == [step["id"] for step in EVERY_KIND]
 
 
 @pytest.mark.slow

@@ -207,6 +207,8 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
     qtbot.waitUntil(lambda: len(page.results.results()) == 1)
     (run,) = page.results.results()
     assert not page.results.is_earlier(run)
+    tooltip = page.results.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "Steps: blur (" in tooltip, "the times of the steps come back too"
     page.workspace.select_step(0)
     page.workspace.change(variant="cpu-serial")
     assert not page.results.is_earlier(run), "a kernel is no other problem"
