@@ -29,9 +29,13 @@ from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
 from engine.run.executor import ExecutorFor
+from engine.run.registered import named
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result, ways
 from engine.run.task import AnyJob
+from engine.tasks.chain.files import chain_named, entry_of
+from engine.tasks.chain.sweep import chain_jobs, measured_chain
+from engine.tasks.chain.variants import CHAIN_VARIANTS
 from engine.tasks.filtering.columns import mask_text
 from engine.tasks.filtering.messages import RecordedRequest
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -47,6 +51,7 @@ from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))
+_OF_MASKS = "masks", "border", "result_type", "best", "recorded", "explain"
 
 _GENERATORS = ", ".join(GENERATORS)
 
@@ -96,6 +101,7 @@ class BenchSettings(RemoteSettings):
         "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:5,box:31 --out kinds.json",
         "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
         "--operation median --set size=5 --variants cpu-median,median-tiled --channels 3 --out median.json",
+        "--chain sobel-magnitude --sizes 1920x1080 --channels 3 --dtype uint8 --out edges.json",
         "--best --variants tiled,cached --sizes 1024 --masks 5",
     )
 
@@ -124,6 +130,12 @@ class BenchSettings(RemoteSettings):
         None,
     )
     set: tuple[str, ...] = option("--set NAME=VALUE  a parameter of the operation, such as size=5", ())
+    chain: str | None = option(
+        """--chain CHAIN  instead of masks: several steps, each by the kernel that it names, by the name of a
+        ready chain (`chains` lists them), a file, or JSON; --variants are then cpu-chain and cuda-chain""",
+        None,
+        file=Use.MAY_READ,
+    )
     blocks: tuple[Block, ...] = option(
         """--blocks 8x8,16x16  blocks of CUDA threads, width × height, or all: every block with sides 1, 2, 4,
         8 ... that CUDA allows (default: each variant's own, with --best all)""",
@@ -177,9 +189,11 @@ class BenchSettings(RemoteSettings):
 
     def __post_init__(self) -> None:
         """Refuse options that do not belong together, blocks without threads and pictures too large."""
-        if self.operation is not None:
-            names = "masks", "border", "result_type", "best", "recorded", "explain"
-            refuse_given(self, names, "with --operation", "it is for masks", "Leave it out.")
+        if self.chain is not None:
+            names = ("operation", "set", "blocks", *_OF_MASKS)
+            refuse_given(self, names, "with --chain", "the chain has steps of its own", "Leave it out.")
+        elif self.operation is not None:
+            refuse_given(self, _OF_MASKS, "with --operation", "it is for masks", "Leave it out.")
         elif self.set:
             why = "it is a parameter of an operation"
             raise BadValue("--set without --operation", why, "Leave it out.")
@@ -200,12 +214,14 @@ class BenchSettings(RemoteSettings):
 def run(settings: BenchSettings) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     # Masks by name keep the text that was written.
-    named = [mask.name for mask in settings.masks if isinstance(mask, Mask)]
-    settings.measuring.check(settings.out, named, "mask", is_here=settings.scheduler is None)
+    masks = [mask.name for mask in settings.masks if isinstance(mask, Mask)]
+    sources, what = (masks, "mask") if settings.chain is None else ([settings.chain], "chain")
+    settings.measuring.check(settings.out, sources, what, is_here=settings.scheduler is None)
     if not (settings.out or settings.best):
         remedy = "Add --out results.json, or --best for the best blocks."
         raise BadValue("bench", "no file for the results is named", remedy)
-    cells = filter_cells(settings) if settings.operation is None else _operation_cells(settings)
+    make = filter_cells if settings.operation is None else _operation_cells
+    cells = make(settings) if settings.chain is None else _chain_cells(settings, settings.chain)
     return measure_cells(
         cells, settings.measuring, settings.out, json=settings.json, scheduler=settings.scheduler
     )
@@ -294,6 +310,34 @@ def _operation_cells(settings: BenchSettings) -> Cells:
         baseline=operation_variant(settings.baseline or on_cpu, operation.key).key,
         asked={"request": {"operation": operation.key, "settings": operation.read(parameters)}},
         without=_columns_without(settings),
+    )
+
+
+def _chain_cells(settings: BenchSettings, text: str) -> Cells:
+    """Return the cells of every size on every kind of device, and layout."""
+    chain, known = chain_named(text), tuple(CHAIN_VARIANTS)
+    why_not = "that is no variant of chains: each step names its own"
+    variants = [named(key, known, (), why_not) for key in settings.variants] or known
+    jobs = chain_jobs(
+        chain,
+        variants,
+        settings.sizes,
+        device=settings.measuring.device,
+        layouts=settings.layouts,
+        channels=settings.channels,
+        dtype=settings.dtype,
+        seed=settings.measuring.seed,
+    )
+    return Cells(
+        command="bench",
+        variants=variants,
+        count=len(settings.sizes) * sum(1 for _ in ways(variants, (), settings.layouts)),
+        jobs=jobs,
+        name=lambda result: _name(result, result.problem.chain, settings),
+        baseline=named(settings.baseline or known[0].key, known, (), why_not).key,
+        asked={"request": {"chain": entry_of(chain)}},
+        without=_columns_without(settings),
+        measure=measured_chain,
     )
 
 

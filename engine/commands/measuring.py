@@ -163,7 +163,9 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
 
     `baseline` is the key of a variant, `without` has the keys of columns that are left out.
     """
-    always = ("run", *_LAST, *(["machine"] if any(run.result.environment.machine for run in runs) else []))
+    always = {"run", "step_times", *_LAST}
+    if any(run.result.environment.machine for run in runs):
+        always.add("machine")
     columns = [
         column
         for column in columns_of(runs[0].result.problem)

@@ -16,6 +16,8 @@ from engine.results.progress import Checkpoint, Progress
 
 T = TypeVar("T")
 
+# Samples of each part: their median is reported.
+PART_SAMPLES = 7
 LONGEST_PARTS_S = 3.0
 
 
@@ -116,23 +118,23 @@ def sampled_kernel(
     return _repeated(clock.sample_ms, step, plan, checkpoint), clock.name
 
 
-def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers, samples: int) -> dict[str, float]:
+def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers) -> dict[str, float]:
     """Return the time of each part of what a job computes, ms by name: a network's layers, a chain's steps.
 
     On CUDA a part is timed by device events around a replayed graph of its kernels alone, on the values that
-    a whole launch left; on the CPU by the host's clock between the parts of a launch. The time is the median
-    of so many samples, or of fewer where these take long.
+    a whole launch left; on the CPU by the host's clock between the parts of a launch, fewer of
+    which are taken where these take long.
     """
     backend.run(prepared, buffers)
 
     def clock(part: Prepared) -> float:
         timer = backend.clock(part, buffers)
-        return statistics.median(timer.sample_ms() for _ in range(samples))
+        return statistics.median(timer.sample_ms() for _ in range(PART_SAMPLES))
 
     found: list[dict[str, float]] = []
     begin = time.perf_counter()
     # What clocks its own parts has the median of each already.
-    launches = 1 if backend.copies else samples
+    launches = 1 if backend.copies else PART_SAMPLES
     while len(found) < launches and (not found or time.perf_counter() - begin < LONGEST_PARTS_S):
         found.append(prepared.part_ms(buffers.image, buffers.out, clock))
     return {name: statistics.median(one[name] for one in found) for name in found[0]}

@@ -11,7 +11,6 @@ from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
 from engine.tasks.chain.planned import Plan
 from engine.tasks.chain.task import ChainJob
 
-SAMPLES = 3
 _NONE: Mapping[str, float] = {}
 
 
@@ -30,6 +29,8 @@ def with_steps(
 
     Called on: the process that uses the result's device.
     """
+    if result.failure:
+        return result
     times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
     return replace(result, steps=steps_of(job.operands.plan, times))
 
@@ -42,4 +43,4 @@ def step_times(job: ChainJob, device: str, checkpoint: Checkpoint = lambda step:
     with machine.selected():
         buffers = job.task.allocate(machine, job)
         job.task.upload(machine, job.operands, buffers)
-        return sampled_parts(machine, job.task.prepare(job), buffers, SAMPLES)
+        return sampled_parts(machine, job.task.prepare(job), buffers)

@@ -25,9 +25,6 @@ from engine.tasks.network.task import NetworkJob, network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, trained_weights
 
-# Samples of each layer: their median is reported.
-LAYER_SAMPLES = 7
-
 
 @dataclass(frozen=True)
 class StageRun:
@@ -91,7 +88,7 @@ def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...
     prepared: Any = job.task.prepare(job)
     buffers = job.task.allocate(machine, job)
     job.task.upload(machine, job.operands, buffers)
-    times = sampled_parts(machine, prepared, buffers, LAYER_SAMPLES)
+    times = sampled_parts(machine, prepared, buffers)
     layers = tuple(LayerTime(name, ms) for name, ms in times.items())
     if not job.variant.pinned_drawings:
         return layers, ()

@@ -1,5 +1,6 @@
 """`filter --chain`, `batch --chain` and `chains`: what is saved, said and refused."""
 
+import csv
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import engine
 from engine.image.samples import open_sample
+from engine.tasks import read_results
 
 PHOTO = open_sample("astronaut").pixels[100:150, 180:240]
 
@@ -41,6 +43,39 @@ def test_that_a_chain_is_written_edited_and_used_for_a_folder(command, photo, tm
     assert "1 of 1 picture computed (Unsharp masking)" in answer.out
     chain = engine.chain(PHOTO, str(mine), device="cpu", budget_s=0.0)
     assert np.array_equal(engine.open_image(tmp_path / "sharp" / "photo.png").pixels, chain.picture)
+
+
+def test_that_bench_measures_a_chain_and_each_of_its_steps(command, refused, tmp_path):
+    out, table = tmp_path / "runs.json", tmp_path / "runs.csv"
+    options = "--chain unsharp --sizes 40x30,9 --channels 3 --dtype uint8 --budget 0 --variants cpu-chain"
+    answer = command("bench", "--out", out, "--csv", table, options)
+    runs = read_results.results_in_file(str(out))
+    assert [run.problem.size_text for run in runs] == ["40 × 30 RGB", "9 × 9 RGB"]
+    assert all(run.is_proven and run.kernel_ms for run in runs)
+    assert [[step.id for step in run.steps] for run in runs] == [["blur", "sharp"]] * 2
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [float(row["step_blur_ms"]) for row in rows] == [run.steps[0].ms for run in runs]
+    assert all(run.steps_text in answer.out for run in runs)
+    assert json.loads(out.read_text())["request"]["chain"]["steps"][1]["combine"] == "blend"
+
+    def check(given, says):
+        refused("bench", "--out", out, given, says=says)
+
+    check("--chain unsharp --masks 3", "--masks with --chain: the chain has steps of its own")
+    check("--chain unsharp --blocks 8x8", "--blocks with --chain")
+    check("--chain unsharp --variants tiled", "no variant of chains: each step names its own")
+    check("--chain none", "chain 'none'")
+
+
+@pytest.mark.slow
+def test_that_bench_measures_a_chain_in_the_simulator_without_times(command, tmp_path):
+    out = tmp_path / "runs.json"
+    command("bench", "--out", out, "--chain unsharp --sizes 6 --budget 0 --device simulator")
+    here, simulated = read_results.results_in_file(str(out))
+    assert simulated.variant == "cuda-chain"
+    assert simulated.is_proven
+    assert [step.ms for step in simulated.steps] == [None, None]
+    assert here.kernel_ms
 
 
 def test_that_merging_is_said(command, photo, tmp_path):
