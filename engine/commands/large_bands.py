@@ -12,7 +12,7 @@ from engine.commands.chain_filter import ChainFilter
 from engine.commands.mask_filter import MaskFilter
 from engine.commands.operation_filter import OperationFilter
 from engine.commands.picture_filter import AnyFilter
-from engine.device.anti_aliasing import MOST_REUSED
+from engine.device.anti_aliasing import trim_reused
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.border import Border
@@ -23,6 +23,7 @@ from engine.streams.bands import refuse_cut
 from engine.streams.chunking import choice_for_bands
 from engine.streams.large import Part, Received, run_filter
 from engine.tasks.chain.agreement import verify as verify_chain
+from engine.tasks.chain.planned import most_between
 from engine.tasks.chain.steps import MaskStep, digest_of
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
@@ -205,13 +206,17 @@ class _ChainBands(Bands):
         self.text, self.facts, self.range = how.what(whole), how.facts(whole), how.chain.range
         variants = [f"{planned.variant_key} {planned.block}" for planned in whole.plan]
         self.identity = f"{digest_of(whole.nodes)} {' '.join(variants)}"
-        # At most each result and the picture as float32, and what is kept of those of other bands.
-        self.between = len(whole.plan) + 1 + MOST_REUSED
+        self.between = most_between(whole.plan) if self.device.kind == "cpu" else 0
         self.problem = _reaching(reach[-1], shape, given.name, "float32")
 
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Do all steps with each image."""
+        rows = 0
         for number, image in enumerate(images):
+            if len(image) > rows:
+                # What is kept of lower bands, the one at the edge of the picture, serves no other.
+                trim_reused()
+                rows = len(image)
             out = next(outputs)
             self._call(image).filter(out)
             receive(number, out)

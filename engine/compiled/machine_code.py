@@ -159,7 +159,8 @@ class Call:
     """
 
     def __init__(self, address: int, arguments: tuple[object, ...]) -> None:
-        self._arguments = list(arguments)  # arrays have to live as long as their addresses are here
+        self._arguments = arguments  # arrays have to live as long as their addresses are used
+        self._put: dict[int, object] = {}
         slots: list[int] = []
         self._first: list[int] = []
         for argument in arguments:
@@ -170,14 +171,17 @@ class Call:
         self.entry, self.slots = address, ctypes.addressof(self._values)
 
     def put(self, number: int, argument: object) -> None:
-        """Replace an argument by another one of the same type."""
-        self._arguments[number] = argument
+        """Replace an argument by another one of the same type, for the next call alone."""
+        self._put[number] = argument
         for slot, value in enumerate(_slots_of(argument), self._first[number]):
             self._values[slot] = value
 
     def __call__(self) -> None:
         """Call the function; the GIL is released while it runs."""
-        if self._function(self.slots):
+        failed = self._function(self.slots)
+        # Else whoever keeps a call would keep the pictures of the last one.
+        self._put.clear()
+        if failed:
             raise RuntimeError("compiled code stopped with an error")
 
 

@@ -211,7 +211,8 @@ class LargeStream:
         """Yield the images of the bands of a step."""
         problem = replace(self._problem, height=step.band.rows)
         begin, count = step.band.skip, step.band.bottom - step.band.top
-        parts = max(1, count // max(self._plan.band_rows, 2 * problem.mask_shape[0]))
+        # None is higher than planned, or lower than a band may be.
+        parts = max(1, min(-(-count // self._plan.band_rows), count // (2 * problem.mask_shape[0])))
         edges = [begin + count * number // parts for number in range(parts + 1)]
         bands = bands_between(problem, edges)
         with self._lock:

@@ -64,6 +64,7 @@ def plan_large(
     halo = problem.mask_shape[0]
     in_row = problem.width * picture.channels * problem.itemsize
     value_row = problem.width * problem.channels * problem.result_itemsize
+    float_row = problem.width * problem.channels * FLOAT_BYTES
     out_row = problem.width * picture.channels * dtype.itemsize
     segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
     out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
@@ -87,7 +88,7 @@ def plan_large(
         copies = values if picture.channels > problem.channels else 0
         needed = fixed + buffers * (step_rows + 3 * halo) * in_row + values * (band_rows + halo) * value_row
         needed += copies * (band_rows + halo) * in_row
-        needed += between * (band_rows + halo) * problem.width * problem.channels * FLOAT_BYTES
+        needed += between * (band_rows + halo) * float_row
         needed += 2 * under_way if on_gpu else 0
         return LargePlan(step_rows, band_rows, buffers, values, needed)
 
@@ -105,10 +106,16 @@ def plan_large(
             f"{least_step:,} rows of it at a time, which are stored together",
             f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
         )
-    while plan(step, band).needed_bytes > memory and (step > least_step or band > 2 * halo):
-        band = max(2 * halo, band * 3 // 4)
-        step = max(least_step, step * 3 // 4 // rows_of_segment * rows_of_segment)
-    return plan(step, band)
+    while (found := plan(step, band)).needed_bytes > memory:
+        # Of rows that are read and rows that are filtered, those that take more become fewer.
+        in_bands = (found.values * value_row + between * float_row) * band
+        if band > 2 * halo and (step == least_step or in_bands > found.buffers * in_row * step):
+            band = max(2 * halo, band * 7 // 8)
+        elif step > least_step:
+            step = max(least_step, step * 7 // 8 // rows_of_segment * rows_of_segment)
+        else:
+            break
+    return found
 
 
 def _mebibytes(count: int) -> str:

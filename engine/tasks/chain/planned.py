@@ -83,6 +83,26 @@ class PlannedStep:
 Plan = tuple[PlannedStep, ...]
 
 
+def last_readers(plan: Plan) -> dict[int, int]:
+    """Return the last step that reads each result, by their places; -1 is the picture as float32."""
+    reads = [(one, at) for at, planned in enumerate(plan) for one in planned.inputs]
+    return {one: at for one, at in reads if one >= 0 or plan[at].reads_floats}
+
+
+def most_between(plan: Plan) -> int:
+    """Return how many pictures of float32 exist at most beside the picture and the result, on the CPU.
+
+    A result exists until its last reader is done; an operation may take one more while it works.
+    """
+    last = last_readers(plan)
+    alive, most = {-1} & set(last), 0
+    for at, planned in enumerate(plan):
+        alive |= {at} - {len(plan) - 1}
+        most = max(most, len(alive) + isinstance(planned.problem, OperationProblem))
+        alive -= {one for one in planned.inputs if last.get(one) == at}
+    return most
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainOperands:
     """A picture (H, W, C) with the steps that it goes through."""

@@ -15,7 +15,7 @@ import numpy as np
 from engine.device.anti_aliasing import reused_result
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
-from engine.tasks.chain.planned import Plan
+from engine.tasks.chain.planned import Plan, last_readers
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.variants import ChainVariant, refuse_step
 from engine.variants.chain.cpu_steps import converted, step_launch
@@ -33,7 +33,7 @@ class CpuChain:
         reads_floats = any(-1 in planned.inputs and planned.reads_floats for planned in plan)
         self._reads_floats = reads_floats and problem.dtype != "float32"
         self.convert = converted(problem)
-        self._last_reader = {one: at for at, planned in enumerate(plan) for one in planned.inputs}
+        self._last_reader = last_readers(plan)
         self._took_ms = [0.0] * len(plan)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
@@ -53,8 +53,9 @@ class CpuChain:
             self._took_ms[at] = (time.perf_counter() - begin) * 1e3
             for one in planned.inputs:
                 # Its memory is the next step's.
-                if self._last_reader[one] == at:
+                if self._last_reader.get(one) == at:
                     arrays.pop(one, None)
+                    floats = image if one == -1 else floats
 
     def part_ms(
         self, image: np.ndarray, out: np.ndarray, clock: Callable[[Prepared], float]

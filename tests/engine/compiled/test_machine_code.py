@@ -4,6 +4,7 @@ import ast
 import os
 import random
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -120,6 +121,16 @@ def test_that_arguments_of_a_call_can_be_replaced(linked):
     assert out[0] == 30.0
     with pytest.raises(TypeError, match="contiguous"):
         MachineFunction(__name__, "total").call(values[:, ::2], 2, np.float32(2), False, out)
+
+
+def test_that_a_call_does_not_keep_what_was_put_into_it(linked):
+    out, given = np.zeros(1), np.full((1, 4), 5, np.float32)
+    call = MachineFunction(__name__, "total").call(np.ones((1, 4), np.float32), 4, np.float32(2), False, out)
+    call.put(0, given)
+    call()
+    gone = weakref.ref(given)
+    del given
+    assert gone() is None
 
 
 def test_that_arguments_in_a_tuple_arrive_in_their_order(linked):

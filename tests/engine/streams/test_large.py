@@ -70,13 +70,13 @@ def pixels():
     return np.random.default_rng(2).random((HEIGHT, WIDTH, 1), np.float32)
 
 
-def streamed(picture, ahead=0, border=Border.MIRROR, first_row=0, buffers=None, take=None):
+def streamed(picture, ahead=0, border=Border.MIRROR, first_row=0, buffers=None, take=None, band_rows=10):
     found = np.zeros((HEIGHT, WIDTH, 1), np.float32)
 
     def keep(part):
         found[part.top : part.top + len(part.values)] = part.values
 
-    plan = LargePlan(SEGMENT * 2, 10, buffers or 3 + ahead, 3, 0)
+    plan = LargePlan(SEGMENT * 2, band_rows, buffers or 3 + ahead, 3, 0)
     LargeStream(picture, problem(border), late(ahead, border), plan, take or keep).run(first_row)
     return found
 
@@ -94,6 +94,13 @@ def test_that_two_buffers_are_enough_where_results_come_at_once(buffers):
     picture = Recorded(pixels())
     whole = engine.correlate(picture.pixels, MASK, border="mirror", variant="cpu-serial", device="cpu")
     assert np.array_equal(streamed(picture, buffers=buffers), whole)
+
+
+def test_that_no_band_is_higher_than_planned():
+    heights = []
+    streamed(Recorded(pixels()), take=lambda part: heights.append(len(part.values)), band_rows=17)
+    assert sum(heights) == HEIGHT
+    assert max(heights) <= 17
 
 
 def test_that_every_row_is_read_once():

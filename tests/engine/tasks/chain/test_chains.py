@@ -10,7 +10,9 @@ import scipy.ndimage
 
 import engine
 from engine.api.chain import ChainCall
+from engine.device import anti_aliasing
 from engine.device.devices import backend, device_named
+from engine.device.spares import Spares
 from engine.errors import BadValue, EngineError, UnknownName
 from engine.geometry.border import Border
 from engine.host.executor import executor_for
@@ -23,6 +25,7 @@ from engine.tasks.chain.files import chain_from, chain_from_json, chain_named, c
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.merge import merged_where_faster, mergers
 from engine.tasks.chain.oracle import ChainOracle
+from engine.tasks.chain.planned import most_between
 from engine.tasks.chain.step_times import step_times
 from engine.tasks.chain.steps import CombineStep, MaskStep, OperationStep
 from engine.variants.chain.cpu_chain import CpuChain
@@ -217,6 +220,26 @@ def test_that_the_passes_of_all_steps_compile(mark):
     call = call_of(EVERY_KIND, device="simulator")
     passes = call.choice.variant.passes(call.problem, call.plan, call.choice.block)
     assert all(".visible .entry" in compiled(one, (9, 0)) for one in passes)
+
+
+@pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
+def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_with(chain, monkeypatch):
+    class Counted(Spares):
+        made = 0
+
+        def take(self, size):
+            found = super().take(size)
+            self.made += found is None
+            return found
+
+    counted = Counted(lambda memory: memory.nbytes)
+    monkeypatch.setattr(anti_aliasing, "_reused", counted)
+    picture = np.ascontiguousarray(open_sample("astronaut").pixels[:300, :400])
+    call = call_of(chain, picture)
+    # The second takes the memory of the first, which nobody refers to any more.
+    for _ in range(2):
+        call.filter()
+    assert 0 < counted.made <= most_between(call.plan)
 
 
 def test_that_linear_steps_become_one_mask_that_is_equal_inside():
