@@ -14,6 +14,7 @@ import json
 import os
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -46,11 +47,15 @@ _KEYS: dict[str, dict[str, Any]] = {
     "combine": {"combine": str, "second": str, "weight": float},
 }
 _EXAMPLE = 'A step looks like {"id": "x", "mask": "sobel-x"}.'
+_WHOLE_EXAMPLE = (
+    f'A chain looks like {{"format": "{FORMAT}", "version": {VERSION}, "steps": [{{"mask": "sobel-x"}}]}}; '
+    "`python main.py chains unsharp --out mine.json` writes one."
+)
 
 
 def chain_named(text: str) -> Chain:
     """Return the ready chain of a key, or that of a file or of JSON itself; an error names both readings."""
-    if text.lstrip().startswith("{"):
+    if text.lstrip()[:1] in ("{", "[", '"') and not os.path.exists(text):
         return chain_from_json(text)
     for chain in ready_chains():
         if chain.key == text:
@@ -95,13 +100,13 @@ def chain_from_json(data: bytes | str, what: str = "This is not a chain") -> Cha
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         why = f"it is not JSON: {error}" if str(error) else "its JSON is nested too deep"
-        raise BadValue(
-            what, why, "`python main.py chains unsharp --out mine.json` writes one to begin with."
-        ) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise BadValue(
-            what, f'its "format" is not "{FORMAT}"', "Take a file that begins as docs/chains.md says."
-        )
+        raise BadValue(what, why, _WHOLE_EXAMPLE) from error
+    if not isinstance(document, dict):
+        kind = {list: "a list", str: "a text", bool: "true or false", NoneType: "null"}
+        why = f"it is {kind.get(type(document), 'a number')}, and a chain is an object"
+        raise BadValue(what, why, _WHOLE_EXAMPLE)
+    if document.get("format") != FORMAT:
+        raise BadValue(what, f'its "format" is not "{FORMAT}"', _WHOLE_EXAMPLE)
     if document.get("version") != VERSION or isinstance(document["version"], bool):
         why = f'its "version" is {document.get("version")!r}, and this program reads version {VERSION}'
         raise BadValue(what, why, "Use a newer Haloscope.")

@@ -21,7 +21,14 @@ from engine.mask.mask import Mask
 from engine.run.compute import compute
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.tasks.chain.files import chain_from, chain_from_json, chain_named, chain_to_json, ready_chains
+from engine.tasks.chain.files import (
+    chain_from,
+    chain_from_json,
+    chain_named,
+    chain_to_json,
+    ready_chains,
+    save_chain,
+)
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.merge import merged_where_faster, mergers
 from engine.tasks.chain.oracle import ChainOracle
@@ -369,5 +376,21 @@ def test_that_a_chain_of_own_weights_comes_back_from_its_json():
 def test_that_a_chain_is_also_named_by_its_json():
     chain = chain_named("unsharp")
     assert chain_named(chain_to_json(chain)) == chain
-    with pytest.raises(BadValue, match="not JSON"):
-        chain_named('{"format": ')
+    for text, why in (
+        ('{"format": ', "it is not JSON"),
+        ('[{"mask": "box-3"}]', "it is a list, and a chain is an object"),
+        (' "unsharp"', "it is a text"),
+        ('{"steps": [{"mask": "box-3"}]}', 'its "format" is not'),
+    ):
+        with pytest.raises(BadValue, match="This is not a chain") as caught:
+            chain_named(text)
+        assert why in caught.value.why
+        # What it looks like instead is a chain.
+        _, begin, rest = caught.value.remedy.partition("{")
+        assert chain_named(begin + rest.partition("; ")[0]).steps
+
+
+def test_that_a_file_may_be_called_like_json(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_chain(chain_named("unsharp"), "[1]")
+    assert chain_named("[1]") == chain_named("unsharp")
