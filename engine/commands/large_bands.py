@@ -16,6 +16,7 @@ from engine.device.anti_aliasing import trim_reused
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.geometry.layout import FLOAT_BYTES
 from engine.image.convert import RangeMode
 from engine.results.progress import Progress
 from engine.run.task import Choice
@@ -35,6 +36,9 @@ from engine.verify.verification import Verification
 
 # A chooser tells no larger pictures apart, and a step that looks at all samples has fewer to look at.
 _MOST_ROWS = 1024
+# The windows of a row of pixels that are checked make whole rows, of which the oracle of a chain has some
+# ranges in float64: measured 12 rows of float32 for each that a result reaches, and what malloc keeps.
+_PROOF_ROWS = 16
 
 
 class Bands(ABC):
@@ -54,6 +58,8 @@ class Bands(ABC):
         What is computed, where the settings do not say it.
     between : int
         Pictures of float32 that a band takes beside its result.
+    proof_bytes : int
+        What the oracle of a band takes, where that is more than little.
     """
 
     problem: Problem
@@ -64,6 +70,7 @@ class Bands(ABC):
     range: RangeMode = "clip"
     identity: str = ""
     between: int = 0
+    proof_bytes: int = 0
 
     @abstractmethod
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
@@ -208,6 +215,8 @@ class _ChainBands(Bands):
         self.identity = f"{digest_of(whole.nodes)} {' '.join(variants)}"
         self.between = most_between(whole.plan) if self.device.kind == "cpu" else 0
         self.problem = _reaching(reach[-1], shape, given.name, "float32")
+        reached = _PROOF_ROWS * self.problem.mask_shape[0]
+        self.proof_bytes = reached * width * channels * FLOAT_BYTES if how.settings.verify else 0
 
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Do all steps with each image."""

@@ -186,6 +186,7 @@ class _Run:
         return plan_large(
             self.picture, self.problem, storage, self.dtype, self.memory,
             on_gpu=self.device.kind == "cuda", between=self.bands.between,
+            proof_bytes=self.bands.proof_bytes,
         )  # fmt: skip
 
     def _task(self, storage: Storage) -> dict[str, Any]:

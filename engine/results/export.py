@@ -32,6 +32,7 @@ UNITS = {
     "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
     "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
     "weights_digest": "of the weights of the mask, or of a chain's steps; runs with others are not compared",
+    "steps": "of a chain, each timed by itself; ms is null where it was not",
     "work": MODEL_OF_WORK,
     "numbers written as strings": NON_FINITE,
 }

@@ -54,11 +54,12 @@ def plan_large(
     *,
     on_gpu: bool,
     between: int = 0,
+    proof_bytes: int = 0,
 ) -> LargePlan:
     """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
 
     The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
-    A band takes so many pictures of float32 `between` it and its result.
+    A band takes so many pictures of float32 `between` it and its result, and its proof `proof_bytes`.
     """
     rows_of_segment = picture.chunk[0]
     halo = problem.mask_shape[0]
@@ -68,7 +69,7 @@ def plan_large(
     out_row = problem.width * picture.channels * dtype.itemsize
     segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
     out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
-    fixed = _resident_bytes() + (_LATER_BYTES_ON_GPU if on_gpu else _LATER_BYTES)
+    fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if on_gpu else _LATER_BYTES)
     fixed += min(storage.rows_at_once, problem.height) * out_row
     # Of what is decoded and encoded on threads, with the compressed bytes.
     fixed += 3 * core_count() * segment + 8 * core_count() * out_tile

@@ -41,7 +41,7 @@ from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 
 Places = NDArray[np.intp]
 # Cells of windows that are gathered at once.
-_CELLS = 1 << 22
+_CELLS = 1 << 20
 
 
 class Grid(NamedTuple):

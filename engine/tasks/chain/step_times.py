@@ -1,10 +1,12 @@
 """What each step of a chain takes, beside what the chain takes as a whole."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from engine.device.devices import backend
+from engine.errors import OutOfDeviceMemory
 from engine.results.measurement import Measurement, StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
@@ -31,7 +33,10 @@ def with_steps(
     """
     if result.failure:
         return result
-    times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
+    times = _NONE
+    # The whole is proven and timed, whatever memory is left.
+    with suppress(OutOfDeviceMemory):
+        times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
     return replace(result, steps=steps_of(job.operands.plan, times))
 
 

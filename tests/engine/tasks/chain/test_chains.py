@@ -13,7 +13,7 @@ from engine.api.chain import ChainCall
 from engine.device import anti_aliasing
 from engine.device.devices import backend, device_named
 from engine.device.spares import Spares
-from engine.errors import BadValue, EngineError, UnknownName
+from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
 from engine.geometry.border import Border
 from engine.host.executor import executor_for
 from engine.image.samples import open_sample
@@ -213,6 +213,16 @@ def test_that_each_step_can_be_timed_by_itself_in_the_simulator_whose_times_are_
     assert [(step.id, step.ms) for step in engine.chain(picture, EVERY_KIND, device="simulator").steps] == [
         (id_, None) for id_ in ids
     ]
+
+
+def test_that_a_chain_keeps_its_time_where_the_device_has_no_memory_left_to_time_its_steps(monkeypatch):
+    def full(*given):
+        raise OutOfDeviceMemory("Not enough device memory", "it is full")
+
+    monkeypatch.setattr("engine.tasks.chain.step_times.step_times", full)
+    found = engine.chain(PHOTO, "unsharp", device=CPU, budget_s=0.0)
+    assert found.result.kernel_ms
+    assert [(step.id, step.ms) for step in found.steps] == [("blur", None), ("sharp", None)]
 
 
 def test_that_all_passes_of_a_step_are_one_part_of_the_whole():
