@@ -189,7 +189,7 @@ class WholeWay:
         return self.how.asking(replace(asked, max_bytes=max(0, most))), remedy
 
 
-def _written(data: bytes, finished: Finished) -> Finished:
+def _written(data: bytes | memoryview, finished: Finished) -> Finished:
     # Dask may run a task again whose worker died after it wrote.
     write_result(data, finished.file, may_be_there=True)
     return finished

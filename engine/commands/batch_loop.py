@@ -130,14 +130,14 @@ class Loop:
         self._saving.append((file, saving))
         self._settle(most)
 
-    def save(self, data: bytes, finished: Finished) -> Saving:
+    def save(self, data: bytes | memoryview, finished: Finished) -> Saving:
         """Have a file written. Called on: a worker."""
         self._encoded.acquire()
         saving = self._writer.submit(self._write, data, finished)
         saving.add_done_callback(lambda _: self._encoded.release())
         return saving
 
-    def _write(self, data: bytes, finished: Finished) -> Finished:
+    def _write(self, data: bytes | memoryview, finished: Finished) -> Finished:
         # The count is true where the process is ended.
         with interrupts.undivided():
             write_result(data, finished.file)
@@ -183,7 +183,7 @@ class Loop:
                     self._on_finished(finished)
 
 
-def write_result(data: bytes, file: PictureFile, *, may_be_there: bool = False) -> None:
+def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:
     """Write a result whole, or not at all.
 
     `may_be_there` says that the very same result may have been written before, which is left as it is.

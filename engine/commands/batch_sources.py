@@ -70,7 +70,7 @@ class Job:
         values: np.ndarray = self.call.filter(self.room())
         return values
 
-    def filtered_and_encoded(self) -> tuple[bytes, Finished]:
+    def filtered_and_encoded(self) -> tuple[bytes | memoryview, Finished]:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not is_for_bands(self.how, self.call, self.opened):
             return self.verified_and_encoded(self.filtered())
@@ -80,12 +80,14 @@ class Job:
             Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification
         )
 
-    def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes, Finished]:
+    def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes | memoryview, Finished]:
         """Verify a result and encode it. Called on: any thread."""
         verification = self.how.verified(self.call, values, self.seed)
         return self._encoded(self.how.finished(self.call, self.opened, values), verification)
 
-    def _encoded(self, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
+    def _encoded(
+        self, result: Result, verification: Verification | None
+    ) -> tuple[bytes | memoryview, Finished]:
         asked, file = self.how.settings, self.file
         data, left_out = encoded_image(
             result.picture,

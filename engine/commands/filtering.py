@@ -130,10 +130,10 @@ def load_code(how: "AnyFilter", form: Form) -> None:
 def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: Format) -> None:
     """Filter a picture, save the result, and print notes and the answer."""
     call = how.call(opened)
-    results: list[Future[tuple[Result, bytes, tuple[str, ...]]]] = []
+    results: list[Future[tuple[Result, bytes | memoryview, tuple[str, ...]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
-        def encode(result: "Result") -> "tuple[Result, bytes, tuple[str, ...]]":
+        def encode(result: "Result") -> "tuple[Result, bytes | memoryview, tuple[str, ...]]":
             asked, output = settings.picture, settings.output
             data, left_out = encoded_image(
                 result.picture, output, quality=asked.quality, metadata=asked.metadata, saved_as=saved_as

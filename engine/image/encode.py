@@ -2,6 +2,7 @@
 
 import io
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import imagecodecs
@@ -44,9 +45,12 @@ _ICC_MARK = b"ICC_PROFILE\0"
 _ICC_PART_BYTES = 65_533 - len(_ICC_MARK) - 2
 
 
-def encode_png(picture: Picture, quality: int) -> bytes:
-    """Encode at 8 or 16 bit, with the colour profile and the metadata."""
-    return png_bytes(_with_alpha(picture), picture.icc_profile, picture.metadata)
+def encode_png(
+    picture: Picture, quality: int, done: Callable[[np.ndarray], None] = lambda rows: None
+) -> memoryview:
+    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` as of `png_bytes`."""
+    profile, metadata = picture.icc_profile, picture.metadata
+    return png_bytes(picture.pixels, profile, metadata, alpha=picture.alpha, done=done)
 
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:

@@ -29,7 +29,6 @@ from engine.image.jpeg_pixels import read_jpeg
 from engine.image.jpegxl import read_jpegxl
 from engine.image.npy import MAGIC as NPY_MAGIC
 from engine.image.npy import encode_npy, read_npy
-from engine.image.picture import Picture
 from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
 from engine.image.png import read_png
 from engine.image.pnm import SIGNATURES as PNM_SIGNATURES
@@ -55,8 +54,10 @@ class Format:
     """A regular expression that fits the beginning of its files after a transfer in text mode."""
     unsupported: tuple[tuple[str, str], ...] = ()
     """Regular expressions for what its library says of intact files that it cannot read, and their kinds."""
-    encode: Callable[[Picture, int], bytes] | None = None
+    encode: Callable[..., bytes | memoryview] | None = None
     """Encodes a picture with a quality of 1 to 100. None: such files are not written."""
+    reads_once: bool = False
+    """Whether its encoder reads each row once, and calls a third argument, `done`, with those it has read."""
     saved_suffixes: tuple[str, ...] = ()
     """The suffixes that choose it for saving; the first one is offered."""
     dtypes: tuple[type[Any], ...] = ()
@@ -91,6 +92,7 @@ FORMATS: tuple[Format, ...] = (
         decode=read_png,
         damaged=rb".{0,2}PNG|.{12}IHDR",
         encode=encode_png,
+        reads_once=True,
         saved_suffixes=(".png",),
         dtypes=(np.uint8, np.uint16),
         most_exif_bytes=2**31 - 1,

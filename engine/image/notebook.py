@@ -21,7 +21,7 @@ def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
     for top in range(0, len(pixels), step):
         rows = slice(top, top + step)
         shown.append(_shown(pixels[rows], None if alpha is None else alpha[rows], halvings))
-    return png_bytes(np.concatenate(shown))
+    return bytes(png_bytes(np.concatenate(shown)))
 
 
 def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Saving a picture: encoded in memory, then written whole or not at all."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +32,7 @@ def save_image(
     quality: int = DEFAULT_QUALITY,
     depth: Depth = "keep",
     metadata: bool = True,
+    done: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[str, ...]:
     """Save a picture; the suffix of `path` chooses the format (`engine.image.formats.FORMATS`).
 
@@ -51,6 +53,9 @@ def save_image(
     metadata : bool, default True
         Whether EXIF data (camera, place, time) and resolution of the file that was opened are saved too, with
         the orientation and the size that the picture has now, and without a thumbnail of the old one.
+    done : callable of ndarray, optional
+        Called with rows of the pixels that are not read again, where the format reads each once; their memory
+        may be given back.
 
     Returns
     -------
@@ -68,7 +73,8 @@ def save_image(
     BadValue
         An array that is not a picture.
     """
-    data, left_out = encoded_image(picture, path_text(path), quality=quality, depth=depth, metadata=metadata)
+    how = {"quality": quality, "depth": depth, "metadata": metadata, "done": done}
+    data, left_out = encoded_image(picture, path_text(path), **how)  # type: ignore[arg-type]
     atomic_write(path, data)
     return left_out
 
@@ -81,7 +87,8 @@ def encoded_image(
     depth: Depth = "keep",
     metadata: bool = True,
     saved_as: Format | None = None,
-) -> tuple[bytes, tuple[str, ...]]:
+    done: Callable[[np.ndarray], None] | None = None,
+) -> tuple[bytes | memoryview, tuple[str, ...]]:
     """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out.
 
     `saved_as` is the format of the file where it is known already.
@@ -100,7 +107,7 @@ def encoded_image(
     picture, left_out = _without_what_is_lost(picture, known)
     assert known.encode is not None
     try:
-        data = known.encode(picture, quality)
+        data = known.encode(picture, quality, **({"done": done} if done and known.reads_once else {}))
     except (OSError, ValueError, RuntimeError, TypeError, MemoryError) as error:
         raise ImageWriteError(what, f"the {known.title} encoder says: {error}") from error
     return data, left_out

@@ -4,6 +4,7 @@ import errno
 import math
 import mmap
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,13 +18,16 @@ class Scratch:
 
     An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are
     small here even where NumPy asks for huge ones, so that an array that is filled column by column grows as
-    it is filled. Raises MemoryError where the system has not that much.
+    it is filled. `huge_pages` asks for them all the same: what is timed has the memory that NumPy gives.
+    Raises MemoryError where the system has not that much.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike, *, huge_pages: bool = False) -> None:
         count = math.prod(shape)
         try:
-            self.memory = _private_memory(max(1, count * np.dtype(dtype).itemsize))
+            self.memory = _private_memory(
+                max(1, count * np.dtype(dtype).itemsize), "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE"
+            )
         except OSError as error:
             if error.errno != errno.ENOMEM:
                 raise
@@ -55,11 +59,13 @@ def bands_of(array: np.ndarray) -> Iterator[slice]:
     return bands(len(array), array.nbytes // max(1, len(array)))
 
 
-def _private_memory(size: int) -> mmap.mmap:
+def _private_memory(size: int, pages: str) -> mmap.mmap:
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
     # Shared memory would not be given back by MADV_DONTNEED.
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    if hasattr(mmap, pages):
+        # A kernel without huge pages refuses to be asked about them.
+        with suppress(OSError):
+            memory.madvise(getattr(mmap, pages))
     return memory

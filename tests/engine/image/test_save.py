@@ -22,6 +22,7 @@ from engine.image.picture import Picture
 from engine.image.png_chunks import png_chunk
 from engine.image.samples import open_sample
 from engine.image.save import encoded_image, save_image
+from engine.image.scratch import Scratch
 from tests.engine.image import png_witness
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 
@@ -140,7 +141,7 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
 def test_that_a_png_may_have_its_pixels_in_several_chunks(monkeypatch, opened):
     monkeypatch.setattr("engine.image.png_encode._MOST_CHUNK_BYTES", 100)
     noise = np.random.default_rng(1).integers(0, 256, (30, 20, 3), np.uint8)
-    data = encode_png(Picture(noise), 95)
+    data = bytes(encode_png(Picture(noise), 95))
     assert data.count(b"IDAT") > 3
     assert np.array_equal(opened(data).pixels, noise)
 
@@ -157,6 +158,23 @@ def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch, 
         found = png_witness.decode(encode_png(Picture(pixels, alpha), 95))
         whole = np.dstack([pixels, alpha]) if has_alpha else pixels
         assert np.array_equal(found.reshape(whole.shape), whole), (channels, has_alpha)
+
+
+@pytest.mark.parametrize("has_alpha", [False, True])
+def test_that_rows_of_a_png_that_are_done_are_not_read_again(monkeypatch, has_alpha):
+    """Their memory is given back meanwhile: what lies there becomes zeros."""
+    monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 100)
+    pixels = np.random.default_rng(3).integers(0, 256, (23, 11, 3), np.uint8)
+    alpha = pixels[..., 1].copy() if has_alpha else None
+    whole = bytes(encode_png(Picture(pixels.copy(), alpha), 95))
+    spent = Scratch(pixels.shape, np.uint8).array
+    spent[...] = pixels
+
+    def wipe(rows):
+        rows[...] = 0
+
+    assert bytes(encode_png(Picture(spent, alpha), 95, wipe)) == whole
+    assert not spent.any()
 
 
 def test_that_what_a_format_cannot_keep_is_left_out_with_a_sentence(tmp_path):
