@@ -74,13 +74,18 @@ def source_of(picture: PictureHandle) -> Source:
 
 
 class ResultParts:
-    """A job, ready to be computed anywhere in its picture: one variant and block for all of it."""
+    """A job, ready to be computed anywhere in its picture: one variant and block for all of it.
+
+    `asked` is the job as it was asked for, `job` that with device, variant and block, `chosen` what runs.
+    """
 
     def __init__(self, job: FilterJob) -> None:
-        self.job = job
-        self._resolved = resolved_for_tiles(job)
-        self._problem = self._resolved.problem
-        self._backend = backend(self._resolved.device.key)
+        self.asked, self._resolved = job, resolved_for_tiles(job)
+        self.chosen, self._problem = self._resolved.job(), self._resolved.problem
+        self.device = self._resolved.device
+        self._backend = backend(self.device.key)
+        key, block = self.chosen.variant.key, self.chosen.block
+        self.job = replace(job, variant=key, block=block, device=self.device.key)
         self._ends: tuple[float, float] | None = None
         self._is_in_memory = not isinstance(job.picture.screen, TiledScreen)
         # Of a variant that filters whole bands only.
@@ -100,8 +105,8 @@ class ResultParts:
 
     def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        edges, job = self._edges(), self._resolved.job()
-        expected_s = 2.0 + job.task.expected_launch_s(job, self._resolved.device)
+        edges, job = self._edges(), self.chosen
+        expected_s = 2.0 + job.task.expected_launch_s(job, self.device)
         for top, bottom in itertools.pairwise(edges):
             report(Progress("filtering", top / edges[-1], expected_s))
             yield slice(top, bottom), self._band(source, slice(top, bottom))

@@ -10,7 +10,6 @@ Called on: the main thread of the host process.
 
 import math
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from engine.host.verbs import Preview
 from engine.results.progress import Checkpoint, Progress
 from engine.streams.result_parts import ResultParts, source_of
 from engine.tasks.filtering.clipping import clipped_part
-from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
 
@@ -40,19 +38,21 @@ _newest: ResultParts | None = None
 
 def _result_of(job: FilterJob) -> ResultParts:
     global _newest
-    if _newest is None or _newest.job != job:
+    if _newest is None or job not in (_newest.job, _newest.asked):
         _newest = ResultParts(job)
     return _newest
 
 
 def preview_in_bands(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
     """Filter a large picture in memory for the screen, and keep no values."""
-    begin, asked = time.perf_counter(), request.job
-    resolved = resolved_for_tiles(asked)
-    chosen, device = resolved.job(), resolved.device
-    chosen.task.refuse(chosen.variant, chosen.problem, asked.mask, chosen.block, device)
-    job = replace(asked, variant=chosen.variant.key, block=chosen.block, device=device.key)
-    picture, result, source = job.picture, _result_of(job), source_of(job.picture)
+    global _newest
+    begin = time.perf_counter()
+    # Anew for each preview: `auto` chooses by the times that are known by now.
+    result = ResultParts(request.job)
+    job, chosen = result.job, result.chosen
+    chosen.task.refuse(chosen.variant, chosen.problem, job.mask, chosen.block, result.device)
+    _newest = result
+    picture, source = job.picture, source_of(job.picture)
     with SharedSegment() as segment:
         levels = segment.create(*screen_arrays(picture.height, picture.width))
         bands, ends = result.bands(source, report), result.ends(source, report)
