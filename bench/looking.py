@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from engine.host.client import EngineClient
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.engine_link.engine_start import StartedEngine
+from gui.explore.picture.layers import ViewMode
 from gui.shell.app import Haloscope
 
 SIZES = "1920x1080,3840x2160,4000x3000,6000x4000,8000x6000,12000x12000"
@@ -60,26 +62,82 @@ def own_mb(pid: int) -> float:
     return int(text.split("Pss:")[1].split()[0]) / 1024
 
 
-def most_mb(app: QApplication, page: Any, pids: tuple[int, int]) -> float:
-    """Return the most memory of both processes while the mask is edited a few times, MB."""
-    most, is_over, state = 0.0, threading.Event(), page._services.state
+@contextmanager
+def watched_memory(pids: tuple[int, int]) -> Iterator[list[float]]:
+    """Give a list whose one number is the most memory of both processes in the meantime, MB."""
+    most, is_over = [0.0], threading.Event()
 
     def watch() -> None:
-        nonlocal most
         while not is_over.wait(0.01):
-            most = max(most, sum(map(own_mb, pids)))
+            most[0] = max(most[0], sum(map(own_mb, pids)))
 
     watching = threading.Thread(target=watch)
     watching.start()
-    for edit in range(EDITS):
+    try:
+        yield most
+    finally:
+        is_over.set()
+        watching.join()
+
+
+def rest(app: QApplication) -> None:
+    """Wait until the engine has given back what it kept for the next preview: 2 s after the last one."""
+    rested = time.monotonic() + 3.0
+    wait(app, lambda: time.monotonic() > rested)
+
+
+def edit(app: QApplication, page: Any) -> None:
+    """Edit the mask a few times, and wait for each result."""
+    state = page._services.state
+    for number in range(EDITS):
         weights, before = np.full((5, 5), 1 / 25), state.last_result
-        weights[0, 0] = edit / EDITS
+        weights[0, 0] = number / EDITS
         page.workspace.set_mask(Mask(weights))
         wait(app, lambda before=before: state.last_result is not before and is_shown(state))
         wait(app, lambda: page.picture_view.is_settled)
-    is_over.set()
-    watching.join()
-    return most
+
+
+def run(app: QApplication, page: Any) -> None:
+    """Measure the kernel that is chosen, as Ctrl+R does."""
+    before = len(page.results.results())
+    page.run()
+    wait(app, lambda: len(page.results.results()) > before and is_shown(page._services.state))
+
+
+def save(app: QApplication, page: Any, folder: Path) -> None:
+    """Save the result that is shown: as PNG, but as TIFF where it is made in parts."""
+    path = folder / ("saved.tif" if page.pictures.saves_in_parts else "saved.png")
+    page.pictures.save_result(path)
+    wait(app, path.exists)
+    path.unlink()
+
+
+def compare(app: QApplication, page: Any, mode: ViewMode) -> None:
+    """Show the difference or the error, and the result again."""
+    page.picture_view.set_mode(mode)
+    comparison = page.picture_view.comparison
+    wait(app, lambda: comparison.words.startswith((mode.value, "no difference")))
+    wait(app, lambda: page.picture_view.is_settled)
+    page.picture_view.set_mode(ViewMode.SPLIT)
+
+
+def memory(app: QApplication, page: Any, pids: tuple[int, int], folder: Path) -> Iterator[str]:
+    """Return how much both processes take at rest, and at most while something is done."""
+    rest(app)
+    yield f"at rest {sum(map(own_mb, pids)):.0f}"
+    doing: dict[str, Callable[[], None]] = {
+        "edited": lambda: edit(app, page),
+        "run": lambda: run(app, page),
+        "saved": lambda: save(app, page, folder),
+    }
+    # A picture in parts is not compared.
+    for mode in () if page.pictures.saves_in_parts else (ViewMode.DIFFERENCE, ViewMode.ERROR):
+        doing[mode.value] = lambda mode=mode: compare(app, page, mode)
+    for words, do in doing.items():
+        with watched_memory(pids) as most:
+            do()
+        yield f"{words} {most[0]:.0f}"
+        rest(app)
 
 
 def steps(app: QApplication, step: Callable[[int], Any], seconds: float) -> str:
@@ -185,18 +243,11 @@ def main() -> None:
             wait(app, lambda path=path: page.workspace.picture and page.workspace.picture.title == path.name)
             wait(app, lambda: is_shown(haloscope.state))
             wait(app, lambda: page.picture_view.is_settled)
-            # After 2 s of rest the engine gives back what it kept for the next preview.
-            rested = time.monotonic() + 3.0
-            wait(app, lambda rested=rested: time.monotonic() > rested)
-            pids = os.getpid(), engine.client.host_pid or 0
-            parts, most = tuple(map(own_mb, pids)), most_mb(app, page, pids)
-            picture_mb = width * height * 3 / 2**20
-            print(
-                f"{size} RGB: window {parts[0]:.0f} MB, engine {parts[1]:.0f} MB, together "
-                f"{sum(parts):.0f} MB, {most:.0f} MB while the mask is edited (picture {picture_mb:.0f} MB, "
-                f"three times it and 300 MB: {3 * picture_mb + 300:.0f} MB)",
-                flush=True,
-            )
+            pids, picture_mb = (os.getpid(), engine.client.host_pid or 0), width * height * 3 / 2**20
+            print(f"{size} RGB, may take {3 * picture_mb + 300:.0f} MB", end="", flush=True)
+            for words in memory(app, page, pids, Path(folder)):
+                print(f"; {words}", end="", flush=True)
+            print(flush=True)
             if not asked.memory_only:
                 for line in (
                     *look(app, page, watched, asked.seconds),

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 Buffer = TypeVar("Buffer")
 
-# A larger buffer than this serves nobody who needs less than half of it.
+# Up to here any buffer serves.
 _ANY_USE_BYTES = 1 << 16
 
 
@@ -25,6 +25,8 @@ class Spares(Generic[Buffer]):
         How many are kept at most.
     release : callable of Buffer
         Frees what does not go by itself.
+    most_times : float
+        A buffer serves nobody who needs so many times less.
     """
 
     def __init__(
@@ -32,14 +34,15 @@ class Spares(Generic[Buffer]):
         size_of: Callable[[Buffer], int],
         most: float = math.inf,
         release: Callable[[Buffer], None] = lambda buffer: None,
+        most_times: float = 2.0,
     ) -> None:
-        self._size_of, self._most, self._release = size_of, most, release
+        self._size_of, self._most, self._release, self._most_times = size_of, most, release, most_times
         self._kept: dict[int, Buffer] = {}
 
     def take(self, size: int) -> Buffer | None:
         """Return the smallest spare of at least so many bytes, and not too many; None where there is none."""
         for buffer in sorted(self._kept.values(), key=self._size_of):
-            if size <= self._size_of(buffer) <= max(2 * size, _ANY_USE_BYTES):
+            if size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES):
                 # Another thread may have been faster.
                 found = self._kept.pop(id(buffer), None)
                 if found is not None:

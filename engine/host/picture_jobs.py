@@ -25,6 +25,7 @@ from engine.image.picture import Picture
 from engine.image.result_picture import count_lost, finished_picture, lost_sentences, scale_to
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
+from engine.image.scratch import Scratch
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
 
@@ -244,32 +245,36 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
         _one_plane(pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
     )
     lost: tuple[str, ...] = ()
+    # The depth of a result is final here; an unknown depth is refused.
+    how: dict[str, Any] = {"depth": request.depth, "metadata": request.metadata}
     if request.values is not None:
         if opened.path:
             check_other_file(request.path, opened.path)
+        # What was kept for the next preview, or by what computes the result, would come on top of the file.
+        shared.trim_spares()
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
-        values, lost = _rounded(request.values, picture, target, request.range_mode)
-        picture = finished_picture(picture, values, target)
-    # The depth of a result is final here; an unknown depth is refused.
-    how = {"depth": request.depth, "metadata": request.metadata}
-    notes = save_image(picture, request.path, **how)  # type: ignore[arg-type]
+        rounded = Scratch(picture.pixels.shape, target)
+        lost = _round_into(rounded.array, request.values, picture, request.range_mode)
+        shared.trim_spares()
+        picture, how["done"] = finished_picture(picture, rounded.array, target), rounded.give_back
+    notes = save_image(picture, request.path, **how)
     return Saved(request.path, (*lost, *notes))
 
 
-def _rounded(
-    values: SharedArray | Computed, picture: Picture, target: np.dtype[Any], range_mode: str
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Return a result in the type of a file, with a sentence for each kind of number that it cannot hold.
+def _round_into(
+    pixels: NDArray[Any], values: SharedArray | Computed, picture: Picture, range_mode: str
+) -> tuple[str, ...]:
+    """Make a result pixels of a file; return a sentence for each kind of number that these cannot hold.
 
     It is made band by band: results that are not kept are never whole in float32.
     """
-    height, width = picture.pixels.shape[:2]
+    height, width = pixels.shape[:2]
+    target, out = pixels.dtype, pixels.reshape(height, width, picture.channels)
     whole, scale = Region(0, height, 0, width), scale_to(picture.dtype, target)
     ends, nan_count, infinite_count = None, 0, 0
     if range_mode == "rescale" and target.kind == "u":
         found = [finite_range(part, scale) for _, part in _float_bands(values, whole)]
         ends = min(low for low, _ in found), max(high for _, high in found)
-    out = np.empty((height, width, picture.channels), target)
     for band, part in _float_bands(values, whole):
         if target.kind != "u":
             out[band.slices] = part
@@ -278,9 +283,7 @@ def _rounded(
         out[band.slices] = to_depth(part, target, **how)
         lost = count_lost(part, target)
         nan_count, infinite_count = nan_count + lost[0], infinite_count + lost[1]
-    return out if picture.channels > 1 else out[..., 0], lost_sentences(
-        out.size, nan_count, infinite_count, target
-    )
+    return lost_sentences(out.size, nan_count, infinite_count, target)
 
 
 def _float_bands(

@@ -12,7 +12,6 @@ from typing import TypeGuard
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
-from engine.device.anti_aliasing import trim_reused
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import shared
@@ -141,7 +140,6 @@ class Worker:
                     idle_seconds = _IDLE_SECONDS
                 else:
                     shared.trim_spares()
-                    trim_reused()
                     idle_seconds = None
             if self._stopping:
                 return None

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.device.anti_aliasing import trim_reused
 from engine.device.spares import Spares
 from engine.errors import EngineError
 from engine.host.shared_array import SharedArray
@@ -119,8 +120,9 @@ def recycle(*names: str) -> None:
 
 
 def trim_spares() -> None:
-    """Keep no spares: for an idle process."""
+    """Keep no spares, of segments and of results: for a process that is idle, or begins something large."""
     _spares.trim(0)
+    trim_reused()
 
 
 def _remove(segment: _Segment) -> None:
@@ -130,8 +132,9 @@ def _remove(segment: _Segment) -> None:
     _remove_name(segment.name)
 
 
-# The previous result and that of a run in between: more would only hold memory.
-_spares: Spares[_Segment] = Spares(lambda segment: segment.size, 3, _remove)
+# The previous result and that of a run in between: more would only hold memory. Results of one picture are
+# of one size; in the segment of another picture they took up to twice their memory.
+_spares: Spares[_Segment] = Spares(lambda segment: segment.size, 3, _remove, most_times=1.25)
 
 
 def _make(size: int) -> _Segment:

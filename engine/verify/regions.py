@@ -30,6 +30,17 @@ class Region(NamedTuple):
         """The pixels as (row, column) slices of an array."""
         return slice(self.top, self.bottom, self.step), slice(self.left, self.right, self.step)
 
+    @property
+    def around(self) -> tuple[tuple[slice, slice], ...]:
+        """What of an array lies around its pixels: four (row, column) slices."""
+        rows, every = slice(self.top, self.bottom), slice(None)
+        return (
+            (slice(0, self.top), every),
+            (slice(self.bottom, None), every),
+            (rows, slice(0, self.left)),
+            (rows, slice(self.right, None)),
+        )
+
     def below(self, rows: int) -> "Region":
         """Return the same region so many rows further down."""
         return self._replace(top=self.top + rows, bottom=self.bottom + rows)

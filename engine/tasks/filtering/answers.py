@@ -3,7 +3,9 @@
 Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
 """
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -11,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, empty_result
+from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
-from engine.host.display_levels import full_scale
+from engine.host.display_levels import full_scale, value_range
 from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, keeps_values, screen_arrays
 from engine.host.protocol import Availability, BlockAvailability, Filtered, ScreenLevels
@@ -24,6 +26,7 @@ from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
+from engine.image.scratch import Scratch
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
@@ -40,6 +43,9 @@ from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
+
+# Of a large result, this much becomes levels for the screen at once, and is given back: enough for all cores.
+_BAND_BYTES = 32 << 20
 
 
 def describe(request: Describe[FiltersRequest], report: Checkpoint) -> tuple[VariantInfo, ...]:
@@ -167,8 +173,12 @@ class _ResolvedJob(SharedSegment):
         """Return memory for the result: shared memory, which is written without a copy, where it is kept."""
         shape, dtype = self.job.operands.samples.shape, self.job.problem.result_dtype
         if not keeps_values(self._asked.picture):
+            # What was kept for the next preview would come on top of the whole result.
+            shared.trim_spares()
             self._levels = self.create(*screen_arrays(*shape[:2]))
-            self._computed = empty_result(self.job.operands.samples, shape, dtype)
+            size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
+            self._scratch = Scratch((size,), np.uint8, huge_pages=True)
+            self._computed = placed_result(self._scratch.array, self.job.operands.samples, shape, dtype)
             return self._computed
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self._values, *levels = self.create(
@@ -190,8 +200,8 @@ class _ResolvedJob(SharedSegment):
         else:
             key, device = self.job.variant.key, self.backend.info.key
             values = Computed(replace(asked, variant=key, block=self.job.block, device=device))
-            whole = slice(0, picture.height), self._computed
-            screen = self.rendered_in_bands(picture, self._levels, [whole], range_mode)
+            ends = value_range(self._computed) if range_mode == "rescale" else None
+            screen = self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
         return Filtered(
             values=values,
             screen=screen,
@@ -202,11 +212,22 @@ class _ResolvedJob(SharedSegment):
             clipped=clipped_part(samples, asked.mask, self.job.problem, range_mode),
         )
 
+    def _given_back(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the result in bands, each of which is given back to the system when the next one is wanted.
+
+        The levels for the screen grow in the meantime.
+        """
+        values = self._computed
+        step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
+        for top in range(0, len(values), step):
+            rows = slice(top, min(top + step, len(values)))
+            yield rows, values[rows]
+            self._scratch.give_back(values[rows])
+
     def _keep_outside(self) -> None:
         """Put the picture's own values where nothing is to be filtered."""
         region = self._asked.region
         if region is not None:
             values, samples = self._computed, self.job.operands.samples
-            kept = values[region.slices].copy()
-            values[...] = samples
-            values[region.slices] = kept
+            for outside in region.around:
+                values[outside] = samples[outside]

@@ -14,8 +14,8 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.result_values import bands_of, part_of
-from engine.host.shared_array import SharedArray
-from engine.image.scratch import bands
+from engine.host.shared_array import Computed, SharedArray
+from engine.image.scratch import Scratch, bands
 from engine.results.progress import Checkpoint, Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import (
@@ -39,6 +39,9 @@ _GREY, _WHITE = 128, 255.0
 def compare(request: ComparePictures, report: Checkpoint) -> Compared:
     """Return the picture of a difference, or of an error."""
     original, values = shared.attach(request.picture.in_memory), request.values
+    if isinstance(values, Computed):
+        # What was kept for the next preview would come on top.
+        shared.trim_spares()
     if isinstance(values, SharedArray) and original.shape != values.shape:
         remedy = "Look at picture and result side by side."
         raise BadValue("picture and result", "they have other sizes, and no difference", remedy)
@@ -66,7 +69,6 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
 
 def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArray, tuple[SharedArray, ...]]:
     drawn, *levels = segment.create((shape, "uint8"), *screen_arrays(*shape[:2]))
-    shared.attach(drawn)[...] = 0
     return drawn, tuple(levels)
 
 
@@ -83,7 +85,8 @@ def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Comp
         used.added_steps(job.mask) * SMALLEST_SUBNORMAL
     )
     is_exact = is_exact_class(samples, job.mask, problem.ghost_value) and not problem.is_quantised
-    shares = np.zeros((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
+    scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
+    shares = scratch.array
     band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
     for band in part.bands(band_pixels):
         report(Progress("comparing", 0.0, 5.0))
@@ -92,17 +95,21 @@ def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Comp
         )
         shares[there.slices] = _shares(job, samples, part_of(request.values, band), band, added, is_exact)
     if job.region is not None:
-        kept = np.zeros(shares.shape, np.bool_)
-        kept[_within(job.region, part).slices] = True
-        shares[~kept] = 0.0
+        for outside in _within(job.region, part).around:
+            shares[outside] = 0.0
     largest = float(np.nanmax(shares, initial=0.0))
     with SharedSegment() as segment:
         picture, levels = _created(segment, samples.shape)
         scale = 255.0 / largest if largest and np.isfinite(largest) else 0.0
-        drawn = shared.attach(picture)[part.slices]
-        # In bands: copies of all shares took three times their memory.
+        drawn = shared.attach(picture)
+        # In bands, each of which is given back: the picture grows in the meantime.
         for rows in bands(len(drawn), FLOAT_BYTES * drawn[0].size):
-            drawn[rows] = np.nan_to_num(np.rint(shares[rows] * scale))
+            drawn[rows] = 0
+            first, last = max(rows.start, part.top), min(rows.stop, part.bottom)
+            if first < last:
+                found = shares[first - part.top : last - part.top]
+                drawn[first:last, part.left : part.right] = np.nan_to_num(np.rint(found * scale))
+                scratch.give_back(found)
         screen = segment.rendered(picture, levels, _WHITE)
     of_part = "" if part == whole else ", of the part that was seen"
     if not largest:

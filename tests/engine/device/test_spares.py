@@ -42,6 +42,10 @@ def test_that_a_large_spare_is_not_wasted_on_a_small_need(spares):
     spares.keep([Buffer(1 << 20)], math.inf)
     assert spares.take(1 << 18) is None
     assert spares.take(1 << 19).size == 1 << 20
+    of_one_size = Spares(lambda buffer: buffer.size, most_times=1.25)
+    of_one_size.keep([Buffer(500_000)], math.inf)
+    assert of_one_size.take(390_000) is None
+    assert of_one_size.take(400_000).size == 500_000
 
 
 def test_that_the_oldest_go_beyond_a_number_and_beyond_their_bytes(spares, dropped):

@@ -20,6 +20,7 @@ from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.streams import result_parts, tile_answers
+from engine.tasks.filtering import answers
 from engine.tasks.filtering.compared import ComparePictures
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.variants import VARIANTS
@@ -37,9 +38,10 @@ def silent(step):
 
 @pytest.fixture(autouse=True)
 def all_is_large(monkeypatch):
-    """Take pictures of any size for large ones, and cut them into bands of about 60 rows."""
+    """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
     monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result_parts, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(answers, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
     monkeypatch.setattr(tile_answers, "_newest", None)
 
 
@@ -139,8 +141,11 @@ def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_aske
     np.testing.assert_array_equal(part, np.concatenate(rows[50:80])[:, 20:90])
 
 
-def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels):
-    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
+@pytest.mark.parametrize("region", [None, Region(40, 130, 17, 70)])
+@pytest.mark.parametrize("mode", ["clip", "rescale"])
+def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels, mode, region):
+    how = {"mask": MASK, "variant": "cpu-serial", "device": "cpu", "range_mode": mode, "region": region}
+    job = FilterJob(picture=opened(pixels), **how)
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
     assert isinstance(run.values, Computed)
@@ -195,14 +200,18 @@ def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pi
     shared.unlink(kept.name)
 
 
+@pytest.mark.parametrize("kind", ["png", "tif"])
+@pytest.mark.parametrize("has_alpha", [False, True])
 @pytest.mark.parametrize("mode", ["clip", "rescale"])
-def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, mode, tmp_path):
-    picture = opened(pixels)
+def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, mode, has_alpha, kind, tmp_path):
+    alpha = pixels[..., 0].copy() if has_alpha else None
+    picture = opened(pixels, alpha)
     job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
     values = ask(Preview(job)).values
-    ask(SaveResult(picture, values, str(tmp_path / "saved.png"), mode))
+    ask(SaveResult(picture, values, str(tmp_path / f"saved.{kind}"), mode))
     wanted = engine.image.convert.to_depth(whole_of(job, pixels), np.uint8, range_mode=mode)
-    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "saved.png")), wanted)
+    found = np.asarray(Image.open(tmp_path / f"saved.{kind}"))
+    np.testing.assert_array_equal(found, wanted if alpha is None else np.dstack([wanted, alpha]))
 
 
 def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(opened, pixels):
@@ -216,6 +225,17 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
     job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
     with pytest.raises(engine.errors.Cancelled):
         answer(Preview(job), stop)
+
+
+def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
+    asked = []
+    resolve = result_parts.resolved_for_tiles
+    monkeypatch.setattr(result_parts, "resolved_for_tiles", lambda job: asked.append(job) or resolve(job))
+    job = FilterJob(picture=opened(pixels), mask=MASK, device="cpu")
+    reply = ask(Preview(job))
+    for read in (job, reply.values.job):
+        ask(ResultValues(read, reply.screen, (0, 3), (0, 3)))
+    assert asked == [job]
 
 
 def test_that_the_kernel_that_was_chosen_computes_every_part(ask, opened, pixels):

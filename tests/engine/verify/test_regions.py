@@ -14,6 +14,14 @@ from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import verify_regions
 
 
+@pytest.mark.parametrize("region", [Region(2, 5, 3, 7), Region(0, 9, 0, 8), Region(4, 4, 1, 1)])
+def test_that_a_region_and_what_lies_around_it_are_the_whole(region):
+    times = np.zeros((9, 8), int)
+    for part in (region.slices, *region.around):
+        times[part] += 1
+    assert (times == 1).all()
+
+
 @pytest.mark.parametrize(
     ("height", "width", "edges", "cost"),
     [

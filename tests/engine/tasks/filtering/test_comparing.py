@@ -72,8 +72,16 @@ def test_that_a_wrong_pixel_is_the_brightest_of_the_error(ask, picture):
 def test_that_of_a_large_mask_the_part_that_is_seen_is_compared(ask, picture):
     job = FilterJob(picture=picture, mask=Mask(np.full((31, 31), 1 / 700.0)), device="cpu")
     result = ask(Preview(job))
-    compared = ask(ComparePictures(picture, result.values, job, result.variant, Region(0, 64, 0, 64)))
+    # In the memory of an earlier picture, which is written anew.
+    earlier = shared.create(((2_400_000,), "uint8"))[0]
+    shared.attach(earlier)[...] = 77
+    shared.recycle(earlier.name)
+    seen = Region(330, 394, 200, 264)
+    compared = ask(ComparePictures(picture, result.values, job, result.variant, seen))
     assert (compared.is_whole, compared.words.endswith("of the part that was seen")) == (False, True)
+    pixels = shared.attach(compared.screen.levels[0])[..., :3]
+    assert pixels[seen.slices].any()
+    assert not any(pixels[outside].any() for outside in seen.around)
 
 
 def test_that_outside_the_region_a_result_keeps_the_picture(ask, picture):
