@@ -23,7 +23,7 @@ def ended(code):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
@@ -136,7 +136,7 @@ def test_that_ctrl_c_at_any_moment_of_a_command_is_one_line(tmp_path, arguments,
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=100,
             check=False,
             start_new_session=True,
         )

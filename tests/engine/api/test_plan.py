@@ -50,7 +50,7 @@ def at_once(count, call):
     barrier = threading.Barrier(count)
 
     def begin(number):
-        barrier.wait(20)
+        barrier.wait(60)
         return call(number)
 
     with ThreadPoolExecutor(count) as pool:

@@ -403,7 +403,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
             ctrl_c()
 
     def looked_up(how, file, *arguments):
-        assert file.source.endswith(("a.png", "b.png")) or stopped.wait(20)
+        assert file.source.endswith(("a.png", "b.png")) or stopped.wait(60)
         return job_for(how, file, *arguments)
 
     def filtered(self, out=None):
@@ -411,7 +411,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
         is_second = bool(self.samples[0, 0])
         if is_second:
             begun.set()
-        assert (stopped if is_second else begun).wait(20)
+        assert (stopped if is_second else begun).wait(60)
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)

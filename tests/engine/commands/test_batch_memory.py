@@ -53,12 +53,12 @@ def test_that_a_picture_waits_until_there_is_room(monkeypatch):
 
     thread = threading.Thread(target=enter)
     thread.start()
-    assert asked.wait(20)
+    assert asked.wait(60)
     # It can only be let in by what follows.
     assert may_enter == [False]
     assert not entered.is_set()
     first.give_back()
-    thread.join(20)
+    thread.join(60)
     assert entered.is_set()
     third = Loan(room)
     third.picture(FORM, 40)

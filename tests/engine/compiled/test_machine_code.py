@@ -153,7 +153,7 @@ def test_that_threads_that_call_a_function_first_together_load_it_once(linked, m
             return super().__contains__(types)
 
     def loaded(self, types):
-        assert both_came.wait(20)
+        assert both_came.wait(60)
         return load(self, types)
 
     function._addresses = Seen()
@@ -275,7 +275,7 @@ compiles, forks, link = threading.Event(), threading.Event(), machine_code._link
 
 def linked(code):
     compiles.set()
-    assert forks.wait(20)
+    assert forks.wait(60)
     return link(code)
 
 def call():
@@ -285,7 +285,7 @@ def call():
 machine_code._linked = linked
 thread = threading.Thread(target=call)
 thread.start()
-assert compiles.wait(20)
+assert compiles.wait(60)
 os.register_at_fork(before=forks.set)
 child = os.fork()
 if not child:

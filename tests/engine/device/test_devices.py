@@ -69,18 +69,18 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     def slowly():
         made.append(1)
         begun.set()
-        assert may_end.wait(30)
+        assert may_end.wait(60)
         return made
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(slowly)
-        assert begun.wait(30)
+        assert begun.wait(60)
         second = pool.submit(slowly)
         # It neither makes another nor gets half of one.
         with pytest.raises(TimeoutError):
             second.result(0.05)
         may_end.set()
-        assert first.result(30) is second.result(30)
+        assert first.result(60) is second.result(60)
     assert made == [1]
 
 

@@ -28,7 +28,7 @@ def correlated():
 answer = {call}()
 child = os.fork()
 if not child:
-    signal.alarm(20)
+    signal.alarm(60)
     os._exit(not np.array_equal({call}(), answer))
 print(os.waitpid(child, 0)[1])
 """
@@ -60,7 +60,7 @@ thread.start()
 inside.wait()
 child = os.fork()
 if not child:
-    signal.alarm(20)
+    signal.alarm(60)
     atomic_write(sys.argv[1], b"whole")
     os._exit(0)
 forked.set()
@@ -80,7 +80,7 @@ def test_that_threads_that_ask_at_once_get_the_same():
     kept, found = OncePerProcess(object), []
 
     def ask():
-        asked.wait(20)
+        asked.wait(60)
         found.append(kept())
 
     threads = [threading.Thread(target=ask) for _ in range(4)]

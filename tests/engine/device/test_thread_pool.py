@@ -191,23 +191,28 @@ def test_that_the_plain_loops_let_other_threads_run():
     image = np.ones((700, 700, 1), np.float32)
     mask = Mask(np.ones((15, 15)))
     prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
-    running, over = threading.Event(), threading.Event()
 
-    def filter_picture():
-        running.set()
-        prepared.launch(image, np.empty_like(image))
-        over.set()
+    def turns_beside_a_launch():
+        running, over = threading.Event(), threading.Event()
 
-    thread = threading.Thread(target=filter_picture)
-    thread.start()
-    running.wait()
-    steps = 0
-    # With the GIL held, this loop would get at most one turn before the loops are over.
-    while not over.is_set():
-        over.wait(0.002)
-        steps += 1
-    thread.join()
-    assert steps > 20
+        def filter_picture():
+            running.set()
+            prepared.launch(image, np.empty_like(image))
+            over.set()
+
+        thread = threading.Thread(target=filter_picture)
+        thread.start()
+        running.wait()
+        turns = 0
+        while not over.is_set():
+            over.wait(0.002)
+            turns += 1
+        thread.join()
+        return turns
+
+    # With the GIL held, this thread would get at most one turn before the loops are over; where others work
+    # too, it may come late now and then.
+    assert any(turns_beside_a_launch() > 20 for _ in range(100))
 
 
 @pytest.mark.slow

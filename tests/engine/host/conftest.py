@@ -11,7 +11,7 @@ from engine.host.shared import left_by
 from tests.engine.host import faulty_hosts
 
 SHARED_MEMORY = Path("/dev/shm")
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Watched:

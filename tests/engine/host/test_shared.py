@@ -95,10 +95,10 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
     waiting = threading.Thread(target=worker._next)
     waiting.start()
     try:
-        assert trimmed.wait(10)
+        assert trimmed.wait(60)
     finally:
         worker._note([Stop()])
-        waiting.join(10)
+        waiting.join(60)
 
 
 def test_that_a_name_that_is_taken_is_skipped(prefix):

@@ -73,7 +73,7 @@ class Sshd:
     def close(self) -> None:
         """End it."""
         self.process.terminate()
-        self.process.wait(10.0)
+        self.process.wait(60.0)
         self.log.close()
 
 

@@ -12,7 +12,7 @@ from engine.remote.codecs import Packer, unpack
 from engine.remote.line import PIXELS, URGENT, Line
 from engine.remote.schema import NotOfTheSchema
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class End:

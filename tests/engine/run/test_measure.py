@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from engine.device import host_clock
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device.devices import backend
@@ -348,12 +350,20 @@ def test_that_a_run_can_be_stopped_between_samples(stage, after):
     assert device.counting.taken == after
 
 
-def test_that_the_host_clock_divides_by_its_launches():
-    clock = HostClock(Wrong(1.0), CpuBackend().allocate(np.zeros((1, 1, 1), np.float32)))
+def test_that_the_host_clock_divides_by_its_launches(monkeypatch):
+    now_s = 0.0
+
+    def launch(image, out):
+        nonlocal now_s
+        now_s += 2**-18
+
+    monkeypatch.setattr(host_clock, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    buffers = CpuBackend().allocate(np.zeros((1, 1, 1), np.float32))
+    clock = HostClock(SimpleNamespace(launch=launch), buffers)
     clock.calibrate()
-    # A launch of a few microseconds is repeated until the clock's own resolution no longer shows.
-    assert clock.launches > 1
-    assert 0 < clock.sample_ms() < 0.2
+    # A launch of 4 microseconds is repeated until the clock's own resolution no longer shows.
+    assert clock.launches == round(host_clock.SHORTEST_SAMPLE_S * 2**18) > 1
+    assert clock.sample_ms() == 1e3 * 2**-18
 
 
 def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_given():

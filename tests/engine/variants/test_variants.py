@@ -61,7 +61,7 @@ def in_simulator():
 
     yield ask
     child.stdin.close()
-    assert child.wait(10) == 0
+    assert child.wait(60) == 0
     child.stdout.close()
 
 

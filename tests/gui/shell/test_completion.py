@@ -25,7 +25,7 @@ def scripts():
 def completed(scripts, *words):
     """Return what bash offers for the last of these words."""
     command = ["bash", "-c", scripts["bash"] + ASKING, "bash", "haloscope", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout.split()
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -65,7 +65,7 @@ def test_that_each_shell_knows_each_command(scripts, shell):
 def test_that_a_shell_reads_its_script_without_complaint(scripts, shell):
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    read = subprocess.run([shell, "-n"], input=scripts[shell], capture_output=True, text=True, timeout=30)
+    read = subprocess.run([shell, "-n"], input=scripts[shell], capture_output=True, text=True, timeout=100)
     assert (read.returncode, read.stderr) == (0, "")
 
 

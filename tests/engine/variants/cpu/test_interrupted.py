@@ -105,7 +105,7 @@ def launch(tiles):
 def all_threads_done():
     """Return when what was left in the queue of the transform's threads is done."""
     others = threading.Barrier(cpu_fft._threads()._max_workers)
-    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+    list(cpu_fft._threads().map(lambda _: others.wait(60), range(others.parties)))
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
         if len(began) == 1:
             # A real signal wakes the main thread, which waits for a lock.
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        is_awaited.wait(10)
+        is_awaited.wait(60)
         ended.append(1)
 
     def await_lock(lock):

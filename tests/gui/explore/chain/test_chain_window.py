@@ -200,7 +200,7 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
 ):
     act("chain:unsharp")
     page.run()
-    settle()
+    qtbot.waitUntil(lambda: page.results.rowCount() == 1)
     page.files.save_session(tmp_path / "work.haloscope")
     page.results.clear()
     page.files.open_session(tmp_path / "work.haloscope")
