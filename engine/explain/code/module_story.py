@@ -39,7 +39,8 @@ class Story:
 def module_of(variant: AnyVariant[Any, Any]) -> str:
     """Return the name of the module that declares a variant."""
     for name, module in list(sys.modules.items()):
-        if getattr(module, "VARIANT", None) is variant:
+        # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
+        if getattr(module, "__dict__", {}).get("VARIANT") is variant:
             return name
     return variant.passes.__module__
 
