@@ -14,6 +14,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from bench.real_window import missing_programs
+from engine.device.core_count import cores
 from engine.host import pending
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -34,6 +35,7 @@ GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 PATIENCE_MS = 60_000
 # Nor is an engine that waits for a core hung: one that imported a file of tests needed more than 5 s.
 pending.SHORTEST_DEADLINE_S = PATIENCE_MS / 1e3
+MOST_WORKERS = 8
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 
 
@@ -118,9 +120,16 @@ def pytest_collection() -> Iterator[None]:
     return found
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run files that are named in this process: starting workers takes longer than most files of tests."""
-    return 0 if all(".py" in name for name in config.args) else None
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run files that are named in this process: starting workers takes longer than most files of tests.
+
+    Else there is one worker more than cores, as slow tests wait for processes: two workers left a third of
+    the time of two cores. The others wait for nothing. A worker takes 1 GB of memory.
+    """
+    if all(".py" in name for name in config.args):
+        return 0
+    wanted = cores() if config.option.markexpr == "not slow" else cores() + 1
+    return min(wanted, MOST_WORKERS)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,6 +30,15 @@ class Sshd:
         if os.geteuid() == 0:
             # Where sshd of root leaves its privileges.
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.to = f"{getpass.getuser()}@127.0.0.1"
+        self.log = open(folder / "log", "wb")  # noqa: SIM115 - for its life
+        # Another process may take the free port before sshd does, which then ends.
+        if not any(self._starts() for _ in range(5)):
+            raise RuntimeError(f"sshd does not start: {(folder / 'log').read_text()}")
+
+    def _starts(self) -> bool:
+        """Start it on a free port; return whether it answers there."""
+        folder = self.folder
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -41,16 +50,15 @@ class Sshd:
         )
         host_key = " ".join((folder / "host.pub").read_text().split()[:2])
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
-        self.log = open(folder / "log", "wb")  # noqa: SIM115 - for its life
         self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=self.log)
-        self.to = f"{getpass.getuser()}@127.0.0.1"
-        for _ in range(500):
+
+        def answers() -> bool:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
-                return
-            if self.process.poll() is not None:
-                break
-            threading.Event().wait(0.01)
-        raise RuntimeError(f"sshd does not start: {(folder / 'log').read_text()}")
+                return True
+            return False
+
+        wait_until(lambda: self.process.poll() is not None or answers())
+        return self.process.poll() is None
 
     def options(self, *, key: str = "user", known: str = "known", proxy: str = "") -> tuple[str, ...]:
         """Return the options of ssh: a file of settings, as `~/.ssh/config` is."""

@@ -79,8 +79,8 @@ def test_that_the_work_goes_on_after_the_line_was_lost(session):
 
 def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     made = session()
-    running = made.asking.client.submit(Run(made.job, 60.0), lambda step: begun.set())
     begun = threading.Event()
+    running = made.asking.client.submit(Run(made.job, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     os.kill(made.host, signal.SIGKILL)
     with pytest.raises(HostLost, match="was killed"):
