@@ -15,7 +15,7 @@ from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import GroupRow
 from gui.explore.results.plot_panel import PlotPanel
-from tests.end2end.conftest import smooth
+from tests.end2end.conftest import smooth, standing_still
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -122,9 +122,14 @@ def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine,
     show_result_of(window, qtbot, preset("box-5" if end == "kill" else "box-3"))
 
 
-def test_that_the_window_stays_alive_while_runs_become_verified_rows_with_their_times(window, qtbot):
-    with smooth():
-        run(window, qtbot, variant="cpu-serial")
+def test_that_the_window_stays_alive_while_runs_become_verified_rows_with_their_times(window, engine, qtbot):
+    with smooth() as turns:
+        window.workspace.change(variant="cpu-serial")
+        qtbot.waitUntil(window.actions["run"].isEnabled, timeout=RUN_MS)
+        with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS), standing_still(engine):
+            window.actions["run"].trigger()
+            before = len(turns)
+            qtbot.waitUntil(lambda: len(turns) > before + 20)
         run(window, qtbot, variant="cpu-parallel")
     for result, variant in zip(window.results.results(), ("cpu-serial", "cpu-parallel"), strict=True):
         assert (result.variant, result.verification.passed) == (variant, True)

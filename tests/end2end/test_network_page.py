@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
 
 from gui.network.layers import Cell
-from tests.end2end.conftest import smooth
+from tests.end2end.conftest import smooth, standing_still
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -30,16 +31,18 @@ def point_of(canvas, column, row):
     return QPoint(int(field.left() + column * side), int(field.top() + row * side))
 
 
-def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth(page, qtbot):
+def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth(page, engine, qtbot):
     canvas, network = page.drawing_panel.canvas, page.network
     left = Qt.MouseButton.LeftButton
     with smooth():
-        qtbot.mousePress(canvas, left, pos=point_of(canvas, *FIVE[0]))
-        for (from_x, from_y), (to_x, to_y) in pairwise(FIVE):
-            for part in np.linspace(0.0, 1.0, 12):
-                point = point_of(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
-                qtbot.mouseMove(canvas, point)
-        qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
+        with standing_still(engine):
+            qtbot.mousePress(canvas, left, pos=point_of(canvas, *FIVE[0]))
+            for (from_x, from_y), (to_x, to_y) in pairwise(FIVE):
+                for part in np.linspace(0.0, 1.0, 12):
+                    point = point_of(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
+                    qtbot.mouseMove(canvas, point)
+                    QApplication.processEvents()
+            qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
         ink = network.drawing.ink.tobytes()
         qtbot.waitUntil(lambda: page.stages.is_settled, timeout=RUN_MS)
     assert network.drawing.ink.tobytes() == ink
