@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +76,30 @@ class Journey(Program):
         self.wait_until(lambda: self.screen.focused.startswith(title), f"the window '{title}'")
         self.wait_for_rest()
 
-    def answer(self, title: str, path: Path) -> None:
-        """Type a path into the file dialog with this title."""
+    def answer(self, title: str, path: Path, is_done: Callable[[], bool] | None = None) -> None:
+        """Type a path into the file dialog with this title; wait for the window's turn, or for `is_done`."""
+        is_done = is_done or self.has_turn
         self.wait_for_dialog(title)
         self.type(str(path))
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
-        self.wait_for_turn()
+        try:
+            self.wait_until(is_done, "an answer that was taken", limit_s=5.0)
+        except TimeoutError:
+            self.wait_for_rest()
+            # On a loaded machine the list of what could be meant came late, and took the key.
+            if self.screen.focused.startswith(title):
+                self.press("Return")
+            self.wait_until(is_done, "an answer that was taken")
+
+    def has_turn(self) -> bool:
+        """Return whether keys go to the window: they go nowhere while a dialog or another window closes."""
+        return self.screen.xdotool("getactivewindow") == self.window
 
     def wait_for_turn(self) -> None:
-        """Wait until keys go to the window: they go nowhere while a dialog or another window closes."""
-        self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
+        """Wait until keys go to the window."""
+        self.wait_until(self.has_turn, "the window's turn")
 
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""

@@ -37,10 +37,7 @@ def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(s
     ask(program)
     program.press("alt+s")
     path = tmp_path / "kept.haloscope"
-    program.wait_for_dialog("Save")
-    program.type(str(path))
-    program.wait_for_rest()
-    program.press("Return")
+    program.answer("Save", path, lambda: program.has_ended)
     assert program.wait_for_end() == 0
     again = start("--session", path)
     assert again.title == "leaf.png — Haloscope"
