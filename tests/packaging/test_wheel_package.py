@@ -51,6 +51,7 @@ def imported(tree):
             yield node.module
 
 
+@pytest.mark.slow
 def test_that_no_module_imports_by_the_names_of_a_clone(trees):
     roots = {(path, name.partition(".")[0]) for path, tree in trees.items() for name in imported(tree)}
     assert not [(path, root) for path, root in roots if root in ("engine", "gui", "main", "tests", "bench")]
@@ -75,6 +76,7 @@ def test_that_no_text_names_a_file_of_a_clone(texts):
     assert {path.name for path in named} <= {"install_desktop.py", "architecture.md", "course.md"}
 
 
+@pytest.mark.slow
 def test_that_each_module_that_a_text_names_is_there(written, trees):
     ours = modules(written / "haloscope", "haloscope")
     named = {

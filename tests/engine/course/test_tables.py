@@ -141,6 +141,7 @@ def test_that_without_counting_the_cells_of_transactions_say_that_they_are_being
         assert {row[at].reason for row in table.rows} <= {BEING_COUNTED, ""}, table.title
 
 
+@pytest.mark.slow
 def test_that_transactions_stand_in_every_table_in_which_coalescing_is_the_lesson():
     for key, number, heading in COALESCING:
         table = tables_with_transactions(key, lambda step: None)[number]

@@ -208,6 +208,7 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
     assert run.total("constant_loads").bytes == 4 * work.constant_loads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", NETWORK_VARIANTS.on("cuda"), ids=lambda stage: stage.key)
 def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
     job = network_job(stage, np.zeros((3, 28, 28), np.float32), trained_weights())
@@ -235,6 +236,7 @@ def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(cho
     assert run.total("shared_loads").bytes == 4 * work.shared_loads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", WITH_KERNELS, ids=lambda one: one.key)
 def test_that_the_threads_in_lockstep_compute_what_the_oracle_does(chosen):
     for case in cases_in_simulator(chosen):
@@ -274,6 +276,7 @@ def computed_in_lockstep(job):
 # Some of the blocks.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "mask_shape"),
     [
