@@ -133,7 +133,7 @@ class BlocksPanel(QWidget):
         metric_shown = self._shown_now()
         known, self._maps = self._maps, {}
         for key, cells in self._cells.all().items():
-            # A run that comes changes the map of its kernel alone; each takes 3 ms of 50 cells.
+            # A run that comes changes the map of its kernel alone; one of 50 cells takes 1 ms.
             of = cells, metric_shown, limits
             has_it = key in known and known[key][0] == of
             self._maps[key] = known[key] if has_it else (of, map_of(key, *of))
