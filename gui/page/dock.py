@@ -12,6 +12,7 @@ from gui.style.icons import icon
 from gui.style.letters import at_usual_letters
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
+from gui.widgets.panel_parts import column
 from gui.widgets.scroll_area import ScrollArea
 
 # A panel with larger letters than usual is not made narrower than this for them.
@@ -43,7 +44,9 @@ class Dock(QDockWidget):
         room.setSizePolicy(policy)
         self.visibilityChanged.connect(room.setVisible)
         # What stands above the panel where a tab has its title; `DockTabs` has the rest of a title bar.
-        self._no_bar = _Gap(self)
+        # Its layout knows its height: Qt asks a thousand times, and an answer from Python takes longer.
+        self._no_bar = QWidget(self)
+        self._no_bar.setLayout(column(margins=(0, HALF_GRID, 0, 0)))
         self._no_bar.hide()
         moves = self.dockLocationChanged, self.topLevelChanged, self.visibilityChanged
         for moved in (*moves, self.windowTitleChanged):
@@ -51,9 +54,12 @@ class Dock(QDockWidget):
 
     @property
     def is_tabbed(self) -> bool:
-        """Whether a tab has its title: it shares its place with another panel that is not closed."""
+        """Whether a tab has its title: it shares its place with another panel that is not closed.
+
+        What hides with its page is not closed: bars that came and went with the page took 0.1 s.
+        """
         others = self._page.tabifiedDockWidgets(self)
-        return not self.isFloating() and any(one.toggleViewAction().isChecked() for one in others)
+        return not self.isFloating() and not all(one.isHidden() for one in others)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -109,16 +115,6 @@ class Dock(QDockWidget):
         layout = self.layout()
         if layout is not None:
             layout.activate()
-
-
-class _Gap(QWidget):
-    """What is left of a title bar: a little room between the tabs and the panel."""
-
-    def sizeHint(self) -> QSize:
-        return QSize(0, HALF_GRID)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
 
 class _Room(ScrollArea):

@@ -1,8 +1,9 @@
 """Where a widget is put later, such as a panel behind a tab: it is made when somebody looks at it.
 
-All that a click shows is never made at once. What needs a module waits for the thread that imports it, and
-each widget is made in a turn of the event loop of its own: a page of seven panels kept the window from
-answering for 0.3 s, a panel with three plots for 0.1 s.
+All that a click shows is never made at once. What needs a module waits for the thread that imports it. Each
+widget is made in a turn of the event loop of its own, and put into its place in another one, which lays it
+out and paints it: a page of seven panels kept the window from answering for 0.3 s, a panel with three plots
+for 0.1 s.
 """
 
 from collections.abc import Callable
@@ -40,6 +41,8 @@ class Slot(QWidget):
     ) -> None:
         super().__init__()
         self.widget: QWidget | None = None
+        # It has been made, and is not in its place yet.
+        self._made: QWidget | None = None
         self._make, self._module, self._before, self._least = make, module, before or self, least
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
@@ -55,7 +58,7 @@ class Slot(QWidget):
     def fill(self) -> None:
         """Make the widget, if it is not there yet."""
         if self.widget is None:
-            self.widget = self._make()
+            self.widget, self._made = self._made or self._make(), None
             self._column.addWidget(self.widget)
             insert_into_tab_order(self._before, self.widget)
             self.filled.emit()
@@ -80,11 +83,16 @@ class Slot(QWidget):
         return self._least if self._least and self.widget is None else super().minimumSizeHint()
 
     def _ask(self) -> None:
-        _turns().ask(self._fill_if_seen)
+        _turns().ask(self._go_on)
 
-    def _fill_if_seen(self) -> None:
+    def _go_on(self) -> None:
         # Its window may be gone by now, or another tab in front.
-        if isValid(self) and self.isVisible():
+        if not isValid(self) or not self.isVisible() or self.widget is not None:
+            return
+        if self._made is None:
+            self._made = self._make()
+            self._ask()
+        else:
             self.fill()
 
 

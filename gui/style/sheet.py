@@ -27,6 +27,7 @@ QFrame#answer {{ background: {base}; border: 0; border-bottom: 1px solid {line};
 QToolButton#dragHandle {{ background: {raised}; border: 0; border-radius: 4px; }}
 QToolButton#dragHandle:hover {{ border: 1px solid {outline}; }}
 QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
+QTableView[dressed="true"]::item {{ padding: 0 5px; }}
 QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
                         padding: 4px 8px; }}
 """

@@ -214,8 +214,7 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
     `name` is for screen readers; `typical` has a text of typical length for each column.
     """
     table.setFont(number_font())
-    # Cells as far from their edges as the headers are.
-    table.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
+    table.setProperty("dressed", True)
     table.setAccessibleName(name)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

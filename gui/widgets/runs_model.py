@@ -157,6 +157,9 @@ class RunsModel(QAbstractTableModel):
     def _compare(self) -> None:
         """Compare all runs anew; the number of rows is the same."""
         self._runs = compared(self._results, self.baseline, self.chosen)
+        self._say_compared()
+
+    def _say_compared(self) -> None:
         if self._runs:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._runs) - 1, len(self.columns) - 1))
 

@@ -12,7 +12,7 @@ from engine.results.metrics import AnyMetric, metric
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.axis_button import axis_button
-from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.blocks.block_cells import BlockCells, Cells
 from gui.explore.blocks.block_lines import BlockLines
 from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
 from gui.explore.blocks.block_table import BlockTable
@@ -58,6 +58,8 @@ class BlocksPanel(QWidget):
         # The kernel that the person wants to see; empty: that of the newest run.
         self._preferred = ""
         self._pointed = ""
+        # By kernel: what its map was made of, and the map.
+        self._maps: dict[str, tuple[tuple[Cells, AnyMetric, Limits], BlockMap]] = {}
         self.kernels = KernelsMenu(workspace, engine_state)
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(
@@ -129,7 +131,13 @@ class BlocksPanel(QWidget):
         """Read the state again."""
         limits, settings, newest = self._limits(), self._workspace.settings, self._cells.newest
         metric_shown = self._shown_now()
-        maps = {key: map_of(key, cells, metric_shown, limits) for key, cells in self._cells.all().items()}
+        known, self._maps = self._maps, {}
+        for key, cells in self._cells.all().items():
+            # A run that comes changes the map of its kernel alone; one of 50 cells takes 1 ms.
+            of = cells, metric_shown, limits
+            has_it = key in known and known[key][0] == of
+            self._maps[key] = known[key] if has_it else (of, map_of(key, *of))
+        maps = {key: shown for key, (_, shown) in self._maps.items()}
         candidates = (self._preferred, newest.variant if newest else "", *maps)
         kernel = next((key for key in candidates if key in maps), "")
         fill_box(self.kernel, {key: key for key in maps}, kernel)
@@ -173,19 +181,20 @@ class BlocksPanel(QWidget):
             self._turns.ask(self.refresh)
 
     def _show_summary(self) -> None:
-        self.summary.setText(self._pointed or self._summary())
-        self.summary.setToolTip(f"{self._summary()}\n\n{_HINT}")
+        summary = self._summary()
+        self.summary.setText(self._pointed or summary)
+        self.summary.setToolTip(f"{summary}\n\n{_HINT}")
 
     def _summary(self) -> str:
-        shown, newest = self.table.shown, self._cells.newest
+        shown, newest, number = self.table.shown, self._cells.newest, self._shown_now()
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
             f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else "",
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
-            "Simulated runs are not timed" if self._shown_now() is not self._shown else "",
-            self._shown_now().header,
-            f"cells in {shown.unit}" if shown.unit != self._shown_now().unit and shown.best else "",
+            "Simulated runs are not timed" if number is not self._shown else "",
+            number.header,
+            f"cells in {shown.unit}" if shown.unit != number.unit and shown.best else "",
             f"{problem_text(newest)}{layout_suffix(newest)}" if newest else "",
         )
         return " · ".join(filter(None, parts))

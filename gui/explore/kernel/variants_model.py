@@ -103,8 +103,6 @@ class VariantsModel(QAbstractListModel):
             engine_state.ready_changed,
             engine_state.availability_changed,
             workspace.job_changed,
-            results.rowsInserted,
-            results.modelReset,
             results.described_changed,
         ):
             signal.connect(self.refresh)

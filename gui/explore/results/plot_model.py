@@ -37,6 +37,7 @@ class PlotModel(QAbstractTableModel):
         self.key, self.order = KERNEL, Order.BEST
         self.shown = PlotRows(metric(KERNEL, Problem))
         self.scale = BarScale()
+        self._texts: list[dict[int, str]] = []
         self.timer = QTimer(self, singleShot=True, interval=0)
         self.timer.timeout.connect(self.refresh)
         for signal in (
@@ -76,18 +77,24 @@ class PlotModel(QAbstractTableModel):
     def _take(self, shown: PlotRows) -> None:
         self.shown = shown
         self.scale = scale_of(number for row in shown.rows for number in row.numbers)
+        speed_up = metric(SPEED_UP)
+        # Written once: the widths of columns, cells and screen readers read all of them.
+        self._texts = [
+            {NAME: row.name, NUMBER: number_text(shown.shown, row.run), RATIO: speed_up.text(row.run)}
+            for row in shown.rows
+        ]
 
     def rows(self) -> tuple[PlotRow, ...]:
         """Return the rows in the order shown."""
         return self.shown.rows
 
-    def words(self, row: PlotRow) -> str:
+    def words(self, at: int) -> str:
         """Return a row as a sentence, for screen readers."""
-        number = number_text(self.shown.shown, row.run)
+        row, texts = self.shown.rows[at], self._texts[at]
         note = self.results.note_of(row.run.result)
-        parts = [f"{row.name}: {number}"]
+        parts = [f"{row.name}: {texts[NUMBER]}"]
         if row.run.speed_up is not None:
-            parts.append(f"{metric(SPEED_UP).text(row.run)} against {self.results.baseline}")
+            parts.append(f"{texts[RATIO]} against {self.results.baseline}")
         return ", ".join(filter(None, (*parts, note)))
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
@@ -102,16 +109,11 @@ class PlotModel(QAbstractTableModel):
         row, column = self.shown.rows[index.row()], index.column()
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                texts = {
-                    NAME: row.name,
-                    NUMBER: number_text(self.shown.shown, row.run),
-                    RATIO: metric(SPEED_UP).text(row.run),
-                }
-                return texts.get(column)
+                return self._texts[index.row()].get(column)
             case Qt.ItemDataRole.ToolTipRole:
                 return run_tooltip(row.run)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self.words(row) if column == NAME else None
+                return self.words(index.row()) if column == NAME else None
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _RIGHT if column in (NUMBER, RATIO) else _LEFT
         return {RUN_ROLE: row.run, ROW_ROLE: row}.get(role)

@@ -109,8 +109,7 @@ class PlotView(QTableView):
         self.plot_model.sort_by(Order.TEACHING if column == NAME else Order.BEST)
 
     def _follow(self) -> None:
-        rows = self.plot_model.rows()
-        words = [self.plot_model.words(row) for row in rows]
+        words = map(self.plot_model.words, range(self.plot_model.rowCount()))
         self.setAccessibleDescription("; ".join(words))
         self.setColumnHidden(RATIO, self.plot_model.shown.shown.key == SPEED_UP)
         self._fit()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex
 
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_state import EngineState
@@ -81,7 +81,9 @@ class ResultsPanel(RunsPanel):
         """Forget all results, as a step that can be undone."""
         self._workspace.undo_stack.push(clear_command(self._results))
 
-    def _select(self) -> None:
+    def _select(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        if selected.isEmpty() and deselected.isEmpty():
+            return  # a new run came over the selected one
         chosen = self.table.selectionModel().selectedRows()
         # Of rows that are replaced nothing is selected for a moment.
         if chosen:

@@ -69,6 +69,19 @@ def test_that_each_widget_is_made_in_a_turn_of_its_own(show, qtbot):
     qtbot.waitUntil(lambda: all(slot.is_settled for slot in slots))
 
 
+def test_that_a_widget_is_put_into_its_place_in_a_turn_after_the_one_that_made_it(show, qtbot):
+    found = []
+
+    def made():
+        QTimer.singleShot(0, lambda: found.append(slot.widget))
+        return QWidget()
+
+    slot = Slot(made)
+    show(slot)
+    qtbot.waitUntil(lambda: slot.widget is not None and slot.widget.isVisible())
+    assert found == [None]
+
+
 def test_that_nothing_is_made_for_a_tab_that_nobody_looks_at(show, qtbot):
     first, second = Slot(QWidget), Slot(QWidget)
     tabs = QStackedWidget()

@@ -123,6 +123,23 @@ def all_moves(page):
             yield dock, move
 
 
+def test_that_panels_keep_their_title_bars_while_another_page_is_shown(open_page, layouts):
+    window = open_page("explore")
+    page = window.page
+    page.dock("lens").close()
+    layouts.settle()
+
+    def bars():
+        return [(dock.is_tabbed, dock.property("docking"), dock.titleBarWidget()) for dock in page.docks]
+
+    before = bars()
+    assert {is_tabbed for is_tabbed, *_ in before} == {True, False}
+    window.show_page("course")
+    layouts.settle()
+    assert not page.isVisible()
+    assert bars() == before
+
+
 @pytest.mark.parametrize("key", WITH_PANELS)
 def test_that_layouts_settle_wherever_a_panel_is_moved(open_page, layouts, key):
     window = open_page(key, SMALL)

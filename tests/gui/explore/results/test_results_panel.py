@@ -202,6 +202,20 @@ def test_that_a_speed_up_says_which_run_it_is_against(results):
     assert speed_ups(results) == ["4.00× slower", "1.00×"]
 
 
+def test_that_a_run_that_changes_no_other_row_is_read_and_described_once(panel, results):
+    add(results, ("cpu-serial", 20.0), ("naive", 2.0))
+    changed, described = [], []
+    results.dataChanged.connect(lambda first, _last: changed.append(first.row()))
+    results.described_changed.connect(lambda: described.append(results.described.result.variant))
+    add(results, ("tiled", 0.5))
+    assert (changed, described) == ([], ["tiled"])
+    assert [run.result.variant for run in results.selected] == ["tiled"]
+    assert speed_ups(results) == ["1.00×", "10.0×", "40.0×"]
+    add(results, ("cpu-serial", 10.0))
+    assert changed == [0], "a faster run of the baseline changes the others"
+    assert speed_ups(results) == ["2.00× slower", "5.00×", "20.0×", "1.00×"]
+
+
 def test_that_a_baseline_that_arrives_or_changes_later_renews_every_speed_up(qtbot, results):
     add(results, ("tiled", 0.5))
     assert speed_ups(results) == [MISSING]
