@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -35,6 +36,11 @@ GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 PATIENCE_MS = 60_000
 # Nor is an engine that waits for a core hung: one that imported a file of tests needed more than 5 s.
 pending.SHORTEST_DEADLINE_S = PATIENCE_MS / 1e3
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile(
+    "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tests")
 MOST_WORKERS = 8
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 

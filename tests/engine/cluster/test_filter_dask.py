@@ -68,7 +68,7 @@ def masks(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("border", Border)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=lengths(), columns=lengths(), mask=masks())
 def test_that_bits_are_those_of_the_whole_with_any_chunks(border, rows, columns, mask):
     how = {"border": border, "cval": 2.5, "variant": "cpu-parallel"}

@@ -79,7 +79,7 @@ def test_that_textbook_masks_and_whole_numbers_over_a_power_of_two_have_exact_fa
     assert np.array_equal(product_of(factors), Mask(weights).weights32)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(small, small, st.integers(-20, 20))
 def test_that_products_of_whole_numbers_and_of_subnormal_ones_have_exact_factors(column, row, exponent):
     mask = Mask(np.outer(column, row) * 2.0**exponent)
@@ -253,7 +253,7 @@ def test_that_rank_and_symmetry_are_known(mask, rank, symmetric, antisymmetric):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(FACTOR_WEIGHTS, FACTOR_WEIGHTS)
 def test_that_a_product_rounded_to_float32_is_separable(column, row):
     product = np.outer(column, row)

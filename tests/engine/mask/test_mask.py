@@ -169,7 +169,7 @@ def test_that_a_changed_mask_keeps_its_other_parts():
     assert (shrunk.weights.tolist(), shrunk.anchor) == ([[2, 3, 4], [7, 8, 9]], (0, 2))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(masks(), st.integers(0, 3), st.integers(0, 5), st.integers(0, 5))
 def test_that_each_change_of_a_mask_has_one_that_undoes_it(mask, turns, more_rows, more_columns):
     assert mask.flipped().flipped() == mask.transposed().transposed() == mask.rotated(4) == mask

@@ -34,14 +34,14 @@ PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(table=tables)
 def test_that_every_style_reads_back_exactly(style, table):
     mask = Mask(table)
     assert parse_mask(format_mask(mask, style)) == mask
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tables, st.floats(-1e9, 1e9), st.text(max_size=20), st.floats(0, 0.999), st.floats(0, 0.999))
 def test_that_json_keeps_anchor_offset_and_name(table, offset, name, down, right):
     anchor = int(down * table.shape[0]), int(right * table.shape[1])
@@ -134,7 +134,7 @@ wrappings = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(table=tables, form=number_forms, wrapping=wrappings)
 def test_that_valid_variants_of_each_form_are_read(table, form, wrapping):
     cell_separator, row_separator, around = wrapping
@@ -204,7 +204,7 @@ def test_that_bad_text_is_refused_in_words(text, why):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(max_size=80)
     | st.text(alphabet="0123456789.eE+-/*[]{}();, \t\n=nafd#x\"'", max_size=60)

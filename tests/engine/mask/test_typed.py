@@ -48,7 +48,7 @@ def test_that_a_mask_with_a_divisor_is_still_its_preset():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=texts())
 def test_that_every_style_gives_the_same_bits_and_those_that_can_the_same_text(style, text):
     mask = parse_mask(text)
@@ -57,7 +57,7 @@ def test_that_every_style_gives_the_same_bits_and_those_that_can_the_same_text(s
     assert style not in KEEPING or read.typed == mask.typed
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=texts())
 def test_that_sessions_and_copies_keep_what_was_typed(text):
     mask = parse_mask(text).with_name("mine")

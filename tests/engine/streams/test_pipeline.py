@@ -44,7 +44,7 @@ def problems(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problem=problems(), wanted_rows=st.integers(1, 30))
 def test_that_bands_filtered_apart_are_the_whole(problem, wanted_rows):
     random = np.random.default_rng(1)
