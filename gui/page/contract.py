@@ -258,8 +258,8 @@ class Page(QMainWindow):
     @property
     def panels_are_hidden(self) -> bool:
         """Whether `hide_panels` hid them, and none has come back since."""
-        is_shown = any(dock.toggleViewAction().isChecked() for dock in self.docks)
-        return bool(self._layout_with_panels) and not is_shown
+        # What hides with its page is not hidden by itself.
+        return bool(self._layout_with_panels) and all(dock.isHidden() for dock in self.docks)
 
     def places(self) -> list[list[Dock]]:
         """Return the panels by place: those that share one stand together, behind the first of them."""

@@ -43,6 +43,15 @@ def test_that_hidden_panels_come_back_as_they_were_and_are_kept(haloscope):
     assert page.saveState() == before
 
 
+def test_that_a_panel_that_came_back_is_in_the_layout_that_is_kept_from_another_page(haloscope):
+    page = haloscope.window.page
+    haloscope.actions["hide_panels"].trigger()
+    page.dock("kernel").show()
+    with_one = page.give_layout()
+    haloscope.window.show_page("course")
+    assert page.give_layout() == with_one
+
+
 def test_that_full_screen_keeps_the_size_before(haloscope):
     before = haloscope.window.geometry()
     haloscope.actions["full_screen"].trigger()
