@@ -3,7 +3,6 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -129,7 +128,7 @@ def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers) -> dict[str
 
     def clock(part: Prepared) -> float:
         timer = backend.clock(part, buffers)
-        return statistics.median(timer.sample_ms() for _ in range(PART_SAMPLES))
+        return Spread(tuple(timer.sample_ms() for _ in range(PART_SAMPLES))).median_ms
 
     found: list[dict[str, float]] = []
     begin = time.perf_counter()
@@ -137,7 +136,7 @@ def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers) -> dict[str
     launches = 1 if backend.copies else PART_SAMPLES
     while len(found) < launches and (not found or time.perf_counter() - begin < LONGEST_PARTS_S):
         found.append(prepared.part_ms(buffers.image, buffers.out, clock))
-    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+    return {name: Spread(tuple(one[name] for one in found)).median_ms for name in found[0]}
 
 
 def _repeated(
