@@ -131,6 +131,8 @@ class _Shots(QObject):
                     name = "-".join(filter(None, (page.objectName(), panel, f"{width}x{height}", theme)))
                     self._save(Path(options.gallery, f"{name}.png"))
                 page.restore_default()
+                # Panels that are on their way to their first sizes do not follow the window to another one.
+                yield
 
     def _pages(self) -> list[str]:
         shows_all = self._options.gallery and not self._options.page
