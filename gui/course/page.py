@@ -1,13 +1,12 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
-from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
@@ -16,7 +15,7 @@ from gui.course.kernels_table import KernelsTable
 from gui.course.papers import PaperHeader, PapersList
 from gui.course.session_part import part_of, show_part
 from gui.course.tables_panel import TablesPanel
-from gui.page.contract import Page, PageStatus, Services, Unsaved
+from gui.page.contract import Page, PageStatus, Services
 from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
 from gui.style.metrics import GRID
@@ -49,7 +48,6 @@ class CoursePage(Page):
             services.offer,
         )
         self._services = services
-        self._saved: tuple[MeasuredPaper, ...] = ()
         course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
@@ -108,19 +106,9 @@ class CoursePage(Page):
         )
 
     @property
-    def unsaved(self) -> Unsaved:
-        saved = set(map(id, self._saved))
-        new = (one for one in self.course.measured.values() if id(one) not in saved)
-        return super().unsaved._replace(results=sum(max(1, len(one.results)) for one in new))
-
-    def saving(self) -> Callable[[], None]:
-        note, measured = super().saving(), tuple(self.course.measured.values())
-
-        def written() -> None:
-            self._saved = measured
-            note()
-
-        return written
+    def work_results(self) -> tuple[Any, ...]:
+        # Tables without results are work too.
+        return tuple(result for one in self.course.measured.values() for result in one.results or (one,))
 
     @property
     def session_part(self) -> Mapping[str, Any]:

@@ -123,6 +123,7 @@ class Page(QMainWindow):
         self._layout_with_them = QByteArray()
         # While the panels are hidden: the layout with them.
         self._layout_with_panels = QByteArray()
+        self._saved_results: tuple[Any, ...] = ()
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
@@ -193,18 +194,26 @@ class Page(QMainWindow):
         return False
 
     @property
+    def work_results(self) -> tuple[Any, ...]:
+        """What was run or measured and a session keeps, each by its identity; nothing by default."""
+        return ()
+
+    @property
     def unsaved(self) -> Unsaved:
         """How much of its work no session has."""
         stack = self.undo_stack
         is_clean = stack is None or stack.isClean()
-        return Unsaved(0 if stack is None or is_clean else abs(stack.index() - max(stack.cleanIndex(), 0)))
+        edits = 0 if stack is None or is_clean else abs(stack.index() - max(stack.cleanIndex(), 0))
+        saved = set(map(id, self._saved_results))
+        return Unsaved(edits, sum(id(result) not in saved for result in self.work_results))
 
     def saving(self) -> Callable[[], None]:
         """Return what notes that the work as it is now is in a session, once that is written."""
-        stack = self.undo_stack
+        stack, results = self.undo_stack, self.work_results
         at = stack.index() if stack is not None else 0
 
         def written() -> None:
+            self._saved_results = results
             # An edit meanwhile is not in the file.
             if stack is not None and stack.index() == at:
                 stack.setClean()

@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtGui import QUndoStack
 
 from engine.errors import BadValue, EngineError
-from gui.page.contract import Services, Unsaved
+from gui.page.contract import Services
 from gui.page.runs_page import RunsPage
 from gui.strict_json import text_of
 from gui.widgets.runs_panel import RunsPanel
@@ -27,7 +27,6 @@ class VariantsPage(RunsPage):
     def show_state(self, services: Services, state: RunsState[Any], panel: RunsPanel) -> None:
         """Take the state and the panel of its runs."""
         self._runs_state = state
-        self._saved_runs: tuple[Any, ...] = ()
         # A run, by its identity, and what it is as plain values: that takes 0.7 ms for each.
         self._tables: dict[int, tuple[Any, Table]] = {}
         changes = state.rows_changed, state.settings_changed, state.running_changed
@@ -56,19 +55,8 @@ class VariantsPage(RunsPage):
         return self._runs_state.undo_stack
 
     @property
-    def unsaved(self) -> Unsaved:
-        saved = set(map(id, self._saved_runs))
-        runs = self._runs_state.all_runs.values()
-        return super().unsaved._replace(results=sum(id(run) not in saved for run in runs))
-
-    def saving(self) -> Callable[[], None]:
-        note, runs = super().saving(), tuple(self._runs_state.all_runs.values())
-
-        def written() -> None:
-            self._saved_runs = runs
-            note()
-
-        return written
+    def work_results(self) -> tuple[Any, ...]:
+        return tuple(self._runs_state.all_runs.values())
 
     @property
     def session_part(self) -> Table:
