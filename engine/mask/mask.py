@@ -152,7 +152,8 @@ class Mask:
         """Return the texts of all cells, each once."""
         if self._typed is not None:
             return {cell for row in self._typed.cells for cell in row}
-        return set(map(number_text, np.unique(self.weights).tolist()))
+        # Not np.unique, which loads numpy.ma: 4 MB of the window.
+        return set(map(number_text, set(self.weights.ravel().tolist())))
 
     @property
     def more_than_weights(self) -> TypedWeights | None:

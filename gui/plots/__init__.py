@@ -1,1 +1,1 @@
-"""What plots share. Only plots import pyqtgraph, which takes 0.15 s: on a thread, after the first result."""
+"""What plots share. Only `library` imports pyqtgraph."""

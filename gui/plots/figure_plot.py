@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
+from gui.plots.library import pg
 from gui.plots.log_axis import LogAxis
 from gui.plots.plot import Plot, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 
-import pyqtgraph as pg
 from PySide6.QtCore import QRectF
 
+from gui.plots.library import pg
 from gui.style.metrics import GRID
 
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))

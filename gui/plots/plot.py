@@ -1,9 +1,9 @@
 """A plot that is only read: a view with an axis to its left and one below."""
 
-import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 
+from gui.plots.library import pg
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme
 from gui.widgets.panel_parts import centred_text, column

@@ -1,11 +1,11 @@
 """The frequency response of a mask as a picture: bright where frequencies stay, dark where they go."""
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
 from engine.mask.frequency_response import FrequencyResponse
+from gui.plots.library import pg
 from gui.plots.plot import Plot
 from gui.style.cell_colours import HEAT
 from gui.style.metrics import EARLIER_OPACITY, GRID

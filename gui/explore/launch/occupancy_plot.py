@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-import pyqtgraph as pg
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.launch.curves import CurvePoint
 from engine.results.quantities import percent_text
+from gui.plots.library import pg
 from gui.plots.plot import Plot, text_over
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at

@@ -1,11 +1,11 @@
 """Values along a line as curves: the original dashed, the result solid."""
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from gui.explore.look.look_state import Profile
 from gui.explore.operation.histogram_plot import channel_colour
+from gui.plots.library import pg
 from gui.plots.plot import Plot
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier

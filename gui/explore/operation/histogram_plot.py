@@ -1,11 +1,11 @@
 """A histogram as steps, a colour for each channel."""
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
+from gui.plots.library import pg
 from gui.plots.plot import Plot
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier

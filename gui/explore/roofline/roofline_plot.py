@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 
 from engine.results.quantities import rate_text
 from gui.explore.roofline.roofs import Point, Roof
 from gui.explore.run_words import run_title
+from gui.plots.library import pg
 from gui.plots.log_axis import LogAxis
 from gui.plots.plot import Plot, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font

@@ -71,3 +71,16 @@ def test_that_a_window_is_complete_without_plots_and_the_library_of_icons(import
 @pytest.mark.slow
 def test_that_no_first_look_at_a_panel_or_page_imports_anything_of_the_window(imported):
     assert imported["while looking"] == []
+
+
+@pytest.mark.slow
+def test_that_importing_the_whole_window_loads_no_library_of_the_engine_and_keeps_no_sources():
+    # Of importing gui/qt_import.py itself, one is kept.
+    code = """
+import gui.shell.app, importlib, linecache, pkgutil, sys
+for module in pkgutil.walk_packages(gui.__path__, "gui."):
+    if module.name != "gui.qt_import":
+        importlib.import_module(module.name)
+print(sorted({"cuda", "numba", "llvmlite", "numpy.ma", "scipy"} & set(sys.modules)), len(linecache.cache) < 5)
+"""
+    assert fresh_python("-c", code, QT_QPA_PLATFORM="offscreen") == "[] True\n"
