@@ -93,6 +93,8 @@ class SharedSegment:
         for rows, values in bands:
             half = targets[0][rows.start // 2 : -(-rows.stop // 2)]
             render(values, [half], white, range_mode, None if alpha is None else alpha[rows], ends)
+            # Its memory serves the next band: 16 MB less.
+            del values
         halve_all(targets)
         self._handed_over = True
         sizes = tuple(shape[:2] for shape in level_shapes(picture.height, picture.width))

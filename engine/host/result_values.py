@@ -16,8 +16,8 @@ from engine.host import shared
 from engine.host.shared_array import Computed, SharedArray
 from engine.verify.regions import Region
 
-# Pixels that are read at once: 12 MB of RGB in float32.
-_PIXELS = 1 << 20
+# Pixels that are read at once: 3 MB of RGB in float32.
+_PIXELS = 1 << 18
 
 
 def part_of(values: SharedArray | Computed, region: Region) -> NDArray[Any]:

@@ -44,8 +44,9 @@ from engine.verify.verification import Verification, verify_regions
 
 # The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
-# A band costs the oracle about 0.2 s at most.
-BAND_PIXELS = 1 << 18
+# A band costs the oracle about 0.2 s at most. Larger ones are no faster, and take memory: with 2^18 pixels of
+# colour 40 MB for the errors of a picture.
+BAND_PIXELS = 1 << 15
 BAND_MULTIPLY_ADDS = 100_000_000
 
 
