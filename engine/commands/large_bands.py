@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from engine.streams.bands import refuse_cut
 from engine.streams.chunking import choice_for_bands
 from engine.streams.large import Part, Received, run_filter
 from engine.tasks.chain.agreement import verify as verify_chain
-from engine.tasks.chain.planned import most_between
+from engine.tasks.chain.planned import as_cut, most_between, uncut_step
 from engine.tasks.chain.steps import MaskStep, digest_of
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
@@ -169,7 +170,7 @@ class _OperationBands(Bands):
             how.what(call),
             how.facts(call),
         )
-        self.problem = _reaching(reach, shape, given.name, given.name)
+        self.problem = _reaching(reach, shape, given.name)
 
     def run(self, images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         """Do the operation on each image."""
@@ -187,34 +188,26 @@ class _OperationBands(Bands):
 
 
 class _ChainBands(Bands):
-    """Every step of a band before the next band: together they reach as far as the longest way through them.
-
-    Each band is done as a picture of its own. What its edges within the picture make wrong lies in the halo,
-    which is cut off; at the edges of the picture itself the borders of the steps hold.
-    """
+    """Every step of a band before the next one: together they reach as far as the longest way."""
 
     def __init__(self, how: ChainFilter, shape: tuple[int, int, int], given: np.dtype[Any]) -> None:
         height, width, channels = shape
         # Variants are chosen once. The shape alone: it takes no memory.
         samples = np.broadcast_to(np.zeros((), given), (min(height, _MOST_ROWS), width, channels))
         whole = how.resolved(samples)
-        reach = [0] * len(whole.plan)
-        for at, planned in enumerate(whole.plan):
-            own, step = planned.rows_reached, planned.step
+        for planned in whole.plan:
             if isinstance(variant := planned.variant, Variant):
                 refuse_cut(variant, "a picture in bands", "band", 'Write "auto" as the variant of this step.')
-            if own is None:
-                raise _needs_all(f"step {step.id} ({step.title})")
-            if isinstance(step, MaskStep) and step.border is Border.WRAP:
-                raise _needs_all(f"step {step.id} with the border wrap")
-            reach[at] = own + max((reach[one] for one in planned.inputs if one >= 0), default=0)
+        if (uncut := uncut_step(whole.plan)) is not None:
+            step, is_mask = uncut.step, isinstance(uncut.step, MaskStep)
+            raise _needs_all(f"step {step.id} " + ("with the border wrap" if is_mask else f"({step.title})"))
         self._how, self._chain = how, whole.as_planned
         self.device, self.choice = whole.device, whole.choice
         self.text, self.facts, self.range = how.what(whole), how.facts(whole), how.chain.range
         variants = [f"{planned.variant_key} {planned.block}" for planned in whole.plan]
         self.identity = f"{digest_of(whole.nodes)} {' '.join(variants)}"
         self.between = most_between(whole.plan) if self.device.kind == "cpu" else 0
-        self.problem = _reaching(reach[-1], shape, given.name, "float32")
+        self.problem = as_cut(replace(whole.problem, height=height), whole.plan)
         reached = _PROOF_ROWS * self.problem.mask_shape[0]
         self.proof_bytes = reached * width * channels * FLOAT_BYTES if how.settings.verify else 0
 
@@ -248,11 +241,11 @@ def _needs_all(what: str) -> BadValue:
     )
 
 
-def _reaching(reach: int, shape: tuple[int, int, int], dtype: str, result_dtype: str) -> Problem:
+def _reaching(reach: int, shape: tuple[int, int, int], dtype: str) -> Problem:
     """Return how a picture is cut whose results depend on so many rows above and below."""
     height, width, channels = shape
     return Problem(
         height=height, width=width, channels=channels, dtype=dtype,
         mask_shape=(2 * reach + 1, 1), anchor=(reach, 0), border=Border.REPLICATE, cval=0.0,
-        result_dtype=result_dtype,
+        result_dtype=dtype,
     )  # fmt: skip

@@ -9,6 +9,7 @@ Called on: the main thread of the host process.
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
+from engine.device_info import DeviceInfo
 from engine.errors import ImageReadError
 from engine.host import shared
 from engine.host.display_levels import value_range
@@ -26,22 +28,35 @@ from engine.host.picture_jobs import attached
 from engine.host.protocol import PictureHandle
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TILE, Place, TiledScreen
+from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
+from engine.run.task import AnyJob
 from engine.streams.bands import Band, band, rows_of_chunk
+from engine.tasks.chain.messages import ChainJob
+from engine.tasks.chain.planned import as_cut, most_between
+from engine.tasks.chain.resolve import ResolvedChain
+from engine.tasks.chain.step_times import steps_of
+from engine.tasks.filtering.clipping import clipped_part
 from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import filter_job
+from engine.tasks.filtering.variants import Variant
+from engine.verify.regions import Region
 
 # The range of a picture in its file is that of so many parts of it, along each axis.
 _PARTS = 4
-# Values of a band of whole rows. Its memory serves the next band: fresh pages take longer than the filter.
+# Values of a band of whole rows, of all steps of a chain together. Their memory serves the next band: fresh
+# pages take longer than the filter.
 _BAND_BYTES = 16 << 20
+# Shapes of parts of a chain: bands have three, tiles a few.
+_MOST_PLANS = 8
 # A band has so many times the rows that are filtered for it above and below.
 _ROWS_PER_HALO = 8
 
 Samples = NDArray[Any]
+PartsJob = FilterJob | ChainJob
 
 
 class InMemory:
@@ -73,23 +88,53 @@ def source_of(picture: PictureHandle) -> Source:
     return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
 
 
-class ResultParts:
-    """A job, ready to be computed anywhere in its picture: one variant and block for all of it.
+class ResultParts(ABC):
+    """A job, ready to be computed anywhere in its picture: each variant and block chosen once, for all of it.
 
-    `asked` is the job as it was asked for, `job` that with device, variant and block, `chosen` what runs.
+    `asked` is the job as it was asked for, `job` that with device, variants and blocks; `chosen` is what runs
+    on the whole picture. `cut_by` is a filtering whose windows are what a result depends on. While a band is
+    computed there are so many `arrays` of its size.
     """
 
-    def __init__(self, job: FilterJob) -> None:
-        self.asked, self._resolved = job, resolved_for_tiles(job)
-        self.chosen, self._problem = self._resolved.job(), self._resolved.problem
-        self.device = self._resolved.device
-        self._backend = backend(self.device.key)
-        key, block = self.chosen.variant.key, self.chosen.block
-        self.job = replace(job, variant=key, block=block, device=self.device.key)
+    def __init__(
+        self,
+        asked: PartsJob,
+        job: PartsJob,
+        chosen: AnyJob,
+        cut_by: Problem,
+        device: DeviceInfo,
+        *,
+        band_invariant: bool,
+        range_mode: str,
+        arrays: int = 1,
+    ) -> None:
+        self.asked, self.job, self.chosen, self.device = asked, job, chosen, device
+        self.range_mode = range_mode
+        self.steps: tuple[StepTime, ...] = ()
+        self._problem, self._band_invariant = cut_by, band_invariant
         self._ends: tuple[float, float] | None = None
-        self._is_in_memory = not isinstance(job.picture.screen, TiledScreen)
+        self._band_bytes = _BAND_BYTES // arrays
+        self._is_in_memory = not isinstance(asked.picture.screen, TiledScreen)
         # Of a variant that filters whole bands only.
         self._last: tuple[slice, Samples] | None = None
+
+    @property
+    def region(self) -> Region | None:
+        """The part that is filtered: the rest keeps the picture's values. None: all of it."""
+        return None
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """The parts of the result below black and above white, 0 to 1, where they are known."""
+        return 0.0, 0.0
+
+    @abstractmethod
+    def refuse(self) -> None:
+        """Raise an EngineError for what cannot be done with the whole picture."""
+
+    @abstractmethod
+    def _computed(self, samples: Samples) -> Samples:
+        """Compute a part as a picture of its own, both (H, W, C)."""
 
     def values(
         self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
@@ -98,22 +143,22 @@ class ResultParts:
 
         Raises what `HalvedTiles.rectangle` raises.
         """
-        if self._is_in_memory and not self._resolved.choice.variant.band_invariant:
+        if self._is_in_memory and not self._band_invariant:
             opacity = source.rectangle(level, rows, columns, ends_at)[..., self._problem.channels :]
             return self._of_whole_bands(source, rows)[:, columns], opacity
         return self._rectangle(source, level, rows, columns, ends_at)
 
     def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        edges, job = self._edges(), self.chosen
-        expected_s = 2.0 + job.task.expected_launch_s(job, self.device)
+        edges = self._edges()
+        expected_s = 2.0 + self.chosen.task.expected_launch_s(self.chosen, self.device)
         for top, bottom in itertools.pairwise(edges):
             report(Progress("filtering", top / edges[-1], expected_s))
             yield slice(top, bottom), self._band(source, slice(top, bottom))
 
     def ends(self, source: Source, report: Checkpoint) -> tuple[float, float] | None:
         """Return the range that "rescale" maps to the screen's; of a picture in its file that of parts."""
-        if self.job.range_mode == "rescale" and self._ends is None:
+        if self.range_mode == "rescale" and self._ends is None:
             in_bands = self._is_in_memory
             parts = (part for _, part in self.bands(source, report)) if in_bands else self._parts(source)
             lowest, highest = math.inf, -math.inf
@@ -140,7 +185,7 @@ class ResultParts:
     def _edges(self) -> list[int]:
         """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""
         mask_rows, height = self._problem.mask_shape[0], self._problem.height
-        rows = max(rows_of_chunk(self._problem, _BAND_BYTES), _ROWS_PER_HALO * mask_rows)
+        rows = max(rows_of_chunk(self._problem, self._band_bytes), _ROWS_PER_HALO * mask_rows)
         count = -(-height // rows)
         return [*(height * number // count // 2 * 2 for number in range(count)), height]
 
@@ -166,20 +211,111 @@ class ResultParts:
         across = band(_turned(problem), columns.start, columns.stop)
         samples = _joined(source, level, down, across, ends_at)
         channels = problem.channels
-        part = replace(problem, height=samples.shape[0], width=samples.shape[1])
-        choice, asked = self._resolved.choice, self.job
         colours = np.ascontiguousarray(samples[..., :channels])
-        out = reused_result(colours, colours.shape, part.result_dtype)
-        job = filter_job(choice, part, asked.mask, colours, layout=asked.layout)
-        computed = compute(job, self._backend, out)
         inside = (
             slice(down.skip, down.skip + rows.stop - rows.start),
             slice(across.skip, across.skip + columns.stop - columns.start),
         )
-        values = computed.reshape(colours.shape)[inside]
-        if asked.region is not None:
-            values = _only_in(asked.region.slices, (rows, columns), values, colours[inside])
+        values = self._computed(colours)[inside]
+        if self.region is not None:
+            values = _only_in(self.region.slices, (rows, columns), values, colours[inside])
         return values, samples[..., channels:][inside]
+
+
+class FilterParts(ResultParts):
+    """A filtering, by one variant."""
+
+    job: FilterJob
+
+    def __init__(self, asked: FilterJob) -> None:
+        self._resolved = resolved = resolved_for_tiles(asked)
+        chosen, device = resolved.job(), resolved.device
+        key, block = chosen.variant.key, chosen.block
+        job = replace(asked, variant=key, block=block, device=device.key)
+        super().__init__(
+            asked,
+            job,
+            chosen,
+            resolved.problem,
+            device,
+            band_invariant=chosen.variant.band_invariant,
+            range_mode=asked.range_mode,
+        )
+
+    @property
+    def region(self) -> Region | None:
+        """The part that is filtered."""
+        return self.job.region
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """The parts of the result below black and above white, 0 to 1."""
+        samples = shared.attach(self.job.picture.in_memory)
+        return clipped_part(samples, self.job.mask, self._resolved.problem, self.range_mode)
+
+    def refuse(self) -> None:
+        """Raise an EngineError for what cannot be done with the whole picture."""
+        chosen = self.chosen
+        chosen.task.refuse(chosen.variant, chosen.problem, self.job.mask, chosen.block, self.device)
+
+    def _computed(self, samples: Samples) -> Samples:
+        asked, height, width = self.job, *samples.shape[:2]
+        part = replace(self._resolved.problem, height=height, width=width)
+        out = reused_result(samples, samples.shape, part.result_dtype)
+        job = filter_job(self._resolved.choice, part, asked.mask, samples, layout=asked.layout)
+        return compute(job, backend(self.device.key), out).reshape(samples.shape)
+
+
+class ChainParts(ResultParts):
+    """A chain whose steps look at no more than windows: each part goes through all of them.
+
+    `steps` are these with the time that each took so far, on the CPU.
+    """
+
+    job: ChainJob
+
+    def __init__(self, asked: ChainJob) -> None:
+        samples = shared.attach(asked.picture.in_memory)
+        resolved = ResolvedChain(asked, samples, in_bands=True)
+        chosen, device = resolved.job(), resolved.device
+        job = replace(asked, chain=resolved.as_planned, shown="", device=device.key)
+        variants = [planned.variant for planned in resolved.plan]
+        super().__init__(
+            asked,
+            job,
+            chosen,
+            as_cut(resolved.problem, resolved.plan),
+            device,
+            band_invariant=all(one.band_invariant for one in variants if isinstance(one, Variant)),
+            range_mode=asked.chain.range,
+            # With one of the band before.
+            arrays=most_between(resolved.plan) + 2,
+        )
+        # A plan is made once for parts of one shape.
+        self._planned: dict[tuple[int, ...], ResolvedChain] = {}
+
+    def refuse(self) -> None:
+        """Raise an EngineError for what cannot be done with the whole picture."""
+        self.chosen.refuse(self.device)
+
+    def _computed(self, samples: Samples) -> Samples:
+        if samples.shape not in self._planned:
+            if len(self._planned) == _MOST_PLANS:
+                self._planned.clear()
+            self._planned[samples.shape] = ResolvedChain(self.job, samples)
+        resolved = self._planned[samples.shape]
+        resolved.samples = samples
+        job, out = resolved.job(), reused_result(samples, samples.shape, np.float32)
+        if self.device.kind != "cpu":
+            # What lies between stays on the device for one launch.
+            return compute(job, backend(self.device.key), out).reshape(samples.shape)
+        job.refuse(self.device)
+        chain: Any = job.task.prepare(job)
+        chain.launch(samples, out)
+        before = {step.id: step.ms or 0.0 for step in self.steps}
+        took = {key: before.get(key, 0.0) + ms for key, ms in chain.took_ms.items()}
+        self.steps = steps_of(resolved.plan, took)
+        return out
 
 
 def _only_in(

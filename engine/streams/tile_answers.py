@@ -16,18 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
-from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed
 from engine.host.tile_jobs import answered, as_values
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tiles, Values
-from engine.host.verbs import Preview
+from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.streams.result_parts import ResultParts, source_of
-from engine.tasks.filtering.clipping import clipped_part
-from engine.tasks.filtering.messages import FilterJob
+from engine.streams.result_parts import ChainParts, FilterParts, PartsJob, ResultParts, source_of
+from engine.tasks.chain.messages import ChainJob
 from engine.verify.regions import Region
 
 # Neighbours in a row that are filtered together.
@@ -36,39 +34,46 @@ _MOST_TOGETHER = 4
 _newest: ResultParts | None = None
 
 
-def _result_of(job: FilterJob) -> ResultParts:
+def _made(job: PartsJob) -> ResultParts:
+    return ChainParts(job) if isinstance(job, ChainJob) else FilterParts(job)
+
+
+def _result_of(job: PartsJob) -> ResultParts:
     global _newest
     if _newest is None or job not in (_newest.job, _newest.asked):
-        _newest = ResultParts(job)
+        _newest = _made(job)
     return _newest
 
 
-def preview_in_bands(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
-    """Filter a large picture in memory for the screen, and keep no values."""
+def preview_in_bands(job: PartsJob, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...]]:
+    """Compute the result of a large picture in memory for the screen, and keep no values.
+
+    Returns it with the times of a chain's steps.
+    """
     global _newest
     begin = time.perf_counter()
     # Anew for each preview: `auto` chooses by the times that are known by now.
-    result = ResultParts(request.job)
-    job, chosen = result.job, result.chosen
-    chosen.task.refuse(chosen.variant, chosen.problem, job.mask, chosen.block, result.device)
+    result = _made(job)
+    result.refuse()
     _newest = result
     picture, source = job.picture, source_of(job.picture)
     with SharedSegment() as segment:
         levels = segment.create(*screen_arrays(picture.height, picture.width))
         bands, ends = result.bands(source, report), result.ends(source, report)
-        screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
-    return Filtered(
-        values=Computed(job),
+        screen = segment.rendered_in_bands(picture, levels, bands, result.range_mode, ends)
+    shown = Filtered(
+        values=Computed(result.job),
         screen=screen,
-        variant=job.variant,
-        device=job.device,
+        variant=result.chosen.variant.key,
+        device=result.device.key,
         elapsed_ms=(time.perf_counter() - begin) * 1e3,
-        chosen_because=chosen.chosen_because,
-        clipped=clipped_part(shared.attach(picture.in_memory), job.mask, chosen.problem, job.range_mode),
+        chosen_because=result.chosen.chosen_because,
+        clipped=result.clipped,
     )
+    return shown, result.steps
 
 
-def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
+def result_tiles(request: ResultTiles[PartsJob], report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = request.job, request.level, set(request.tiles)
@@ -117,18 +122,18 @@ def result_tiles(request: ResultTiles[FilterJob], report: Checkpoint) -> Tiles:
         tile,
         source,
         white=full_scale(np.dtype(job.picture.dtype)),
-        range_mode=job.range_mode,
+        range_mode=result.range_mode,
         ends=result.ends(source, report),
     )
 
 
-def result_values(request: ResultValues[FilterJob], report: Checkpoint) -> Values:
+def result_values(request: ResultValues[PartsJob], report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
     return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
 
 
-def part_of_result(job: FilterJob, region: Region) -> NDArray[Any]:
+def part_of_result(job: PartsJob, region: Region) -> NDArray[Any]:
     """Return the values of a result in a region of full size."""
     return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]

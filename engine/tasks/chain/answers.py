@@ -5,16 +5,15 @@ Questions about the ready ones are answered on the thread that reads the pipe.
 
 import time
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.devices import backend
 from engine.host import shared
-from engine.host.display_levels import full_scale
-from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.picture_jobs import keeps_values
 from engine.host.protocol import Filtered
+from engine.host.result_memory import ResultMemory
+from engine.host.shared_array import Computed
 from engine.host.verbs import Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -23,6 +22,7 @@ from engine.run.sampling import SamplingPlan
 from engine.tasks.chain.files import ready_chains
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest
+from engine.tasks.chain.planned import uncut_step
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import with_steps
 from engine.tasks.chain.steps import Chain
@@ -40,9 +40,12 @@ def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
     begin, asked = time.perf_counter(), request.job
     resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
     report(Progress("computing the chain", 0.0, 5.0))
-    with SharedSegment() as segment:
-        values, levels = _created(segment, resolved.samples.shape)
-        out = shared.attach(values)
+    if not _keeps_values(resolved):
+        _kept.drop()
+        # By name: what computes parts of pictures is loaded with the first large one.
+        return Chained(*import_module(asked.tile_answers).preview_in_bands(asked, report))
+    with ResultMemory(asked.picture, keeps=True) as memory:
+        out = memory.allocate(resolved.samples, "float32")
         if resolved.device.kind == "cpu":
             pixels = asked.picture.in_memory
             steps = _kept.computed(resolved, (pixels, shared.uses(pixels)), out, report)
@@ -50,7 +53,7 @@ def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
             # What lies between stays on the device for one launch.
             compute(resolved.job(), backend(resolved.device.key), out)
             steps = ()
-        return Chained(_shown(segment, asked, resolved, values, levels, begin), steps)
+        return Chained(_shown(memory, asked, resolved, begin), steps)
 
 
 def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
@@ -58,36 +61,26 @@ def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
     begin, asked = time.perf_counter(), request.job
     resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
     machine, job = backend(resolved.device.key), resolved.job()
-    with SharedSegment() as segment:
-        values, levels = _created(segment, resolved.samples.shape)
-        plan = SamplingPlan(budget_s=request.budget_s)
-        outcome = measure(job, machine, plan, checkpoint=report, host_out=shared.attach(values))
+    with ResultMemory(asked.picture, keeps=_keeps_values(resolved)) as memory:
+        plan, out = SamplingPlan(budget_s=request.budget_s), memory.allocate(resolved.samples, "float32")
+        outcome = measure(job, machine, plan, checkpoint=report, host_out=out)
         if outcome.values is not None:
             result = with_steps(outcome.result, job, report)
-            shown = _shown(segment, asked, resolved, values, levels, begin)
+            shown = _shown(memory, asked, resolved, begin)
             return Chained(replace(shown, result=result), result.steps, result)
     nothing = Filtered(None, None, job.variant.key, machine.info.key, 0.0, outcome.result)
     return Chained(nothing, (), outcome.result)
 
 
-def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return shared memory for the result and its levels for the screen."""
-    # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
-    _, values, *levels = segment.create(
-        ((ANTI_ALIAS_BYTES,), "uint8"), (shape, "float32"), *screen_arrays(*shape[:2])
-    )
-    return values, tuple(levels)
+def _keeps_values(resolved: ResolvedChain) -> bool:
+    """Return whether the values of the result are kept: of a large picture that can be cut they are not."""
+    asked: Any = resolved.asked
+    return keeps_values(asked.picture) or uncut_step(resolved.plan) is not None
 
 
-def _shown(
-    segment: SharedSegment,
-    asked: ChainJob,
-    resolved: ResolvedChain,
-    values: Any,
-    levels: tuple[Any, ...],
-    begin: float,
-) -> Filtered:
-    white = full_scale(np.dtype(resolved.samples.dtype))
-    screen = segment.rendered(values, levels, white, asked.chain.range, asked.picture.alpha)
+def _shown(memory: ResultMemory, asked: ChainJob, resolved: ResolvedChain, begin: float) -> Filtered:
+    device = resolved.device.key
+    job = replace(asked, chain=resolved.as_planned, shown="", device=device)
+    values, screen = memory.shown(asked.chain.range, Computed(job))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    return Filtered(values, screen, resolved.choice.variant.key, resolved.device.key, elapsed_ms)
+    return Filtered(values, screen, resolved.choice.variant.key, device, elapsed_ms)

@@ -92,6 +92,10 @@ class KeptResults:
             for one, ms in zip(plan, times, strict=True)
         )
 
+    def drop(self) -> None:
+        """Keep nothing: of what is shown now no step's result is kept."""
+        self._kept = {}
+
     def _needed(self, keys: list[Hashable], inputs: list[tuple[int, ...]]) -> set[int]:
         """Return the steps whose results are computed or read: what stands before a kept one is neither."""
         needed, ahead = set(), [len(keys) - 1]

@@ -15,6 +15,7 @@ class ChainJob(ChainRequest):
     """Everything that a chain on a picture depends on. Preview and Run reply: Chained."""
 
     answers: ClassVar[str] = "engine.tasks.chain.answers"
+    tile_answers: ClassVar[str] = "engine.streams.tile_answers"
     picture: PictureHandle
 
 

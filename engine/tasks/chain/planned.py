@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant
+from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.steps import AnyStep, CombineStep
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import variant as filter_variant
@@ -64,12 +66,13 @@ class PlannedStep:
         return None if window is None else window(self.problem.parameters)
 
     @property
-    def rows_reached(self) -> int | None:
-        """The same along the rows alone."""
+    def reached(self) -> tuple[int, int] | None:
+        """The same along rows and along columns; None: on the whole picture, which cannot be cut."""
         if isinstance(self.problem, Problem):
-            above = self.problem.anchor[0]
-            return max(above, self.problem.mask_shape[0] - 1 - above)
-        return self.reach
+            sides = zip(self.problem.anchor, self.problem.mask_shape, strict=True)
+            rows, columns = (max(before, side - 1 - before) for before, side in sides)
+            return None if self.problem.border is Border.WRAP else (rows, columns)
+        return None if self.reach is None else (self.reach, self.reach)
 
     @property
     def cost(self) -> int:
@@ -87,6 +90,29 @@ def last_readers(plan: Plan) -> dict[int, int]:
     """Return the last step that reads each result, by their places; -1 is the picture as float32."""
     reads = [(one, at) for at, planned in enumerate(plan) for one in planned.inputs]
     return {one: at for one, at in reads if one >= 0 or plan[at].reads_floats}
+
+
+def uncut_step(plan: Plan) -> PlannedStep | None:
+    """Return the first step whose result depends on the whole picture; None: a picture can be cut for all."""
+    return next((planned for planned in plan if planned.reached is None), None)
+
+
+def as_cut(problem: ChainProblem, plan: Plan) -> Problem:
+    """Return the filtering whose windows are what a result of the chain depends on, to cut a picture for it.
+
+    Each part is done as a picture of its own. What its edges within the picture make wrong lies in its halo,
+    which is dropped; at the edges of the picture itself the borders of the steps hold.
+    """
+    reached: list[tuple[int, int]] = []
+    for planned in plan:
+        own, before = planned.reached or (0, 0), [reached[one] for one in planned.inputs if one >= 0]
+        rows, columns = (own[axis] + max((one[axis] for one in before), default=0) for axis in (0, 1))
+        reached.append((rows, columns))
+    rows, columns = reached[-1]
+    return Problem(
+        height=problem.height, width=problem.width, channels=problem.channels, dtype=problem.dtype,
+        mask_shape=(2 * rows + 1, 2 * columns + 1), anchor=(rows, columns), border=Border.REPLICATE,
+    )  # fmt: skip
 
 
 def most_between(plan: Plan) -> int:

@@ -3,9 +3,7 @@
 Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
 """
 
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -13,20 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
-from engine.host.display_levels import full_scale, value_range
 from engine.host.messages import VariantInfo
-from engine.host.picture_jobs import SharedSegment, keeps_values, screen_arrays
-from engine.host.protocol import Availability, BlockAvailability, Filtered, ScreenLevels
-from engine.host.shared_array import Computed, SharedArray
+from engine.host.picture_jobs import keeps_values
+from engine.host.protocol import Availability, BlockAvailability, Filtered
+from engine.host.result_memory import ResultMemory
+from engine.host.shared_array import Computed
 from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
-from engine.image.scratch import Scratch
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
@@ -44,9 +40,6 @@ from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
 
-# Of a large result, this much becomes levels for the screen at once, and is given back: enough for all cores.
-_BAND_BYTES = 32 << 20
-
 
 def describe(request: Describe[FiltersRequest], report: Checkpoint) -> tuple[VariantInfo, ...]:
     """Return every variant."""
@@ -59,27 +52,28 @@ def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
         return _tiled(request.job, request.job.picture.screen)
     if not keeps_values(request.job.picture):
         # By name: what filters parts of pictures is loaded with the first large one.
-        shown: Filtered = import_module(request.job.tile_answers).preview_in_bands(request, report)
+        shown: Filtered = import_module(request.job.tile_answers).preview_in_bands(request.job, report)[0]
         return shown
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
     job.task.refuse(job.variant, job.problem, request.job.mask, job.block, device)
     expected_s = job.task.expected_launch_s(job, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
-    with resolved:
-        compute(job, resolved.backend, resolved.allocate())
-        return resolved.filtered()
+    with resolved.memory() as memory:
+        compute(job, resolved.backend, resolved.allocated(memory))
+        return resolved.filtered(memory)
 
 
 def run(request: Run[FilterJob], report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
     if isinstance(request.job.picture.screen, TiledScreen):
         return _run_part(request, request.job.picture.screen, report)
-    with _ResolvedJob(request.job) as resolved:
-        plan, values = SamplingPlan(budget_s=request.budget_s), resolved.allocate()
+    resolved, plan = _ResolvedJob(request.job), SamplingPlan(budget_s=request.budget_s)
+    with resolved.memory() as memory:
+        values = resolved.allocated(memory)
         outcome = measure(resolved.job, resolved.backend, plan, checkpoint=report, host_out=values)
         if outcome.values is not None:
-            return replace(resolved.filtered(), result=outcome.result)
+            return replace(resolved.filtered(memory), result=outcome.result)
     return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
 
 
@@ -155,79 +149,42 @@ def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: N
     return availability_of(variant.key, lambda: made.refuse(device_for(variant, job.device)))
 
 
-class _ResolvedJob(SharedSegment):
-    """A filter job with samples, problem, device, variant and block, and the segment for its result.
+class _ResolvedJob:
+    """A filter job with samples, problem, device, variant and block.
 
     An `EngineError` where there is no such device, variant or border.
     """
 
     def __init__(self, asked: FilterJob) -> None:
-        super().__init__()
         self._begin = time.perf_counter()
         self._asked = asked
         resolved = ResolvedFilter(asked, shared.attach(asked.picture.in_memory))
         self.job = resolved.job()
         self.backend: Backend = backend(resolved.device.key)
 
-    def allocate(self) -> NDArray[Any]:
-        """Return memory for the result: shared memory, which is written without a copy, where it is kept."""
-        shape, dtype = self.job.operands.samples.shape, self.job.problem.result_dtype
-        if not keeps_values(self._asked.picture):
-            # What was kept for the next preview would come on top of the whole result.
-            shared.trim_spares()
-            self._levels = self.create(*screen_arrays(*shape[:2]))
-            size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
-            self._scratch = Scratch((size,), np.uint8, huge_pages=True)
-            self._computed = placed_result(self._scratch.array, self.job.operands.samples, shape, dtype)
-            return self._computed
-        # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
-        _, self._values, *levels = self.create(
-            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2])
-        )
-        self._levels, self._computed = tuple(levels), shared.attach(self._values)
-        return self._computed
+    def memory(self) -> ResultMemory:
+        """Return what holds the result."""
+        return ResultMemory(self._asked.picture, keeps=keeps_values(self._asked.picture))
 
-    def filtered(self) -> Filtered:
+    def allocated(self, memory: ResultMemory) -> NDArray[Any]:
+        """Return the array for the result."""
+        return memory.allocate(self.job.operands.samples, self.job.problem.result_dtype)
+
+    def filtered(self, memory: ResultMemory) -> Filtered:
         """Return the reply, with the result's levels for the screen."""
         samples, asked = self.job.operands.samples, self._asked
-        picture, range_mode = asked.picture, asked.range_mode
-        self._keep_outside()
-        values: SharedArray | Computed
-        screen: ScreenLevels | TiledScreen
-        if keeps_values(picture):
-            values, white = self._values, full_scale(samples.dtype)
-            screen = self.rendered(values, self._levels, white, range_mode, picture.alpha)
-        else:
-            key, device = self.job.variant.key, self.backend.info.key
-            values = Computed(replace(asked, variant=key, block=self.job.block, device=device))
-            ends = value_range(self._computed) if range_mode == "rescale" else None
-            screen = self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
+        if asked.region is not None:
+            for outside in asked.region.around:
+                memory.array[outside] = samples[outside]
+        key, device = self.job.variant.key, self.backend.info.key
+        computed = Computed(replace(asked, variant=key, block=self.job.block, device=device))
+        values, screen = memory.shown(asked.range_mode, computed)
         return Filtered(
             values=values,
             screen=screen,
-            variant=self.job.variant.key,
-            device=self.backend.info.key,
+            variant=key,
+            device=device,
             elapsed_ms=(time.perf_counter() - self._begin) * 1e3,
             chosen_because=self.job.chosen_because,
-            clipped=clipped_part(samples, asked.mask, self.job.problem, range_mode),
+            clipped=clipped_part(samples, asked.mask, self.job.problem, asked.range_mode),
         )
-
-    def _given_back(self) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield the result in bands, each of which is given back to the system when the next one is wanted.
-
-        The levels for the screen grow in the meantime.
-        """
-        values = self._computed
-        step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
-        for top in range(0, len(values), step):
-            rows = slice(top, min(top + step, len(values)))
-            yield rows, values[rows]
-            self._scratch.give_back(values[rows])
-
-    def _keep_outside(self) -> None:
-        """Put the picture's own values where nothing is to be filtered."""
-        region = self._asked.region
-        if region is not None:
-            values, samples = self._computed, self.job.operands.samples
-            for outside in region.around:
-                values[outside] = samples[outside]

@@ -24,7 +24,8 @@ from engine.variants.chain.cpu_steps import converted, step_launch
 class CpuChain:
     """The steps of a chain, compiled.
 
-    `launches` has each by itself, and `convert` what makes the picture float32.
+    `launches` has each by itself, `convert` what makes the picture float32, and `took_ms` how long each step
+    took in the last launch, by its id.
     """
 
     def __init__(self, problem: ChainProblem, plan: Plan) -> None:
@@ -34,7 +35,7 @@ class CpuChain:
         self._reads_floats = reads_floats and problem.dtype != "float32"
         self.convert = converted(problem)
         self._last_reader = last_readers(plan)
-        self._took_ms = [0.0] * len(plan)
+        self.took_ms = dict[str, float]()
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Compute every step; the last writes the result."""
@@ -50,7 +51,7 @@ class CpuChain:
             is_last = at == len(self._plan) - 1
             arrays[at] = out if is_last else reused_result(inputs[0], image.shape, np.float32)
             launch(inputs, arrays[at])
-            self._took_ms[at] = (time.perf_counter() - begin) * 1e3
+            self.took_ms[planned.step.id] = (time.perf_counter() - begin) * 1e3
             for one in planned.inputs:
                 # Its memory is the next step's.
                 if self._last_reader.get(one) == at:
@@ -62,7 +63,7 @@ class CpuChain:
     ) -> dict[str, float]:
         """Compute every step once; return how long each took, ms by its id."""
         self.launch(image, out)
-        return {planned.step.id: ms for planned, ms in zip(self._plan, self._took_ms, strict=True)}
+        return dict(self.took_ms)
 
 
 def prepare(problem: ChainProblem, constant: Plan, block: Block) -> CpuChain:

@@ -8,7 +8,7 @@ from PIL import Image
 
 import engine
 from engine.geometry.border import Border
-from engine.host import picture_jobs, shared
+from engine.host import picture_jobs, result_memory, shared
 from engine.host.display_levels import level_shapes, render
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.picture_numbers import MeasurePicture
@@ -20,7 +20,9 @@ from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.streams import result_parts, tile_answers
-from engine.tasks.filtering import answers
+from engine.tasks.chain.files import chain_from, chain_named, ready_chains
+from engine.tasks.chain.messages import ChainJob
+from engine.tasks.chain.steps import MaskStep, OperationStep
 from engine.tasks.filtering.compared import ComparePictures
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.variants import VARIANTS
@@ -41,7 +43,7 @@ def all_is_large(monkeypatch):
     """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
     monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result_parts, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
-    monkeypatch.setattr(answers, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(result_memory, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
     monkeypatch.setattr(tile_answers, "_newest", None)
 
 
@@ -242,3 +244,55 @@ def test_that_the_kernel_that_was_chosen_computes_every_part(ask, opened, pixels
     job = FilterJob(picture=opened(pixels), mask=BOX, device="cpu")
     reply = ask(Preview(job))
     assert reply.values.job == replace(job, variant=reply.variant, block=reply.values.job.block)
+
+
+def cut_chains():
+    """Return the ready chains whose steps look at no more than windows."""
+    whole = {"equalise"}
+    return [
+        chain
+        for chain in ready_chains()
+        if not whole & {step.operation for step in chain.steps if isinstance(step, OperationStep)}
+    ]
+
+
+def with_border(chain, border):
+    """Return a chain whose masks have a border."""
+    steps = (replace(one, border=border) if isinstance(one, MaskStep) else one for one in chain.steps)
+    return replace(chain, steps=tuple(steps))
+
+
+@pytest.mark.parametrize("border", [Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE])
+@pytest.mark.parametrize("chain", cut_chains(), ids=lambda chain: chain.key)
+def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border):
+    job = ChainJob(picture=opened(pixels), chain=with_border(chain, border), device="cpu")
+    reply = ask(Preview(job))
+    planned = reply.shown.values.job
+    whole = engine.chain(pixels, planned.chain, device="cpu").values
+    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
+        found = shared.attach(ask(ResultValues(planned, reply.shown.screen, rows, columns)).values)
+        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+    for level, array in zip(levels_of(whole, chain.range)[1:], reply.shown.screen.coarse, strict=True):
+        np.testing.assert_array_equal(shared.attach(array), level)
+    (tile,) = ask(ResultTiles(planned, reply.shown.screen, 0, ((0, 0),))).tiles
+    np.testing.assert_array_equal(shared.attach(tile.pixels), levels_of(whole, chain.range)[0])
+    assert [step.id for step in reply.steps] == [step.id for step in planned.chain.steps]
+    assert all(step.ms > 0 for step in reply.steps)
+
+
+def test_that_a_run_of_a_chain_shows_the_same_and_keeps_no_values_either(ask, opened, pixels):
+    job = ChainJob(picture=opened(pixels), chain=chain_named("sobel-magnitude"), device="cpu")
+    run, preview = ask(Run(job, 0.0)), ask(Preview(job))
+    assert run.result.is_proven
+    assert isinstance(run.shown.values, Computed)
+    for one, other in zip(run.shown.screen.coarse, preview.shown.screen.coarse, strict=True):
+        np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
+
+
+@pytest.mark.parametrize("last", [{"operation": "equalise"}, {"mask": "box-3", "border": "wrap"}])
+def test_that_a_chain_that_looks_at_the_whole_picture_is_computed_as_a_whole(ask, opened, pixels, last):
+    chain = chain_from({"steps": [{"mask": "sharpen"}, last]})
+    job = ChainJob(picture=opened(pixels), chain=chain, device="cpu")
+    whole = engine.chain(pixels, chain, device="cpu").values
+    for reply in (ask(Preview(job)), ask(Run(job, 0.0))):
+        np.testing.assert_array_equal(shared.attach(reply.shown.values), whole)
