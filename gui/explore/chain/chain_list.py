@@ -83,6 +83,10 @@ class StepList(QListView):
         if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
             self._pressed = event.position().toPoint()
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # The second click on an eye is a click like the first.
+        self.mousePressEvent(event)
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if not event.buttons() & Qt.MouseButton.LeftButton:
             super().mouseMoveEvent(event)

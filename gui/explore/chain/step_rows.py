@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QMouseEvent, QPainter, QPalette
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gui.explore.chain.chain_state import ChainState
@@ -112,7 +112,7 @@ class StepRows(QAbstractListModel):
 
 
 class StepRow(QStyledItemDelegate):
-    """Paints a row; a click on its eye switches it."""
+    """Paints a row with its eye."""
 
     def __init__(self, rows: StepRows, chain: ChainState) -> None:
         super().__init__(rows)
@@ -152,15 +152,6 @@ class StepRow(QStyledItemDelegate):
         painter.setPen(quiet)
         self._write(painter, text, Qt.AlignmentFlag.AlignBottom, self._rows.note(index))
         painter.restore()
-
-    def editorEvent(self, event: QEvent, model: Any, option: QStyleOptionViewItem, index: Index) -> bool:
-        if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:
-            is_eye = self.eye_rect(option.rect).contains(event.position().toPoint())
-            if is_eye and event.type() == QEvent.Type.MouseButtonRelease:
-                self._chain.switch(index.row())
-            # A press on the eye selects nothing.
-            return is_eye
-        return super().editorEvent(event, model, option, index)
 
     @staticmethod
     def eye_rect(row: QRect) -> QRect:

@@ -91,6 +91,16 @@ def test_that_the_panels_edit_the_selected_step_only(page, act):
     assert [str(step.settings.border) for step in page.workspace.state.steps[:2]] == ["replicate", "wrap"]
 
 
+def test_that_a_click_on_the_eye_of_a_row_that_was_clicked_switches_it_once(page, act):
+    act("chain:sobel-magnitude")
+    shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
+    row = shown.visualRect(shown.rows.index(0))
+    QTest.mouseClick(shown.viewport(), left, pos=row.center())
+    for is_on in (False, True):
+        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
+        assert page.workspace.state.steps[0].on is is_on
+
+
 def test_that_the_eye_and_the_keys_change_the_steps(page, act):
     act("chain:denoise-edges")
     shown = page.chain_list.list
