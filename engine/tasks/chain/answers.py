@@ -26,6 +26,7 @@ from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import with_steps
 from engine.tasks.chain.steps import Chain
+from engine.tasks.filtering.clipping import Clipped, clipped_values
 
 _kept = KeptResults()
 
@@ -89,5 +90,13 @@ def _shown(
 ) -> Filtered:
     white = full_scale(np.dtype(resolved.samples.dtype))
     screen = segment.rendered(values, levels, white, asked.chain.range, asked.picture.alpha)
+    clipped = clipped_values(shared.attach(values), white) if asked.chain.range == "clip" else Clipped()
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    return Filtered(values, screen, resolved.choice.variant.key, resolved.device.key, elapsed_ms)
+    return Filtered(
+        values,
+        screen,
+        resolved.choice.variant.key,
+        resolved.device.key,
+        elapsed_ms,
+        clipped=(clipped.below, clipped.above),
+    )
