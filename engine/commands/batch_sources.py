@@ -77,16 +77,16 @@ class Job:
         pixels, checked = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
         verification = self.how.verified(self.call, checked, self.seed)
         return self._encoded(
-            Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification
+            Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification, pixels
         )
 
     def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes | memoryview, Finished]:
         """Verify a result and encode it. Called on: any thread."""
         verification = self.how.verified(self.call, values, self.seed)
-        return self._encoded(self.how.finished(self.call, self.opened, values), verification)
+        return self._encoded(self.how.finished(self.call, self.opened, values), verification, values)
 
     def _encoded(
-        self, result: Result, verification: Verification | None
+        self, result: Result, verification: Verification | None, values: np.ndarray
     ) -> tuple[bytes | memoryview, Finished]:
         asked, file = self.how.settings, self.file
         data, left_out = encoded_image(
@@ -98,9 +98,8 @@ class Job:
         )
         notes = (*self.opened.picture.notes, *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
-        return data, Finished(
-            file, None, notes, verification, found, clipped=self.how.clipped(self.call, self.opened)
-        )
+        clipped = self.how.clipped(self.call, self.opened, values)
+        return data, Finished(file, None, notes, verification, found, clipped=clipped)
 
 
 def source_for(plan: BatchPlan) -> "Source":

@@ -13,6 +13,7 @@ from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.result_picture import finished_picture, lost_values
 from engine.results.measurement import Measurement, StepTime
@@ -23,6 +24,7 @@ from engine.tasks.chain.request import ChainRequest
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import steps_of, with_steps
 from engine.tasks.chain.steps import Chain
+from engine.tasks.filtering.clipping import Clipped, clipped_values
 
 
 class ChainFilter(PictureFilter[ChainCall]):
@@ -97,6 +99,15 @@ class ChainFilter(PictureFilter[ChainCall]):
         # A float32 file keeps its values.
         mode = "clip" if dtype == np.float32 else self.chain.range
         return Result(finished_picture(picture, values, dtype, mode), lost_values(values, dtype))
+
+    def clipped(self, call: ChainCall, opened: Opened, values: np.ndarray) -> Clipped | None:
+        """Return how much of the result is clipped in the file, by values all over it."""
+        picture, target = opened.picture.dtype, opened.dtype
+        if self.chain.range != "clip" or target.kind == "f":
+            return None
+        return clipped_values(
+            values.reshape(call.samples.shape), full_scale_of(picture if picture.kind == "u" else target)
+        )
 
     def document(self, call: ChainCall) -> dict[str, object]:
         """Return what ran, with the time of each step, for JSON."""

@@ -149,12 +149,12 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not results:
             on_values(values)
+        clipped = how.clipped(call, opened, values)
         # Before it is encoded: it takes four times the memory of an 8-bit picture.
         del values
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
     unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
-    clipped = how.clipped(call, opened)
     hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
     notes = (*opened.picture.notes, *unused, *lost_or_left)
     log_notes((*notes, *hint))

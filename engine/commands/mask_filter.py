@@ -154,7 +154,7 @@ class MaskFilter(PictureFilter[Request]):
         finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
         return Result(finished, lost_values(values, dtype))
 
-    def clipped(self, call: Request, opened: Opened) -> Clipped | None:
+    def clipped(self, call: Request, opened: Opened, values: np.ndarray) -> Clipped | None:
         """Return how much of the result is clipped in the file, by windows all over the picture."""
         picture, target = opened.picture.dtype, opened.dtype
         if self.settings.range != "clip" or target.kind == "f":

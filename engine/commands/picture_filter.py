@@ -107,8 +107,11 @@ class PictureFilter(ABC, Generic[C]):
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
 
-    def clipped(self, call: C, opened: Opened) -> Clipped | None:
-        """Return how much of the result is clipped in the file; None where nothing can be."""
+    def clipped(self, call: C, opened: Opened, values: np.ndarray) -> Clipped | None:
+        """Return how much of the result is clipped in the file; None where nothing can be.
+
+        Of a mask some variants write values that are clipped already.
+        """
         return None
 
     def measured(

@@ -22,7 +22,7 @@ from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.errors import ImageReadError
 from engine.host import shared
-from engine.host.display_levels import value_range
+from engine.host.display_levels import full_scale, value_range
 from engine.host.halved_tiles import HalvedTiles
 from engine.host.picture_jobs import attached
 from engine.host.protocol import PictureHandle
@@ -37,7 +37,7 @@ from engine.tasks.chain.messages import ChainJob
 from engine.tasks.chain.planned import as_cut, most_between
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import steps_of
-from engine.tasks.filtering.clipping import clipped_part
+from engine.tasks.filtering.clipping import clipped_part, clipped_values
 from engine.tasks.filtering.large import resolved_for_tiles
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
@@ -291,12 +291,31 @@ class ChainParts(ResultParts):
             # With one of the band before.
             arrays=most_between(resolved.plan) + 2,
         )
+        self._clipped = 0.0, 0.0
         # A plan is made once for parts of one shape.
         self._planned: dict[tuple[int, ...], ResolvedChain] = {}
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """The parts of the result below black and above white, 0 to 1, once its bands were made."""
+        return self._clipped
 
     def refuse(self) -> None:
         """Raise an EngineError for what cannot be done with the whole picture."""
         self.chosen.refuse(self.device)
+
+    def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
+        """Yield the result of a picture in memory in bands of whole rows."""
+        white, counted = full_scale(np.dtype(self.job.picture.dtype)), self.range_mode == "clip"
+        below = above = 0.0
+        for rows, values in super().bands(source, report):
+            if counted:
+                found, share = clipped_values(values, white), len(values) / self._problem.height
+                below, above = below + share * found.below, above + share * found.above
+            yield rows, values
+            # Its memory serves the next band.
+            del values
+        self._clipped = below, above
 
     def _computed(self, samples: Samples) -> Samples:
         if samples.shape not in self._planned:

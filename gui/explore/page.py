@@ -228,7 +228,7 @@ class ExplorePage(RunsPage):
 
     @property
     def is_settled(self) -> bool:
-        return self.why.is_settled and self.picture_view.is_settled
+        return self.why.is_settled and self.look.is_settled and self.picture_view.is_settled
 
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))

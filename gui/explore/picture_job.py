@@ -43,7 +43,7 @@ def comparable_of(job: PictureJob) -> Hashable:
         return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
     if is_chain(job):
         height, width, channels = job.picture.pixels.shape
-        problem = ChainProblem(height, width, channels, job.picture.dtype, "", job.chain.text)
+        problem = ChainProblem(height, width, channels, job.picture.dtype, "", "")
         steps = import_module("engine.tasks.chain.steps")
         return ChainProblem.task, problem.comparable, steps.digest_of(job.chain.nodes(job.shown)), ""
     assert isinstance(job, OperationJob)

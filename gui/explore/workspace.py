@@ -189,7 +189,7 @@ class Workspace(QObject):
             self._state = after
         else:
             was_clean = self.undo_stack.isClean()
-            self.edit(after, f"Open {picture.title}")
+            self.edit(after, f"{'Open' if picture.crop is None else 'Crop'} {picture.title}")
             if was_clean:
                 # Nothing is lost with a picture that is in its file.
                 self.undo_stack.setClean()

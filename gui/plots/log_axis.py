@@ -24,8 +24,6 @@ class LogAxis(pg.AxisItem):
         super().__init__(side)
         self.is_log = is_log
         self._text = text
-        # Otherwise pyqtgraph writes a factor such as (x0.001) beside the axis.
-        self.enableAutoSIPrefix(False)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
         if not self.is_log:

@@ -76,6 +76,8 @@ class Plot(pg.GraphicsView):
         self._grid.setColumnStretchFactor(1, 100)
         for axis in self.axes:
             axis.linkToView(self.box)
+            # Otherwise pyqtgraph writes a factor such as (x0.001) beside the label.
+            axis.enableAutoSIPrefix(False)
             # Its grid lies over a picture, and under what is drawn at 1.
             axis.setZValue(0.5)
         self.box.disableAutoRange()

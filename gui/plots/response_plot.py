@@ -32,8 +32,6 @@ class ResponsePlot(QWidget):
         view.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
         for axis, label in zip(self.plot.axes, ("down", "across"), strict=True):
             axis.setTicks([_TICKS])
-            # Otherwise pyqtgraph writes a factor beside the label.
-            axis.enableAutoSIPrefix(False)
             axis.setLabel(label)
             axis.setStyle(hideOverlappingLabels=False)
         self.setLayout(column(self.plot))

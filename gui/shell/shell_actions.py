@@ -38,7 +38,7 @@ ENTRIES: tuple[Entry, ...] = (
           " with search.", "Ctrl+F1", "help", "&Help"),
     Entry("shortcuts", "&Keyboard shortcuts", "List every action with its keys.", "Shift+F1", "keyboard",
           "&Help"),
-    Entry("tour", "&Tour", "Point at the parts of the window, in six steps. Esc leaves it.", "Ctrl+Alt+F1",
+    Entry("tour", "&Tour", "Point at the parts of the window, in six steps. Esc leaves it.", "Ctrl+F2",
           "map-marker-path", "&Help", 10),
     Entry("report", "&Report a problem…", "What a report needs: versions to copy, and the crash log.",
           "Ctrl+Alt+R", "bug-outline", "&Help", 90),

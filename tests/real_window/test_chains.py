@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-FIRST_STEP, SECOND_STEP = (200, 107), (200, 147)
+FIRST_STEP, SECOND_STEP, FIRST_EYE = (200, 107), (200, 147), (92, 107)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,18 @@ def test_that_a_row_is_dragged_below_another_one(program, tmp_path):
     # The move, and the chain.
     program.press("ctrl+z", "ctrl+z")
     program.wait_for_rest()
+
+
+def test_that_the_eye_of_a_row_that_was_clicked_switches_it(program, tmp_path):
+    program.command("Sobel magnitude")
+    program.click(*FIRST_STEP)
+    program.click(*FIRST_EYE)
+    program.wait_for_rest()
+    first, *_ = steps(program, tmp_path / "off.haloscope")
+    # The switch, and the chain.
+    program.press("ctrl+z", "ctrl+z")
+    program.wait_for_rest()
+    assert first["on"] is False
 
 
 def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):

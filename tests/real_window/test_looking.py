@@ -1,5 +1,7 @@
 """The lens and a region with real keys and a real mouse."""
 
+import json
+
 import pytest
 
 from engine.image.samples import sample_path
@@ -8,6 +10,8 @@ pytestmark = pytest.mark.slow
 
 # Beside the handle between original and result.
 LENS_AT, FIRST, LAST = (600, 250), (520, 200), (620, 300)
+# The button with three dots.
+MORE = (512, 70)
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +31,19 @@ def test_that_a_pixel_is_pinned_walked_from_and_let_go(program):
     walked = program.screen.checksum()
     program.press("Escape")
     program.wait_until(lambda: program.screen.checksum() != walked, "the lens that lets go")
+
+
+def test_that_difference_and_error_are_chosen_from_the_menu_over_the_picture(program, tmp_path):
+    for downs, mode in enumerate(("difference", "error"), start=1):
+        program.click(*MORE)
+        program.wait_for_rest()
+        program.press(*["Down"] * downs, "Return")
+        program.wait_for_rest()
+        file = tmp_path / f"{mode}.haloscope"
+        program.session(file)
+        sections = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+        (view,) = (section for section in sections if section["section"] == "view")
+        assert view["mode"] == mode
 
 
 def test_that_a_region_is_dragged_and_cropped_to(program, tmp_path):

@@ -26,6 +26,7 @@ from engine.tasks.chain.planned import uncut_step
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import with_steps
 from engine.tasks.chain.steps import Chain
+from engine.tasks.filtering.clipping import Clipped, clipped_values
 
 _kept = KeptResults()
 
@@ -79,8 +80,17 @@ def _keeps_values(resolved: ResolvedChain) -> bool:
 
 
 def _shown(memory: ResultMemory, asked: ChainJob, resolved: ResolvedChain, begin: float) -> Filtered:
-    device = resolved.device.key
+    device, range_mode = resolved.device.key, asked.chain.range
+    # Before it is given back.
+    clipped = clipped_values(memory.array, resolved.white) if range_mode == "clip" else Clipped()
     job = replace(asked, chain=resolved.as_planned, shown="", device=device)
-    values, screen = memory.shown(asked.chain.range, Computed(job))
+    values, screen = memory.shown(range_mode, Computed(job))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    return Filtered(values, screen, resolved.choice.variant.key, device, elapsed_ms)
+    return Filtered(
+        values,
+        screen,
+        resolved.choice.variant.key,
+        device,
+        elapsed_ms,
+        clipped=(clipped.below, clipped.above),
+    )

@@ -31,8 +31,8 @@ class ChainProblem(PictureProblem):
 
     @property
     def comparable(self) -> Hashable:
-        """What two runs must share, with their digest: what the chain is called does not matter."""
-        return replace(self, chain="")
+        """What two runs must share, with their digest: that of the steps, however these are written."""
+        return replace(self, chain="", steps="")
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""

@@ -90,5 +90,19 @@ def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:
     values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1))) + np.float32(
         mask.offset
     )
-    # Those that are rounded to an end of the range are not clipped.
-    return Clipped(float((values < -0.5).mean()), float((values > white + 0.5).mean()))
+    return _outside(values, white)
+
+
+def clipped_values(values: NDArray[Any], white: float) -> Clipped:
+    """Return how much of a result (H, W, C) itself lies outside 0 .. white, by values all over it."""
+    if values.size < _FEWEST_RESULTS:
+        return Clipped()
+    step = max(1, int(np.ceil(np.sqrt(values.size / _MOST_CELLS))))
+    rows, columns = values.shape[:2]
+    return _outside(values[step // 2 % rows :: step, step // 2 % columns :: step], white)
+
+
+def _outside(values: NDArray[Any], white: float) -> Clipped:
+    # Those that are rounded to an end of the range, or on the screen where white is 1, are not clipped.
+    most = min(0.5, white / 510)
+    return Clipped(float((values < -most).mean()), float((values > white + most).mean()))

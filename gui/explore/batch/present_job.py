@@ -38,7 +38,7 @@ def job_sentence(workspace: Workspace) -> str:
     """Say what the page does now: "Sharpen, 3 × 3, zero border"."""
     settings, state = workspace.settings, workspace.state
     if workspace.is_chain:
-        steps = ", then ".join(map(title_of_step, state.steps))
+        steps = ", then ".join(title_of_step(step) for step in state.steps if step.on)
         return f"{state.title}: {steps}" if state.title else steps
     if not workspace.is_filtering:
         given = [f"{name} {value}" for name, value in settings.parameters.items()]

@@ -16,9 +16,10 @@ from PySide6.QtWidgets import (
 
 from gui.explore.chain.chain_state import ChainState
 from gui.explore.chain.chain_steps import moved, reads_of, why_not_moved
-from gui.explore.chain.step_rows import ROW_HEIGHT, StepRow, StepRows, title_of_step
+from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_step
 from gui.explore.state import COMBINE, PICTURE
 from gui.page.actions import Actions
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
@@ -54,7 +55,7 @@ class StepList(QListView):
         self.selectionModel().currentChanged.connect(self._select)
         self.rows.modelReset.connect(self._show)
         chain.workspace.state_changed.connect(self._show)
-        self._show()
+        follow_letters(self, self._fit_letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.dragged_by is not None:
@@ -82,6 +83,10 @@ class StepList(QListView):
         super().mousePressEvent(event)
         if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
             self._pressed = event.position().toPoint()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # The second click on an eye is a click like the first.
+        self.mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if not event.buttons() & Qt.MouseButton.LeftButton:
@@ -124,7 +129,7 @@ class StepList(QListView):
     def _places_to(self, y: int) -> int:
         """Return how many places further down the selected row is at a height over the list."""
         top = self.visualRect(self.rows.index(0)).top()
-        row = min(max((y - top) // ROW_HEIGHT, 0), self.rows.rowCount() - 1)
+        row = min(max((y - top) // row_height(), 0), self.rows.rowCount() - 1)
         return int(row) - self._chain.workspace.state.selected
 
     def _drag_to(self, by: int | None) -> None:
@@ -137,6 +142,11 @@ class StepList(QListView):
 
     def _select(self, index: Any) -> None:
         self._chain.workspace.select_step(index.row())
+
+    def _fit_letters(self) -> None:
+        # All rows are taken to be as high as the first one was.
+        self.scheduleDelayedItemsLayout()
+        self._show()
 
     def _show(self) -> None:
         with QSignalBlocker(self.selectionModel()):
@@ -154,7 +164,7 @@ class StepList(QListView):
         return QSize(20 * GRID, self._height(LEAST_ROWS))
 
     def _height(self, most: int) -> int:
-        return min(most, self.rows.rowCount()) * ROW_HEIGHT + 2 * self.frameWidth()
+        return min(most, self.rows.rowCount()) * row_height() + 2 * self.frameWidth()
 
 
 def button_for(action: QAction) -> QToolButton:

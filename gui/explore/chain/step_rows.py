@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QMouseEvent, QPainter, QPalette
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gui.explore.chain.chain_state import ChainState
@@ -16,7 +16,6 @@ from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
 STEP_ROLE = Qt.ItemDataRole.UserRole
-ROW_HEIGHT = 5 * GRID
 _EYE = 4 * GRID
 _NO_PARENT = QModelIndex()
 _SIGNS = {
@@ -26,6 +25,12 @@ _SIGNS = {
     "maximum": "Maximum",
     "blend": "Blend",
 }
+
+
+def row_height() -> int:
+    """Return the height of a row: of its two lines, as large as the letters are."""
+    lines = QFontMetrics(number_font()).height() + QFontMetrics(small_font()).height()
+    return max(5 * GRID, lines + GRID)
 
 
 def title_of_step(step: Step) -> str:
@@ -112,14 +117,14 @@ class StepRows(QAbstractListModel):
 
 
 class StepRow(QStyledItemDelegate):
-    """Paints a row; a click on its eye switches it."""
+    """Paints a row with its eye."""
 
     def __init__(self, rows: StepRows, chain: ChainState) -> None:
         super().__init__(rows)
         self._rows, self._chain = rows, chain
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(20 * GRID, ROW_HEIGHT)
+        return QSize(20 * GRID, row_height())
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         step: Step = index.data(STEP_ROLE)
@@ -152,15 +157,6 @@ class StepRow(QStyledItemDelegate):
         painter.setPen(quiet)
         self._write(painter, text, Qt.AlignmentFlag.AlignBottom, self._rows.note(index))
         painter.restore()
-
-    def editorEvent(self, event: QEvent, model: Any, option: QStyleOptionViewItem, index: Index) -> bool:
-        if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:
-            is_eye = self.eye_rect(option.rect).contains(event.position().toPoint())
-            if is_eye and event.type() == QEvent.Type.MouseButtonRelease:
-                self._chain.switch(index.row())
-            # A press on the eye selects nothing.
-            return is_eye
-        return super().editorEvent(event, model, option, index)
 
     @staticmethod
     def eye_rect(row: QRect) -> QRect:

@@ -143,6 +143,11 @@ class LookState(QObject):
             return _IN_PARTS
         return "" if self.numbers is not None else self._refused or _ASKING
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way to somebody who looks."""
+        return not self._is_watched or not (self._timer.isActive() or self._newest.in_flight)
+
     def _read(self) -> None:
         """Read the values along the line, or around the mouse; the last ones stay until they come."""
         values = self._view.values

@@ -58,7 +58,7 @@ class ApplyControls(QWidget):
         self.flip_box = QCheckBox("Flip (convolution)")
         self.flip_box.setToolTip(_FLIP_TOOLTIP)
         self.normalise_box = QCheckBox("Normalise")
-        self.divide_field = NumberField("Divide by", "The mask was not divided", may_be_empty=True)
+        self.divide_field = NumberField("Divide by", "The mask was not divided", may_be_empty=True, sign="/")
         self.divide_field.setToolTip(_DIVIDE_TOOLTIP)
         self.divide_field.setPlaceholderText("e.g. 16")
         self.offset_field = NumberField("Offset")

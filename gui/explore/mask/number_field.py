@@ -15,7 +15,7 @@ class NumberField(QLineEdit):
     """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
 
     `name` is for screen readers; `what` begins a refusal. Where the field may be empty, that is said by the
-    signal `entered_text` alone.
+    signal `entered_text` alone. `sign` may stand before the number, as people write it elsewhere.
     """
 
     # Another number than the one shown before, and as typed; why a text was not taken; the person types
@@ -25,9 +25,10 @@ class NumberField(QLineEdit):
     refused = Signal(str)
     typing = Signal()
 
-    def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False) -> None:
+    def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False, sign: str = "") -> None:
         super().__init__()
         self._may_be_empty = may_be_empty
+        self._sign = sign
         self._what = what or f"{name} did not change"
         self._shown = ""
         self.setAccessibleName(name)
@@ -65,7 +66,8 @@ class NumberField(QLineEdit):
             return
         # The old text returns first: losing the focus while the refusal is shown must not refuse once more.
         self.setText(self._shown)
-        if self._may_be_empty and not text.strip():
+        text = text.strip().removeprefix(self._sign)
+        if self._may_be_empty and not text:
             self.entered_text.emit("")
             return
         try:

@@ -109,7 +109,7 @@ class PictureToolbar(QWidget):
             button.setChecked(shown is mode)
         self.mode_buttons.setExclusive(mode in _BUTTONS)
         for action in self._modes.actions():
-            action.setChecked(action.data() is mode)
+            action.setChecked(action.data() == mode.name)
         self._show_more()
 
     def show_region_menu(self, menu: QMenu) -> None:
@@ -133,7 +133,8 @@ class PictureToolbar(QWidget):
 
     def _fit_width(self) -> None:
         """Write the names of the modes beside their icons where there is room for all of them."""
-        width = self.width()
+        # What is chosen of the menu goes before the label.
+        width = self.width() - self._fit_more()
         self._range_label.setVisible(width >= self._width_with_label)
         # Where there is no room at all, the wheel and the keys + and - are left.
         self._show_steps(width >= self._width_with_steps)
@@ -145,13 +146,12 @@ class PictureToolbar(QWidget):
         ]
         others = self._line.sizeHint().width() - sum(button.width() for button in buttons)
         styles = Qt.ToolButtonStyle
-        has_room = others + sum(widths) <= width
+        has_room = others + sum(widths) <= self.width()
         style = styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
         for button, wide in zip(buttons, widths, strict=True):
             button.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
-        self._fit_more()
         self._line.activate()
 
     def _show_steps(self, shown: bool) -> None:
@@ -172,7 +172,7 @@ class PictureToolbar(QWidget):
         self._modes, self._channels = QActionGroup(menu), QActionGroup(menu)
         for mode in ViewMode:
             if mode not in _BUTTONS:
-                self._add_choice(menu, self._modes, mode.value.capitalize(), mode.sentence, mode)
+                self._add_choice(menu, self._modes, mode.value.capitalize(), mode.sentence, mode.name)
         self._modes.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
         menu.addSeparator()
         for number, name in enumerate(("All channels", "Red alone", "Green alone", "Blue alone")):
@@ -180,7 +180,10 @@ class PictureToolbar(QWidget):
             self._add_choice(menu, self._channels, name, tip, number - 1 if number else None)
         self._channels.actions()[0].setChecked(True)
         self._modes.triggered.connect(
-            lambda action: self.mode_chosen.emit(action.data() if action.isChecked() else ViewMode.SPLIT)
+            # The name, since Qt gives a StrEnum back as a plain text.
+            lambda action: self.mode_chosen.emit(
+                ViewMode[action.data()] if action.isChecked() else ViewMode.SPLIT
+            )
         )
         self._channels.triggered.connect(self._choose_channel)
         return menu
@@ -200,18 +203,19 @@ class PictureToolbar(QWidget):
         """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
         chosen = [one for one in (*self._modes.actions(), *self._channels.actions()[1:]) if one.isChecked()]
         self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "")
-        self._fit_more()
+        self._fit_width()
 
-    def _fit_more(self) -> None:
-        """Write what is chosen of the menu beside its icon, where there is room."""
+    def _fit_more(self) -> int:
+        """Write what is chosen of the menu beside its icon, where there is room; return how much it takes."""
         styles, text = Qt.ToolButtonStyle, self.more.text()
-        has_room = bool(text) and self.width() >= self._width_with_steps
         wide = ICON_BUTTON_SIDE + 2 * GRID + self.fontMetrics().horizontalAdvance(text)
+        has_room = bool(text) and self.width() - (wide - ICON_BUTTON_SIDE) >= self._width_with_steps
         self.more.setToolButtonStyle(
             styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
         )
         self.more.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
         self.more.setToolTip(f"Shown: {text}. {_MORE_TIP}" if text else _MORE_TIP)
+        return self.more.width() - ICON_BUTTON_SIDE
 
     def _set_up_range(self) -> None:
         self._range_label.setBuddy(self.range_box)

@@ -77,7 +77,8 @@ class ResultsModel(RunsModel):
         """Note which problem is set now; None leaves it as it was."""
         if problem not in (None, self.present):
             known = {asked.problem for asked in self._asked.values()}
-            touches = not {problem, self.present}.isdisjoint(known)
+            # Before there was a problem, no run was for an earlier one.
+            touches = self.present is None or not {problem, self.present}.isdisjoint(known)
             self.present = problem
             if touches:
                 self.present_changed.emit()

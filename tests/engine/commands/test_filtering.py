@@ -1,4 +1,5 @@
 import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -74,6 +75,16 @@ def test_that_the_clipped_share_is_a_number_of_the_document(command, tmp_path):
     absolute = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges, "--range absolute")
     assert 0.4 < clipped < 0.55
     assert absolute.document["clipped"] == 0.0
+
+
+def test_that_a_clipped_result_of_a_chain_is_said_too(command, tmp_path):
+    steps = '[{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]'
+    chain = f'{{"format": "haloscope-chain", "version": 1, "steps": {steps}}}'
+    edges = "filter", sample_path("astronaut"), tmp_path / "out.png", "--json --chain", shlex.quote(chain)
+    answer = command(*edges)
+    assert 0.4 < answer.document["clipped"] < 0.55
+    assert "negative and shown black; --range absolute" in answer.err
+    assert command(*edges, "--range absolute").document["clipped"] == 0.0
 
 
 def _small_mask(known):

@@ -40,7 +40,10 @@ def test_that_a_preview_shows_the_step_that_is_asked_for_after_an_edit_too(calm,
     edited = chain.replaced("edges", replace(chain.steps[3], how="maximum"))
     for asked, step in ((chain, "edges"), (chain, "x"), (edited, "edges")):
         found = calm.ask(Preview(ChainJob(chain=asked, shown=step, picture=camera, device="cpu")))
-        assert np.array_equal(shared.attach(found.shown.values)[..., 0], values_of(CAMERA, asked, step))
+        values = values_of(CAMERA, asked, step)
+        assert np.array_equal(shared.attach(found.shown.values)[..., 0], values)
+        # Every value of 512 x 512 is looked at.
+        assert found.shown.clipped == (float((values < -0.5).mean()), float((values > 255.5).mean()))
         assert found.steps[-1].id == step
         calm.client.release(*segments_of(found))
 

@@ -285,6 +285,8 @@ def test_that_a_run_of_a_chain_shows_the_same_and_keeps_no_values_either(ask, op
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
     assert isinstance(run.shown.values, Computed)
+    assert run.shown.clipped == pytest.approx(preview.shown.clipped, abs=0.05)
+    assert run.shown.clipped[1] > 0.2
     for one, other in zip(run.shown.screen.coarse, preview.shown.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
 

@@ -78,6 +78,7 @@ def test_that_a_crop_is_undone(page, haloscope, qtbot):
     haloscope.workspace.select(Region(4, 11, 5, 13))
     haloscope.actions["region_crop"].trigger()
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
+    assert haloscope.workspace.undo_stack.undoText() == f"Crop {haloscope.workspace.picture.title}"
     page.undo_stack.undo()
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
 
@@ -143,6 +144,20 @@ def test_that_the_difference_is_asked_for_only_where_it_is_looked_at(page, halos
     view.set_mode(ViewMode.DIFFERENCE)
     qtbot.waitUntil(lambda: view.comparison.screen is not None)
     assert view.comparison.words == "no difference"
+
+
+def test_that_difference_and_error_are_chosen_from_the_menu_and_left_there(page):
+    view = page.picture_view
+    entries = {action.text(): action for action in view.toolbar.more.menu().actions()}
+    for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
+        entry = entries[mode.value.capitalize()]
+        entry.trigger()
+        assert view.canvas.mode is mode
+        assert entry.isChecked()
+        assert f", {mode.value}, " in view.canvas.accessibleDescription()
+    entries["Error"].trigger()
+    assert view.canvas.mode is ViewMode.SPLIT
+    assert not entries["Error"].isChecked()
 
 
 def test_that_a_result_that_is_clipped_offers_the_range_that_shows_it(page, haloscope, qtbot):

@@ -39,3 +39,10 @@ def test_that_a_plot_takes_the_colours_of_a_theme(plot):
     plot.colour(DARK)
     assert plot.backgroundBrush().color().name() == DARK.base
     assert {axis.textPen().color().name() for axis in plot.axes} == {DARK.muted}
+
+
+def test_that_no_factor_stands_beside_an_axis_however_short_it_is(plot):
+    plot.show_range((-1e-9, 1e-9), (0.0, 1e-9))
+    for axis in plot.axes:
+        axis.setLabel("blocks")
+        assert "1e-" not in axis.labelString()

@@ -71,6 +71,16 @@ def test_that_every_entry_of_the_menus_has_a_key_or_is_in_the_palette(haloscope,
     assert without == []
 
 
+def test_that_no_key_is_one_that_leaves_the_desktop(haloscope):
+    # Linux takes them before any program: each shows another console.
+    taken = {f"Ctrl+Alt+F{number}" for number in range(1, 13)}
+    keys = {
+        key.toString() for name in haloscope.actions.names() for key in haloscope.actions[name].shortcuts()
+    }
+    assert "Ctrl+R" in keys
+    assert not keys & taken
+
+
 def stops(root):
     """Return the widgets that Tab has to come to; of buttons that exclude one another one is enough."""
     window, found, groups = root.window(), [], set()

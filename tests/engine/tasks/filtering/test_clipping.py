@@ -1,10 +1,11 @@
 """How much of a result is clipped, and whether it can be."""
 
 import numpy as np
+import pytest
 
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
+from engine.tasks.filtering.clipping import Clipped, can_clip, clipped_values, sample_clipped
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
@@ -24,6 +25,14 @@ def test_that_an_offset_can_clip():
 def test_that_every_window_of_a_small_picture_is_counted():
     ramp = np.tile(np.arange(20, 0, -1, dtype=np.uint8)[:, np.newaxis], (8, 1, 1))
     assert sample_clipped(ramp, SOBEL, 255.0) == Clipped(1.0, 0.0)
+
+
+@pytest.mark.parametrize("white", [1.0, 255.0, 65535.0])
+def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped(white):
+    shades = np.array([-0.1, -0.001, 0.0, 0.5, 1.0, 1.001, 1.1, 2.0], np.float32) * np.float32(white)
+    values = np.broadcast_to(shades.reshape(8, 1, 1), (8, 8, 3))
+    rounded = 0 if white < 65535 else 1  # a thousandth of 65535 is 65 steps
+    assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
 
 
 def test_that_a_mask_larger_than_the_picture_says_nothing():

@@ -1,5 +1,6 @@
 """The dialog Batch: the files of the command line, progress, failures, an end that can be asked for."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from engine.mask.presets import preset
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
 from gui.explore.batch.present_job import job_sentence, job_words
 from gui.explore.workspace import Workspace
+
+# A workspace has timers.
+pytestmark = pytest.mark.usefixtures("qapp")
 
 WAIT_MS = 60_000
 
@@ -121,6 +125,13 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     options = ["--border", "constant", "--cval", "-2.5", "--variant", "naive", "--device", "cpu"]
     assert job_words(workspace, tmp_path) == ["--mask", str(tmp_path / "mask.json"), *options]
     assert job_sentence(workspace) == "Sobel x, 3 × 3, constant -2.5 border"
+
+
+def test_that_the_job_names_the_steps_that_are_on():
+    workspace = Workspace(preset("sobel-x"))
+    steps = workspace.step, replace(workspace.step, id="s2", on=False), replace(workspace.step, id="s3")
+    workspace.edit(replace(workspace.state, steps=steps), "Add steps")
+    assert job_sentence(workspace) == "Sobel x 3 × 3, then Sobel x 3 × 3"
 
 
 def test_that_the_simulator_is_left_out_of_the_job(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QFontMetrics, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
@@ -13,6 +13,7 @@ from engine.tasks.chain.files import chain_from, save_chain
 from engine.tasks.chain.messages import ChainJob
 from engine.tasks.filtering.messages import FilterJob
 from gui.explore.state import COMBINE
+from gui.style.metrics import number_font, small_font
 
 READY = ("sobel-magnitude", "unsharp", "edge-map")
 
@@ -89,6 +90,16 @@ def test_that_the_panels_edit_the_selected_step_only(page, act):
     page.workspace.select_step(1)
     page.workspace.change(border=Border.WRAP)
     assert [str(step.settings.border) for step in page.workspace.state.steps[:2]] == ["replicate", "wrap"]
+
+
+def test_that_a_click_on_the_eye_of_a_row_that_was_clicked_switches_it_once(page, act):
+    act("chain:sobel-magnitude")
+    shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
+    row = shown.visualRect(shown.rows.index(0))
+    QTest.mouseClick(shown.viewport(), left, pos=row.center())
+    for is_on in (False, True):
+        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
+        assert page.workspace.state.steps[0].on is is_on
 
 
 def test_that_the_eye_and_the_keys_change_the_steps(page, act):
@@ -219,6 +230,34 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
     assert page.results.is_earlier(run), "other weights of the same name are"
     page.workspace.undo_stack.undo()
     assert not page.results.is_earlier(run)
+
+
+def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_present_one(
+    page, act, qtbot, tmp_path
+):
+    # Its median has "size": 3, which a session does not bring back: it is the default.
+    act("chain:denoise-edges")
+    page.run()
+    qtbot.waitUntil(lambda: page.results.rowCount() == 1)
+    page.files.save_session(tmp_path / "work.haloscope")
+    page.results.clear()
+    page.files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: len(page.results.results()) == 1)
+    assert not page.results.is_earlier(*page.results.results())
+    assert "1 run" in page.answer_line.problem.text()
+
+
+def test_that_the_rows_are_as_high_as_their_letters(haloscope, page, act):
+    act("chain:sobel-magnitude")
+    shown, usual = page.chain_list.list, page.chain_list.list.height()
+    haloscope.preferences.choose_letters(200)
+    try:
+        settle()
+        lines = QFontMetrics(number_font()).height() + QFontMetrics(small_font()).height()
+        assert [shown.visualRect(shown.rows.index(row)).height() >= lines for row in range(3)] == [True] * 3
+        assert shown.height() > usual
+    finally:
+        haloscope.preferences.choose_letters(100)
 
 
 def test_that_the_kernel_list_is_that_of_the_selected_step(haloscope, page, act):

@@ -32,6 +32,15 @@ def test_that_a_region_is_measured_alone(look, haloscope, qtbot):
     assert look.numbers.before[0].mean == pytest.approx(float(part.mean()), rel=1e-12)
 
 
+def test_that_the_page_is_not_at_rest_until_what_is_looked_at_is_counted(look, haloscope, qtbot):
+    page = haloscope.window.first_page
+    qtbot.waitUntil(lambda: page.is_settled)
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    assert not page.is_settled
+    qtbot.waitUntil(lambda: page.is_settled)
+    assert look.numbers.before[0].total == 7 * 8
+
+
 def test_that_a_profile_has_the_values_along_the_line(look, haloscope):
     look.choose(PROFILE)
     look._take_line(Line((2, 3), (2, 9)))

@@ -120,6 +120,9 @@ def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
     assert panel.presets.text() == "mine, edited"
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
     assert [panel.model.index(0, at).data() for at in range(3)] == ["1", "2", "1"]
+    enter(panel.apply_controls.divide_field, "/16")
+    assert panel.apply_controls.divide_field.text() == "16"
+    assert workspace.mask.weights.tolist() == [[1 / 16, 1 / 8, 1 / 16]]
     enter(panel.apply_controls.divide_field, " ")
     assert workspace.mask.weights.tolist() == [[1, 2, 1]]
 
@@ -139,7 +142,13 @@ def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace)
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("0", "divisor is 0"), ("x", "you typed 'x'"), ("1,500", "may be"), ("1 2", "2 numbers")],
+    [
+        ("0", "divisor is 0"),
+        ("/0", "divisor is 0"),
+        ("x", "you typed 'x'"),
+        ("1,500", "may be"),
+        ("1 2", "2 numbers"),
+    ],
 )
 def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(
     enter, panel, workspace, text, words

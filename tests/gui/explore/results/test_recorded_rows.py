@@ -89,6 +89,11 @@ def test_that_recorded_runs_are_not_for_an_earlier_problem(mixed):
     assert [mixed.is_earlier(run.result) for run in mixed.rows()] == [True, True, False, False]
 
 
+def test_that_runs_that_came_before_any_problem_was_set_are_shown_anew_when_one_is(qtbot, mixed):
+    with qtbot.waitSignal(mixed.present_changed):
+        mixed.follow("another problem")
+
+
 def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
     cells = BlockCells(results)
     results.add(make_result("tiled", 0.5, block=Block(8, 8)))
