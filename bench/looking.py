@@ -28,6 +28,7 @@ from bench.large_window import Canvas, wait
 from engine.host.client import EngineClient
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.tasks.chain.files import chain_named
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore.picture.layers import ViewMode
 from gui.shell.app import Haloscope
@@ -104,6 +105,28 @@ def run(app: QApplication, page: Any) -> None:
     wait(app, lambda: len(page.results.results()) > before and is_shown(page._services.state))
 
 
+def run_8_bit(app: QApplication, page: Any) -> None:
+    """Measure the same with results of the picture's type."""
+    page.workspace.change(result_type="same")
+    wait(app, lambda: is_shown(page._services.state))
+    run(app, page)
+    page.workspace.change(result_type="float32")
+    wait(app, lambda: is_shown(page._services.state))
+
+
+def edit_chain(app: QApplication, page: Any) -> None:
+    """Begin a chain of three steps, edit the first a few times, and go back to the mask."""
+    undo, state = page.workspace.undo_stack, page._services.state
+    before = undo.index()
+    page.chain.take(chain_named("sobel-magnitude"), "Sobel magnitude")
+    page.workspace.show_whole(True)
+    page.workspace.select_step(0)
+    wait(app, lambda: is_shown(state) and bool(page.display.step_times))
+    edit(app, page)
+    undo.setIndex(before)
+    wait(app, lambda: is_shown(state))
+
+
 def save(app: QApplication, page: Any, folder: Path) -> None:
     """Save the result that is shown: as PNG, but as TIFF where it is made in parts."""
     path = folder / ("saved.tif" if page.pictures.saves_in_parts else "saved.png")
@@ -130,9 +153,12 @@ def memory(app: QApplication, page: Any, pids: tuple[int, int], folder: Path) ->
         "run": lambda: run(app, page),
         "saved": lambda: save(app, page, folder),
     }
-    # A picture in parts is not compared.
-    for mode in () if page.pictures.saves_in_parts else (ViewMode.DIFFERENCE, ViewMode.ERROR):
-        doing[mode.value] = lambda mode=mode: compare(app, page, mode)
+    # A picture in parts is not compared, and has no chain.
+    if not page.pictures.saves_in_parts:
+        doing["run to 8 bit"] = lambda: run_8_bit(app, page)
+        doing["chain edited"] = lambda: edit_chain(app, page)
+        for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
+            doing[mode.value] = lambda mode=mode: compare(app, page, mode)
     for words, do in doing.items():
         with watched_memory(pids) as most:
             do()
