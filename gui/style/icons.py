@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from gui.style.theme import current_theme
 
@@ -59,8 +59,10 @@ def load_icons() -> None:
         _family = families[0]
         codes = json.loads(names.read_text(encoding="utf-8"))
         _letters.update({name: chr(int(code, 16)) for name, code in codes.items()})
+    # Only buttons have icons by then. To paint the whole window once more takes 40 ms.
     for widget in QApplication.allWidgets():
-        widget.update()
+        if isinstance(widget, QAbstractButton):
+            widget.update()
 
 
 @lru_cache(maxsize=512)

@@ -1,10 +1,10 @@
 """The size of all letters: set for the whole program while it runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 from shiboken6 import isValid
 
 # QFont::SizeResolved, which has no name in Python.
@@ -75,10 +75,11 @@ def set_letter_size(app: QApplication, percent: int) -> None:
         if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().resolveMask() & _HAS_SIZE
     ]
     font.setPointSizeF(after)
-    # All at once would take 0.1 s: letters, layouts, what follows from the letters, and the painting of it.
+    # All at once would take 0.15 s: letters, layouts, what follows from the letters, and the painting of it.
     windows = [window for window in app.topLevelWidgets() if window.isVisible()]
-    for window in windows:
-        window.setUpdatesEnabled(False)
+    docks = [dock for window in windows for dock in window.findChildren(QDockWidget) if dock.isVisible()]
+    for part in (*windows, *docks):
+        part.setUpdatesEnabled(False)
     app.setFont(font)
     # Under a style sheet the widgets that are there follow only the font of their class.
     app.setFont(font, "QWidget")  # type: ignore[arg-type]  # a text, whatever the stubs say
@@ -89,12 +90,12 @@ def set_letter_size(app: QApplication, percent: int) -> None:
             its.setPixelSize(max(1, round(its.pixelSize() * after / before)))
         widget.setFont(its)
 
-    def paint() -> None:
-        for window in filter(isValid, windows):
-            window.setUpdatesEnabled(True)
+    def paint(parts: Iterable[QWidget]) -> None:
+        for part in filter(isValid, parts):
+            part.setUpdatesEnabled(True)
 
     # Layouts know their sizes with the new letters only then.
-    _run_in_turns(_of_program().changed.emit, paint)
+    _run_in_turns(_of_program().changed.emit, lambda: paint(windows), lambda: paint(docks))
 
 
 def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) -> None:

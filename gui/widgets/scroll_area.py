@@ -6,7 +6,7 @@ size of the content follows from the room alone.
 """
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
@@ -53,9 +53,14 @@ class ScrollArea(QScrollArea):
             self.follow_content()
         return super().eventFilter(watched, event)
 
-    def follow_content(self) -> None:
-        """Adopt what the content needs now."""
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         self._place()
+
+    def follow_content(self) -> None:
+        """Adopt what the content needs now; what is hidden does once it is shown, as in Qt's layouts."""
+        if self.isVisible():
+            self._place()
 
     def _place(self) -> None:
         room, least = self.maximumViewportSize(), self.least_size

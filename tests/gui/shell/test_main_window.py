@@ -88,6 +88,14 @@ def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
         assert_no_word_is_cut(window)
 
 
+def test_that_a_page_is_as_small_as_it_can_be_whatever_another_one_needs(haloscope, qtbot):
+    window = haloscope.window
+    shown_page(window, "network", qtbot).setMinimumSize(5000, 5000)
+    assert window.pages.minimumSizeHint().width() >= 5000
+    shown_page(window, "explore", qtbot)
+    assert window.pages.minimumSizeHint() == window.pages.currentWidget().minimumSizeHint()
+
+
 def assert_every_control_is_explained(page):
     of_qt = ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton")
     for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):

@@ -1,8 +1,8 @@
 """The size of all letters, changed while a window is open."""
 
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, Qt
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from gui.style.letters import follow_letters, set_letter_size
 
@@ -45,3 +45,27 @@ def test_that_layouts_what_follows_from_the_letters_and_the_painting_take_a_turn
     done = [word for turn in turns for word in turn]
     assert done.index("LayoutRequest") < done.index("follow") < done.index("Paint")
     assert window.updatesEnabled()
+
+
+def test_that_the_window_and_its_panels_are_on_the_screen_with_the_new_letters(qapp, qtbot, usual_letters):
+    painted = set()
+
+    class Words(QLabel):
+        def paintEvent(self, event):  # noqa: N802
+            super().paintEvent(event)
+            painted.add(self.text())
+
+    window, dock = QMainWindow(), QDockWidget("Panel")
+    qtbot.addWidget(window)
+    for words, put in (("of the window", window.setCentralWidget), ("of the panel", dock.setWidget)):
+        put(Words(words, autoFillBackground=True))
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+    window.resize(600, 200)
+    set_letter_size(qapp, 100)
+    window.show()
+    qtbot.waitUntil(lambda: len(painted) == 2)
+    painted.clear()
+    set_letter_size(qapp, 150)
+    qtbot.waitUntil(lambda: len(painted) == 2)
+    shown, whole = window.screen().grabWindow(window.winId()).toImage(), window.grab().toImage()
+    assert shown.convertToFormat(whole.format()) == whole

@@ -1,5 +1,5 @@
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QCoreApplication, QSize
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gui.widgets.elided_label import ElidedLabel
@@ -92,3 +92,19 @@ def test_that_a_content_without_words_fills_the_area(qtbot, qapp):
     assert area.horizontalScrollBar().maximum() > 0
     content.setMinimumSize(50, 40)
     qtbot.waitUntil(lambda: content.size() == QSize(120, 60))
+
+
+def test_that_what_is_hidden_adopts_another_content_once_it_is_shown(qtbot):
+    content, label = QWidget(), ElidedLabel()
+    content.setLayout(column(label, spacing=0))
+    area = scrolled(content)
+    qtbot.addWidget(area)
+    area.resize(200, 50)
+    area.show()
+    area.hide()
+    before = content.size()
+    label.setMinimumHeight(300)
+    QCoreApplication.sendPostedEvents()
+    assert content.size() == before
+    area.show()
+    qtbot.waitUntil(lambda: content.height() == 300)
