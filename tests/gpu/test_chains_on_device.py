@@ -5,10 +5,19 @@ import pytest
 
 import engine
 from engine.api.chain import ChainCall
+from engine.host import picture_jobs, shared
+from engine.host.protocol import OpenPicture
+from engine.host.request import answer
+from engine.host.result_values import part_of
+from engine.host.shared_array import segments_of
+from engine.host.verbs import Preview
 from engine.image.samples import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.chain.files import ready_chains
+from engine.streams import result_parts
+from engine.tasks.chain.files import chain_named, ready_chains
+from engine.tasks.chain.messages import ChainJob
+from engine.verify.regions import Region
 
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
 every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
@@ -44,3 +53,18 @@ def test_that_a_chain_on_the_device_is_that_of_the_cpu_where_all_of_it_is_exact(
     photo = open_sample("astronaut").pixels
     here, there = (engine.chain(photo, steps, device=one).values for one in ("cpu", device))
     assert np.array_equal(here, there)
+
+
+@pytest.mark.parametrize("key", ["sobel-magnitude", "denoise-edges", "soft-glow"])
+def test_that_parts_of_a_chain_of_a_large_picture_have_the_bits_of_the_whole(key, device, monkeypatch):
+    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(result_parts, "_BAND_BYTES", 8 * 100 * 512 * 12)
+    opened = answer(OpenPicture(sample="astronaut"), lambda step: None)
+    job = ChainJob(picture=opened, chain=chain_named(key), device=device)
+    reply = answer(Preview(job), lambda step: None)
+    whole = engine.chain(open_sample("astronaut").pixels, reply.shown.values.job.chain, device=device).values
+    try:
+        for region in (Region(0, 512, 0, 512), Region(130, 131, 7, 300)):
+            assert np.array_equal(part_of(reply.shown.values, region), whole[region.slices])
+    finally:
+        shared.unlink(*segments_of(reply), *segments_of(opened))
