@@ -10,6 +10,7 @@ from numba import config, njit
 from numba.cuda import compiler
 from numba.extending import intrinsic
 
+from engine.compiled.code_store import code_store
 from engine.device.cuda_presence import missing
 from engine.geometry.block import Limits
 from engine.variants.ir.cuda_code import CudaCode
@@ -185,9 +186,26 @@ def compiled(step, capability=(9, 0), **options):
 
     Numba's part of the compilation, three quarters of the time, does not depend on the capability: it is done
     once a kernel, NVVM's once for each capability (`test_that_one_compilation_serves_all_capabilities`).
+    The text is kept as the program keeps machine code, until a source of the kernels changes: it took 99
+    of the 105 s of `tests/ptx`.
     """
-    (ptx,) = _library(step.kernel, step.signature, tuple(options.items())).get_asm_strs(cc=capability)
-    return ptx
+    from engine.device.kernel_code import key_of  # There is none without NVVM.
+
+    kernel, signature = step.kernel, step.signature
+
+    def compile_now():
+        (ptx,) = _library(kernel, signature, tuple(options.items())).get_asm_strs(cc=capability)
+        return ptx.encode()
+
+    key = key_of(kernel, signature, capability)
+    if key is None:
+        return compile_now().decode()
+    key = f"{key} {sorted(options.items())}"
+    kept = code_store().load("plain-ptx", key)
+    if kept is None:
+        kept = compile_now()
+        code_store().save("plain-ptx", key, kept)
+    return kept.decode()
 
 
 def ptx_of(variant, problem, mask, capability=(9, 0), **options):
