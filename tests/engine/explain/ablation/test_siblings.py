@@ -65,6 +65,7 @@ def siblings_of(job):
     return {cost: passes for cost, passes in found.items() if passes is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
     expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
@@ -202,6 +203,7 @@ def run_in_lockstep(job, passes, values=None):
 CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), (2, 3, Block(16, 16), 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(
@@ -229,6 +231,7 @@ def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_every_other_sibling_stays_within_its_arrays(key):
     job = job_of(key, 33, 17, mask_side=5)
@@ -246,6 +249,7 @@ def test_that_every_other_sibling_stays_within_its_arrays(key):
             assert np.isnan(values[Operand.OUT]).all() == (cost is Cost.STORES), cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_narrow_indices_are_the_same_indices(key):
     job = job_of(key, 33, 17, mask_side=5)
