@@ -57,6 +57,7 @@ def test_that_no_module_imports_by_the_names_of_a_clone(trees):
     assert not [(path, root) for path, root in roots if root in ("engine", "gui", "main", "tests", "bench")]
 
 
+@pytest.mark.slow
 def test_that_no_text_names_a_module_of_a_clone(texts):
     ours = modules(ROOT / "engine", "engine") | modules(ROOT / "gui", "gui")
     ours |= {f"engine.{name}" for name in engine.__all__} - {"engine"}
@@ -69,6 +70,7 @@ def test_that_no_text_names_a_module_of_a_clone(texts):
     assert not found
 
 
+@pytest.mark.slow
 def test_that_no_text_names_a_file_of_a_clone(texts):
     found = re.compile(r"(?<![\w./])(?:engine|gui)/\w|\bmain\.py\b")
     named = {path for path, text in texts.items() if found.search(text)}
@@ -114,6 +116,7 @@ def test_that_variables_and_attributes_stay_as_they_are(written, trees):
     assert not list(changed)
 
 
+@pytest.mark.slow
 def test_that_lines_keep_their_numbers(written):
     package = written / "haloscope"
     for path in ROOT.glob("engine/**/*.py"):
@@ -161,6 +164,7 @@ def test_that_an_import_that_makes_a_variable_is_refused():
         renamed_source("import os\nimport engine.mask\n")
 
 
+@pytest.mark.slow
 def test_that_every_asset_is_in_the_package_but_what_makes_them(written):
     made = {path.relative_to(written / "haloscope") for path in written.glob("haloscope/assets/**/*.*")}
     kept = {path.relative_to(ROOT) for path in (ROOT / "assets").rglob("*.*") if path.is_file()}
@@ -172,6 +176,7 @@ def test_that_every_asset_is_in_the_package_but_what_makes_them(written):
     assert all(list((written / "haloscope" / "assets").glob(pattern)) for pattern in ASSETS)
 
 
+@pytest.mark.slow
 def test_that_every_document_of_the_window_is_in_the_package(written):
     packed = written / "haloscope" / "docs"
     assert {name for name in documents() if not (packed / name).is_file()} == set()
@@ -229,5 +234,6 @@ def test_that_the_version_is_the_same_wherever_it_has_to_be():
     assert f"\ndate-released: {date}\n" in citation
 
 
+@pytest.mark.slow
 def test_that_the_package_is_written_in_one_place_only(written):
     assert [path.name for path in Path(written).iterdir()] == ["haloscope"]

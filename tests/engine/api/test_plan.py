@@ -305,6 +305,7 @@ def test_that_threads_never_share_the_memory_of_results_that_are_alive(no_spares
         assert all((values == number).all() for values in results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [one.key for one in engine.list_variants() if one.device == "cpu"])
 def test_that_threads_share_one_plan(variant):
     mask, how = "box:3", {"border": "wrap", "device": "cpu", "variant": variant}

@@ -76,6 +76,7 @@ def test_that_bits_are_those_of_the_whole_with_any_chunks(border, rows, columns,
     assert_same_bits(values, engine.correlate(FLOATS, mask, **how))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", Border)
 @pytest.mark.parametrize("variant", IN_CHUNKS)
 @pytest.mark.parametrize("chunks", [10, (1, -1), (-1, 1), ((5, 9, 19), (30, 3))])
@@ -85,6 +86,7 @@ def test_that_every_variant_keeps_its_bits(variant, border, chunks):
     assert_same_bits(values, engine.correlate(FLOATS, COLUMN_TIMES_ROW, **how))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", IN_CHUNKS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("result", ["float32", "same"])
@@ -356,6 +358,7 @@ def test_that_the_engine_and_a_filter_load_no_dask():
 # Operations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [10, (1, -1, 1), ((20, 13), (3, 30), 2)])
 @pytest.mark.parametrize(
     ("operation", "parameters"),

@@ -113,6 +113,7 @@ KINDS_AND_BORDERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "border"), KINDS_AND_BORDERS)
 def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind, border, tmp_path):
     pixels = picture()
@@ -143,6 +144,7 @@ def test_that_every_variant_for_bands_has_the_bits_of_the_whole(key, border, tmp
     assert np.array_equal(as_read(output).view(np.uint8), whole.view(np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_that_a_result_is_that_of_a_picture_in_memory(mode, channels, tmp_path, command):
@@ -174,6 +176,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["clip", "offset", "rescale"])
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 4), ("float32", 1)])
 def test_that_a_chain_has_the_bits_of_the_whole(mode, dtype, channels, tmp_path, command):
@@ -282,6 +285,7 @@ def test_that_channels_on_pages_stay_on_pages(tmp_path):
     assert np.array_equal(tifffile.imread(tmp_path / "out.ome.tif"), planes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 def test_that_an_ome_zarr_keeps_the_size_of_its_pixels(version, tmp_path):
     source = written(f"zarr {version}", picture(), tmp_path)
@@ -561,6 +565,7 @@ def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatc
     assert filtered(source, output, "--mask", "box:3").resumed_row > 0
 
 
+@pytest.mark.slow
 def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
     pixels = picture(height=40, width=9)
     source = written("npy", pixels, tmp_path)

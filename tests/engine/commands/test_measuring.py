@@ -268,6 +268,7 @@ def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
     assert [row["refused"] for row in rows] == ["yes" if cell in cannot else "no" for cell in results]
 
 
+@pytest.mark.slow
 def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(bench):
     options = "--variants cpu-serial,naive --sizes 9x7 --masks 3 --layouts packed,pitched --device simulator"
     answer, document, rows = bench(options)

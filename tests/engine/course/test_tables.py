@@ -253,6 +253,7 @@ def report_times(run):
     return {"kernel_ms": kernel_ms, "copy_in_ms": 5.5, "copy_out_ms": 3.0}
 
 
+@pytest.mark.slow
 def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
     times, naive, optimized, overhead, gflops = tables_from("report", report_times, (512,))
     # Times are seconds, speed-ups their quotients; transactions are counted.
@@ -334,6 +335,7 @@ def lecture_values(run):
     return {"kernel_ms": 0.25, "host_ms": 0.5}
 
 
+@pytest.mark.slow
 def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     timers, theoretical, effective, cgma, _, _, tiles, *_ = tables_from(
         "performance", lecture_values, (1024,)
@@ -464,6 +466,7 @@ def test_that_a_burst_delivers_its_whole_section_as_on_the_slide_of_16_bytes():
     assert [cell.here for cell in rows["all", "0 to 15"]] == ["0 to 3", "0 to 15", "16", "100"]
 
 
+@pytest.mark.slow
 def test_that_the_lectures_summary_is_told_step_by_step():
     *_, structure, memories = tables_from("performance", lecture_values, (1024,))
     times = [row[2].here for row in structure.rows if row[2].here]
@@ -572,6 +575,7 @@ def test_that_the_reports_fractions_follow_from_its_times():
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
 
 
+@pytest.mark.slow
 def test_that_the_networks_stages_are_compared_for_the_same_digits():
     def values(run):
         if isinstance(run, NetworkRun):

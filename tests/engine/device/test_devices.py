@@ -221,6 +221,7 @@ def test_that_compiled_code_finds_the_same_cells_as_the_rule():
                 assert source_index(index, length, cpu_code(border)) == border.rule(index, length), border
 
 
+@pytest.mark.slow
 def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end():
     largest = cpu_largest("uint8")
     rounded = {

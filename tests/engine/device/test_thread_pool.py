@@ -187,6 +187,7 @@ def test_that_a_lock_is_waited_for_through_interruptions():
     assert next(interruptions, None) is None
 
 
+@pytest.mark.slow
 def test_that_the_plain_loops_let_other_threads_run():
     image = np.ones((700, 700, 1), np.float32)
     mask = Mask(np.ones((15, 15)))

@@ -87,6 +87,7 @@ def few_bytes(monkeypatch):
     monkeypatch.setattr(halved_tiles, "_ROW_BYTES", 1 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npy", "tiles", "strips", "pyramid"])
 @pytest.mark.parametrize("dtype", SHAPES)
 def test_that_each_tile_is_that_part_of_the_halved_picture(opened, few_bytes, dtype, kind):

@@ -219,6 +219,7 @@ def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm, tmp_p
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_that_the_host_outlives_what_cannot_be_done(calm, picture, tmp_path):
     refused = [
         (
@@ -285,6 +286,7 @@ def test_that_tables_and_products_are_counted_across_the_pipe(calm):
     assert numpy.failure is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_",
     [Run(CourseRequest("report")), Run(ProductRequest(MatrixProduct(300, 300, 300), "numpy"), budget_s=60.0)],

@@ -118,6 +118,7 @@ def test_that_a_picture_whose_result_is_too_large_is_decoded_and_filtered_where_
     assert (os.path.basename(decoded.path), round(decoded.metadata.dpi[0])) == ("big.png", 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_that_tiles_of_a_decoded_picture_are_its_pixels_halved(decoded, pixels, answered, level):
     _, (tile,) = answered(PictureTiles(decoded.screen, level, ((0, 0),)))

@@ -136,6 +136,7 @@ FLOATS = np.array([[-1, 0, 0.25, 0.5], [1, 2, 3e38, 1e-9], [np.nan, np.inf, -np.
 LARGE = RANDOM.integers(0, 65536, (1025, 2050, 3), np.uint16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pixels",
     [FLOATS, COLOURS, GREY, (GREY >> 8).astype(np.uint8), LARGE],

@@ -50,6 +50,7 @@ def both(key, mask, picture, normalise):
     return result, wanted, (magnitudes, rounding_bound(magnitudes, ours.taps)), other.code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize(
@@ -81,6 +82,7 @@ def test_that_a_library_does_what_its_settings_here_do(key, module, mask, normal
             assert np.all(np.abs(theirs - wanted) <= limits[1]), code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_that_imagemagick_does_what_its_settings_here_do(mask, tmp_path):
     program = shutil.which("magick") or shutil.which("convert")

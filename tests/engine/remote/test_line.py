@@ -104,6 +104,7 @@ def test_that_the_end_of_the_other_side_is_seen():
     os.close(a_out)
 
 
+@pytest.mark.slow
 def test_that_silence_is_the_end(ends, monkeypatch):
     monkeypatch.setattr(lines, "SILENT_S", 0.3)
     one, _ = ends

@@ -174,6 +174,7 @@ def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
     return pipeline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "ring", "dtype"),
     [*itertools.product(range(4), (2, 3), ("float32",)), (1, 2, "uint8"), (1, 2, "uint16")],

@@ -101,6 +101,7 @@ def levels_of(values, mode, alpha=None):
     return levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", Border)
 @pytest.mark.parametrize("variant", [one.key for one in VARIANTS.on("cpu") if one.band_invariant])
 def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, border):
@@ -113,6 +114,7 @@ def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, b
         np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
 @pytest.mark.parametrize("has_alpha", [False, True])
 def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha):
@@ -143,6 +145,7 @@ def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_aske
     np.testing.assert_array_equal(part, np.concatenate(rows[50:80])[:, 20:90])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("region", [None, Region(40, 130, 17, 70)])
 @pytest.mark.parametrize("mode", ["clip", "rescale"])
 def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels, mode, region):
@@ -202,6 +205,7 @@ def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pi
     shared.unlink(kept.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "tif"])
 @pytest.mark.parametrize("has_alpha", [False, True])
 @pytest.mark.parametrize("mode", ["clip", "rescale"])

@@ -37,6 +37,7 @@ def _no_threads_left():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 @pytest.mark.parametrize("border", list(Border))
 def test_that_a_picture_over_several_gpus_has_the_bits_of_one(monkeypatch, count, border):
@@ -112,6 +113,7 @@ def test_that_a_gpu_that_is_free_takes_what_a_slow_one_has_not_begun(monkeypatch
     np.testing.assert_array_equal(bits(streamed.values), bits(wanted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_that_the_pictures_of_a_batch_are_received_in_order(monkeypatch, count):
     # Some are of one chunk, some of several.

@@ -63,6 +63,7 @@ def tiles_of(job, level, places):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", Border)
 @pytest.mark.parametrize(
     ("variant", "mask"), [*((key, SEPARABLE) for key in CPU), ("cpu-serial", MASK), ("cpu-parallel", MASK)]

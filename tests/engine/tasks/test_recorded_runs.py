@@ -57,6 +57,7 @@ def recording(folder):
     write(recorded_path(RUNS), document | {"results": [compact(run) for run in MADE]})
 
 
+@pytest.mark.slow
 def test_that_every_recorded_run_of_the_program_is_proven_and_has_a_time():
     document = recorded_document(RUNS)
     runs = results_from_document(document) if document else ()

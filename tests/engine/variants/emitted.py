@@ -10,6 +10,7 @@ from numba import config, njit
 from numba.cuda import compiler
 from numba.extending import intrinsic
 
+from engine.compiled.code_store import code_store
 from engine.device.cuda_presence import missing
 from engine.geometry.block import Limits
 from engine.variants.ir.cuda_code import CudaCode
@@ -186,8 +187,29 @@ def compiled(step, capability=(9, 0), **options):
     Numba's part of the compilation, three quarters of the time, does not depend on the capability: it is done
     once a kernel, NVVM's once for each capability (`test_that_one_compilation_serves_all_capabilities`).
     """
-    (ptx,) = _library(step.kernel, step.signature, tuple(options.items())).get_asm_strs(cc=capability)
-    return ptx
+
+    def compile_now():
+        (ptx,) = _library(step.kernel, step.signature, tuple(options.items())).get_asm_strs(cc=capability)
+        return ptx
+
+    return kept_ptx(step, capability, str(sorted(options.items())), compile_now)
+
+
+def kept_ptx(step, capability, options, compile_now):
+    """Return the PTX of a pass with these options, kept as the program keeps machine code.
+
+    It is compiled anew once a source of the kernels changes: that took 99 of the 105 s of `tests/ptx`.
+    """
+    from engine.device.kernel_code import key_of  # There is none without NVVM.
+
+    key = key_of(step.kernel, step.signature, capability)
+    if key is None:
+        return compile_now()
+    found = code_store().load("plain-ptx", f"{key} {options}")
+    if found is None:
+        found = compile_now().encode()
+        code_store().save("plain-ptx", f"{key} {options}", found)
+    return found.decode()
 
 
 def ptx_of(variant, problem, mask, capability=(9, 0), **options):

@@ -145,6 +145,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypa
     assert model.flops == 2 * counts.multiplications
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border))
 def test_that_the_model_of_the_serial_loops_in_two_passes_counts_what_they_do(border, monkeypatch):
     monkeypatch.setattr(separable_serial_code, "cpu_result", serial_code.cpu_result.py_func)

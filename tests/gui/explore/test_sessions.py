@@ -300,6 +300,7 @@ def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
     assert bench.workspace.settings.border is Border.WRAP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 70 << 20])
 def test_that_a_change_of_a_file_changes_its_digest(tmp_path, size):
     path = tmp_path / "photo.png"

@@ -1,5 +1,9 @@
 """Siblings of the teaching kernels: exactly one cost is gone, and no address lies outside what is theirs."""
 
+import hashlib
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,12 +12,14 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import listed_devices
 from engine.device.launches import Operand
 from engine.device_info import SIMULATOR
+from engine.explain import ablation
 from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.estimate import counts_of
 from engine.explain.ablation.running import ablated, rows_around
 from engine.explain.ablation.siblings import without
 from engine.explain.architectures import Architecture
 from engine.explain.code.instruction_classes import InstructionClass as Class
+from engine.explain.code.instruction_counts import counted
+from engine.explain.code.ptx_listing import ptx_listing
 from engine.explain.counts.counting import blocks_of, kernel_in_lockstep
 from engine.explain.counts.launch_arrays import launch_arrays
 from engine.explain.counts.lockstep import Lockstep
@@ -28,7 +34,7 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.ladder import naive
-from tests.engine.variants.emitted import needs_nvvm
+from tests.engine.variants.emitted import kept_ptx, needs_nvvm
 
 ARCHITECTURE = Architecture(9, 0)
 HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
@@ -65,6 +71,7 @@ def siblings_of(job):
     return {cost: passes for cost, passes in found.items() if passes is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
     expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
@@ -98,8 +105,28 @@ def test_that_the_kernel_itself_is_not_changed():
 # The code.
 
 
-def classes_of(passes):
-    counts = [counts_of(step, ARCHITECTURE) for step in passes]
+@cache
+def sources():
+    """Return a digest of what makes siblings."""
+    paths = sorted(Path(ablation.__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def counts_of(step, whole, cost):
+    """Return the instructions of a kernel, or of its sibling, whose PTX is kept beside the kernel's.
+
+    To compile siblings took 33 of the 40 s of these tests.
+    """
+    from engine.device.explained_code import explained_ptx  # There is none without NVVM.
+
+    capability = ARCHITECTURE.capability
+    options = f"without {cost} by {sources()}"
+    ptx = kept_ptx(whole, capability, options, lambda: explained_ptx(step.kernel, step.signature, capability))
+    return counted(ptx_listing(ptx, step.kernel.py_func.__name__, str(ARCHITECTURE)))
+
+
+def classes_of(passes, whole=None, cost=None):
+    counts = [counts_of(*steps, cost) for steps in zip(passes, whole or passes, strict=True)]
     return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}, counts
 
 
@@ -133,7 +160,7 @@ def test_that_exactly_one_cost_is_gone_from_the_code(key):
     whole, whole_counts = classes_of(passes_of(job))
     siblings = siblings_of(job)
     for cost in siblings.keys() & costs_looked_at(key):
-        found, counts = classes_of(siblings[cost])
+        found, counts = classes_of(siblings[cost], passes_of(job), cost)
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
             assert found[kind] == pytest.approx(whole[kind], abs=3), (cost, kind)
@@ -184,7 +211,7 @@ def test_that_every_type_and_border_has_its_siblings(number, border):
     whole, whole_counts = classes_of(passes_of(job))
     siblings = siblings_of(job)
     for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
-        found, counts = classes_of(siblings[cost])
+        found, counts = classes_of(siblings[cost], passes_of(job), cost)
         assert is_gone(cost, found, whole, counts, whole_counts), cost
 
 
@@ -202,6 +229,7 @@ def run_in_lockstep(job, passes, values=None):
 CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), (2, 3, Block(16, 16), 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(
@@ -229,6 +257,7 @@ def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_every_other_sibling_stays_within_its_arrays(key):
     job = job_of(key, 33, 17, mask_side=5)
@@ -246,6 +275,7 @@ def test_that_every_other_sibling_stays_within_its_arrays(key):
             assert np.isnan(values[Operand.OUT]).all() == (cost is Cost.STORES), cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_narrow_indices_are_the_same_indices(key):
     job = job_of(key, 33, 17, mask_side=5)

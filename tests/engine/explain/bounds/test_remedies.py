@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import explained_subject
@@ -16,7 +17,7 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import variant
 from tests.engine.variants.emitted import NEEDS_NVVM
 
-pytestmark = list(NEEDS_NVVM)
+pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
 # Near those of an H200; instructions are issued so fast that L1 bounds.
 LIMITS = DeviceLimits(

@@ -18,10 +18,11 @@ from engine.explain.examples import Asked, example_of, variant_named
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
+from tests.engine.variants.emitted import kept_ptx
 
 if not (SIMULATED or missing):
     from engine.device import disassembler, explained_code
-    from engine.device.kernel_code import COMPILED_WITH, architecture_of, compiled
+    from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
     from engine.device.numba_cuda import cuda
 
 NVDISASM = not (SIMULATED or missing) and disassembler.disassembler()
@@ -42,21 +43,12 @@ FAMILIES = [
 LINKED = FAMILIES[::2]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def kept(tmp_path_factory):
-    """Keep code in a folder of these tests: each kernel is compiled once."""
-    made = CodeStore(tmp_path_factory.mktemp("kept"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(explained_code, "code_store", lambda: made)
-        patch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
-        yield
-
-
 @pytest.fixture
 def store(monkeypatch, tmp_path):
     """Keep code in a folder of the test."""
     made = CodeStore(tmp_path)
     monkeypatch.setattr(explained_code, "code_store", lambda: made)
+    monkeypatch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
     return tmp_path
 
 
@@ -67,11 +59,15 @@ def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
 def plain_ptx(step):
     """Return the PTX of a kernel as the tests of kernels compile it, without lines."""
     options = {name: step.kernel.targetoptions[name] for name in COMPILED_WITH}
-    ptx, _ = cuda.compile(
-        step.kernel.py_func, step.signature, device=False, abi="numba", cc=architecture_of((9, 0)),
-        output="ptx", **options,
-    )  # fmt: skip
-    return ptx
+
+    def compile_now():
+        ptx, _ = cuda.compile(
+            step.kernel.py_func, step.signature, device=False, abi="numba", cc=architecture_of((9, 0)),
+            output="ptx", **options,
+        )  # fmt: skip
+        return ptx
+
+    return kept_ptx(step, (9, 0), "as it is launched", compile_now)
 
 
 def instructions(ptx):
@@ -101,7 +97,7 @@ def test_that_ptx_with_lines_is_that_without(key):
 def test_that_machine_code_with_lines_is_that_which_is_launched(key):
     for step in example_of(variant_named(key)).passes():
         explained = explained_code.explained_machine_code(step.kernel, step.signature, (9, 0))
-        launched = compiled(step.kernel, step.signature, (9, 0))
+        launched = with_code(step.kernel, step.signature, (9, 0), bytes)
         assert len(explained) > len(launched)
         assert sections_of_code(explained) == sections_of_code(launched)
 

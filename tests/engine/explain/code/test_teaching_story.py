@@ -61,6 +61,7 @@ def test_that_a_kernel_is_compared_with_the_one_that_its_module_names(key, befor
     assert (found and found.key) == before
 
 
+@pytest.mark.slow
 def test_that_every_kernel_of_ours_has_a_step(steps):
     kernels = {one.key for task in TASKS.values() for one in task.variants if one.has_kernels}
     assert set(steps) == kernels

@@ -67,6 +67,7 @@ def outcome_of(call):
     return measure(call.job(), backend(CPU), NO_SAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
 def test_that_a_ready_chain_is_proven_for_every_type_of_samples(chain):
     for picture in (PHOTO, PHOTO[..., :1].astype(np.uint16) * 257, PHOTO[..., 0].astype(np.float32) / 255):

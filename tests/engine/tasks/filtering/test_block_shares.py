@@ -30,6 +30,7 @@ def test_that_every_kernel_says_its_halo(known):
     assert all(share.idle_threads is None or 0 <= share.idle_threads < 1 for share in shares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
 def test_that_idle_threads_are_those_of_all_blocks_together(known):
     problem, mask = problem_for(known)

@@ -59,6 +59,7 @@ def all_are_equal(variant: Variant, border: Border, device: str, side: int, pixe
                 assert np.array_equal(stored(made.value, values.dtype), values[row, column]), (shape, dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border), ids=str)
 @pytest.mark.parametrize("variant", CPU, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant, border: Border) -> None:

@@ -19,6 +19,7 @@ def written(key, **settings):
     return result, json.loads(json.dumps(result.as_json()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OPERATIONS)
 def test_that_settings_are_read_back_with_the_types_of_the_parameters(key):
     settings = {"width": 5, "height": 4} if key == "find-patch" else {}

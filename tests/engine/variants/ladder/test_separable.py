@@ -38,6 +38,7 @@ def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=SMALL_BLOCK
     return result
 
 
+@pytest.mark.slow
 @every_border
 @every_variant
 def test_that_whole_numbers_are_exact_under_every_border(known, border):

@@ -123,6 +123,7 @@ COUNTED = [
 LONG = (("dct-direct",), ("median-naive", 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "case"),
     [

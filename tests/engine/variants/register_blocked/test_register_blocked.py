@@ -22,6 +22,7 @@ def problem_of(rows, columns, channels=1, size=(500, 700), **others):
     return Problem(*size, channels, **(shape | others))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("itemsize", [1, 4])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(channels, itemsize):

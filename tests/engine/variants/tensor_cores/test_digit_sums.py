@@ -161,6 +161,7 @@ def warp_sums(shape, digit, tile):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
 def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
     shape = digit_shape(mask_shape, left, channels)

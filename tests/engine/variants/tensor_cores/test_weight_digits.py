@@ -53,6 +53,7 @@ def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
     assert are_digits_as_said(digits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)], ids=str)
 def test_that_random_masks_change_by_no_more_than_is_said(shape):
     taken = []
@@ -111,6 +112,7 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said():
         assert digits.unit <= LARGEST_PART * float(np.abs(mask.weights32).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)], ids=str)
 def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape):
     taps = shape[0] * shape[1]

@@ -215,6 +215,7 @@ def test_that_the_panel_fits_the_width_that_a_small_window_has(bench, panel, wid
     assert panel.width() == width
 
 
+@pytest.mark.slow
 def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, panel):
     run(bench, panel)
     light = panel.chart.rows[1].bars[0].colour
