@@ -150,7 +150,7 @@ class CourseTableView(QTableView):
         self.header = PairedHeader(self.cells, self)
         self.setHorizontalHeader(self.header)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        dress_table(self, "Table of the paper", ())
+        dress_table(self, "Table of the paper")
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
         self.setWordWrap(True)
         self.verticalHeader().setMinimumSectionSize(3 * GRID)

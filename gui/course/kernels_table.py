@@ -89,7 +89,7 @@ class KernelsTable(QTableView):
         self.resizeRowsToContents()
 
     def _build(self) -> None:
-        dress_table(self, "Which kernel is which", ())
+        dress_table(self, "Which kernel is which")
         self.setAlternatingRowColors(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleDescription("Enter loads the kernel of a row.")

@@ -81,12 +81,13 @@ class RunsTable(QTableView):
         self.caption = ""
         self.order = RunsOrder(self, newest_first=newest_first)
         self.order.setSourceModel(model)
+        dress_table(self, name)
         self.setModel(self.order)
         self.setItemDelegate(_RunCells(model))
         texts = _TYPICAL | dict(typical or {})
-        dress_table(
-            self, name, [texts.get(one.key) or max(one.header, _NUMBER, key=len) for one in model.columns]
-        )
+        for position, one in enumerate(model.columns):
+            text = texts.get(one.key) or max(one.header, _NUMBER, key=len)
+            self.setColumnWidth(position, self.fontMetrics().horizontalAdvance(text) + 3 * GRID)
         self._set_up_header()
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
