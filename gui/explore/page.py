@@ -69,6 +69,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, Tak
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID
 from gui.widgets.turns import Turns
 
@@ -96,7 +97,7 @@ _AREA = Qt.DockWidgetArea
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
 _LOWER_SHARE, _LEAST_LOWER = 0.3, 27 * GRID
-_ANSWER_HEIGHT = 4 * GRID + 4
+_LEAST_ANSWER = 4 * GRID + 4
 _RUN_CHAIN = (
     "Verifies the whole chain against one float64 reference of all its steps, then measures its time. Each "
     "step has the kernel that its row names."
@@ -169,6 +170,7 @@ class ExplorePage(RunsPage):
         )
         self._make_states(services)
         self._add_docks_behind()
+        follow_letters(self, self._fit_lower)
         FirstSizes(self, self._first_sizes, self.arrange)
         shown = self.picture_view, results, self.results_panel, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
@@ -391,8 +393,19 @@ class ExplorePage(RunsPage):
         self.resizeDocks([mask, kernel], widths[:2], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, widths[2:], Qt.Orientation.Horizontal)
         height = sizes[lower[0]].height()
-        self.resizeDocks([self._answer_dock, lower[0]], [_ANSWER_HEIGHT, height], Qt.Orientation.Vertical)
+        self._set_lower(lower[0], height)
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+
+    def _set_lower(self, dock: QDockWidget, height: int) -> None:
+        answer = self._answer_dock, self.answer_line.height()
+        self.resizeDocks([answer[0], dock], [answer[1], height], Qt.Orientation.Vertical)
+
+    def _fit_lower(self) -> None:
+        """Keep rows of the plot in view with larger letters."""
+        dock = self.dock("time")
+        missing = self.plot_panel.wanted_height - dock.widget().height()
+        if missing > 0:
+            self._set_lower(dock, dock.height() + missing)
 
     def _first_sizes(self) -> dict[QDockWidget, QSize]:
         """Return the sizes at first of the panels that stand in front, at the page's size; heights below."""
@@ -400,7 +413,8 @@ class ExplorePage(RunsPage):
         mask, kernel, *lower = (dock for dock in self.docks if dock.objectName() not in behind)
         left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
         right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
-        height = max(_LEAST_LOWER, round(self.height() * _LOWER_SHARE))
+        least = max(_LEAST_LOWER, self.plot_panel.wanted_height)
+        height = max(least, round(self.height() * _LOWER_SHARE))
         widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
         below: dict[QDockWidget, QSize] = {
             dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)
@@ -408,12 +422,13 @@ class ExplorePage(RunsPage):
         return {mask: QSize(left, 0), kernel: QSize(right, 0), **below}
 
     def _add_answer(self) -> None:
-        """Put the answer over the lower panels: as wide as the page, of a fixed height, without a title."""
+        """Put the answer over the lower panels: as wide as the page, as high as its line, without a title."""
         self._answer_dock = dock = QDockWidget("Answer", self)
         dock.setObjectName("answer")
         dock.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
         dock.setTitleBarWidget(QWidget())
-        self.answer_line.setFixedHeight(_ANSWER_HEIGHT)
+        line = self.answer_line
+        follow_letters(line, lambda: line.setFixedHeight(max(_LEAST_ANSWER, line.needed_height)))
         dock.setWidget(self.answer_line)
         self.addDockWidget(_AREA.BottomDockWidgetArea, dock)
 

@@ -23,6 +23,7 @@ from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, server_of, table_text
 from engine.results.compare import Compared
 from engine.results.metrics import Metric
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
@@ -84,10 +85,7 @@ class RunsTable(QTableView):
         dress_table(self, name)
         self.setModel(self.order)
         self.setItemDelegate(_RunCells(model))
-        texts = _TYPICAL | dict(typical or {})
-        for position, one in enumerate(model.columns):
-            text = texts.get(one.key) or max(one.header, _NUMBER, key=len)
-            self.setColumnWidth(position, self.fontMetrics().horizontalAdvance(text) + 3 * GRID)
+        self._texts = _TYPICAL | dict(typical or {})
         self._set_up_header()
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
@@ -101,7 +99,7 @@ class RunsTable(QTableView):
         model.headerDataChanged.connect(self._fit_baseline)
         model.present_changed.connect(self.viewport().update)
         self._show_columns()
-        self._fit_baseline()
+        follow_letters(self, self._fit_columns)
 
     def runs(self, rows: Sequence[int] = ()) -> list[Compared]:
         """Return the runs of some rows, or of all, in the order shown."""
@@ -215,6 +213,13 @@ class RunsTable(QTableView):
         lines = self._runs.headerData(at, Qt.Orientation.Horizontal).splitlines()
         needed = max(map(metrics.horizontalAdvance, lines)) + 4 * GRID
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
+
+    def _fit_columns(self) -> None:
+        for position, one in enumerate(self._runs.columns):
+            text = self._texts.get(one.key) or max(one.header, _NUMBER, key=len)
+            self.setColumnWidth(position, self.fontMetrics().horizontalAdvance(text) + 3 * GRID)
+        self._fit_baseline()
+        self._fit_recorded()
 
     def _fit_recorded(self) -> None:
         """Make room for names and devices of runs of other machines, once there are some."""

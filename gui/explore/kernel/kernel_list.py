@@ -30,13 +30,14 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 from engine.device_info import AUTO
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.explore.workspace import Workspace
+from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font, small_font
 from gui.style.series import Series, series_for
 from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
 
-_ROW_HEIGHT = 3 * GRID
+_LEAST_LINE = 3 * GRID
 # Left and right of a reason.
 _BESIDE_REASON = 4 * GRID + HALF_GRID
 _SHAPE_WIDTH = 3 * GRID + HALF_GRID
@@ -52,7 +53,7 @@ _REASON_LIFT = HALF_GRID
 _MANY_LINES = 1000
 # Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump when the
 # engine lists them.
-_EXPECTED_HEIGHT = 26 * _ROW_HEIGHT
+_EXPECTED_ROWS = 26
 _FEWEST_ROWS_SHOWN = 3
 
 
@@ -62,6 +63,11 @@ _BARS_SHARE = 0.3
 BAR_ALPHA = 0.28
 _OPEN, _CLOSED = "▾", "▸"
 _CURE_MARGIN = 2
+
+
+def line_height() -> int:
+    """Return the height of a head, and of a kernel without its reason; its letters may be large."""
+    return max(_LEAST_LINE, QFontMetrics(number_font()).height() + HALF_GRID)
 
 
 class KernelList(QListView):
@@ -88,13 +94,13 @@ class KernelList(QListView):
         workspace.settings_changed.connect(self._show_choice)
         model.modelReset.connect(self._show_ladder)
         model.dataChanged.connect(self._show_reasons)
-        self._show_ladder()
+        follow_letters(self, self._show_ladder)
 
     def sizeHint(self) -> QSize:
         return QSize(34 * GRID, self._rows_height() + 2 * self.frameWidth())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, _FEWEST_ROWS_SHOWN * _ROW_HEIGHT + 2 * self.frameWidth())
+        return QSize(24 * GRID, _FEWEST_ROWS_SHOWN * line_height() + 2 * self.frameWidth())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -113,7 +119,7 @@ class KernelList(QListView):
         if isinstance(item, GroupRow) and self._act_on(item, Qt.Key(event.key())):
             return
         if steps and event.modifiers() == Qt.KeyboardModifier.NoModifier:
-            bar.setValue(bar.value() + steps * (bar.pageStep() - _ROW_HEIGHT))
+            bar.setValue(bar.value() + steps * (bar.pageStep() - line_height()))
         else:
             super().keyPressEvent(event)
 
@@ -138,7 +144,7 @@ class KernelList(QListView):
         item, row = index.data(ROW_ROLE), self.visualRect(index)
         wide = QFontMetrics(small_font()).horizontalAdvance(item.cure) + 2 * GRID
         top = row.top() + _CURE_MARGIN
-        return QRect(row.right() - wide - HALF_GRID, top, wide, _ROW_HEIGHT - 2 * _CURE_MARGIN)
+        return QRect(row.right() - wide - HALF_GRID, top, wide, line_height() - 2 * _CURE_MARGIN)
 
     def _act_on(self, group: GroupRow, key: Qt.Key) -> bool:
         """Do what a key does on the head of a group; False for another key."""
@@ -170,7 +176,7 @@ class KernelList(QListView):
     def _rows_height(self) -> int:
         width = self.reason_width()
         heights = (_row_height(item, width) for item in self._variants.items())
-        return max(_EXPECTED_HEIGHT, sum(heights))
+        return max(_EXPECTED_ROWS * line_height(), sum(heights))
 
     def _show_ladder(self) -> None:
         self._fit_ladder()
@@ -273,7 +279,7 @@ class _Rows(QStyledItemDelegate):
     def _paint_kernel(self, painter: QPainter, option: QStyleOptionViewItem, row: VariantRow) -> None:
         theme = current_theme()
         whole: QRect = option.rect
-        line = QRect(whole.left(), whole.top(), whole.width(), _ROW_HEIGHT)
+        line = QRect(whole.left(), whole.top(), whole.width(), line_height())
         muted, text = QColor(theme.muted), QColor(theme.muted if row.reason else theme.text)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -347,9 +353,9 @@ def _draw_text(painter: QPainter, rect: QRect, words: str, colour: QColor) -> in
 def _row_height(item: VariantRow | GroupRow, width: int) -> int:
     """Return the height of a row whose reason has so many pixels: one line where it fits beside the title."""
     if isinstance(item, GroupRow) or not item.under or _fits_beside(item, width):
-        return _ROW_HEIGHT
+        return line_height()
     words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, item.under)
-    return _ROW_HEIGHT - _REASON_LIFT + words.height() + HALF_GRID
+    return line_height() - _REASON_LIFT + words.height() + HALF_GRID
 
 
 def _fits_beside(row: VariantRow, width: int) -> bool:

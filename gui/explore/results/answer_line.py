@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QFontMetrics, QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy
 
 from engine.results.compare import Compared
@@ -48,6 +48,11 @@ class AnswerLine(QFrame):
         ):
             changed.connect(self.refresh)
         self.refresh()
+
+    @property
+    def needed_height(self) -> int:
+        """The height of one line of the answer, whose letters may be large."""
+        return QFontMetrics(scaled_font(_ANSWER_SCALE, bold=True)).height() + GRID
 
     def refresh(self) -> None:
         """Read the state again."""

@@ -14,7 +14,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
@@ -28,7 +28,7 @@ from gui.explore.results.plot_view import PlotView
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_actions import RowActions
 from gui.explore.run_words import EARLIER, compared_words, costs_words, run_title, work_words
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, row
@@ -102,7 +102,13 @@ class PlotPanel(QWidget):
         self.model.choose(key)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(30 * GRID, 16 * GRID)
+        # Two rows and a line of each of the words around them, however large their letters.
+        return QSize(30 * GRID, super().minimumSizeHint().height())
+
+    @property
+    def wanted_height(self) -> int:
+        """The height with two rows, a caption, and a second line of it and of the words of the run."""
+        return self.minimumSizeHint().height() + 3 * QFontMetrics(small_font()).height()
 
     def menu(self) -> QMenu:
         """Return what can be done with the plot and with the row under the mouse."""

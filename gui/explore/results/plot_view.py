@@ -18,6 +18,7 @@ from engine.device_info import RECORDED
 from engine.results.columns import SPEED_UP
 from gui.explore.results.plot_model import BAR, NAME, NUMBER, RATIO, ROW_ROLE, PlotModel
 from gui.explore.results.plot_rows import Order, PlotRow
+from gui.style.letters import follow_letters
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme
@@ -28,7 +29,7 @@ Index = QModelIndex | QPersistentModelIndex
 TickText = Callable[[float], str]
 
 # Five rows and the words below them on a small screen.
-_ROW_HEIGHT = 3 * GRID - 2
+_LEAST_ROW = 3 * GRID - 2
 _BAR_HEIGHT = 10
 _SPREAD_HEIGHT = 4
 _CHOSEN_WIDTH = 3
@@ -37,6 +38,11 @@ _GLYPH_WIDTH = 3 * GRID
 _NAMES_SHARE, _BARS_SHARE = 0.3, 0.3
 _OLDER_OPACITY = 0.5
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
+
+
+def row_height() -> int:
+    """Return the height of a row, whose letters may be large."""
+    return max(_LEAST_ROW, QFontMetrics(number_font()).height() + HALF_GRID)
 
 
 class PlotView(QTableView):
@@ -61,15 +67,14 @@ class PlotView(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
         self.verticalHeader().setMinimumSectionSize(1)
         self.setAccessibleName("Time and speed-up of the runs")
         self._axis.sectionClicked.connect(self._sort)
         model.drawn.connect(self._follow)
-        self._follow()
+        follow_letters(self, self._fit_letters)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(30 * GRID, self._axis.sizeHint().height() + 2 * _ROW_HEIGHT)
+        return QSize(30 * GRID, self._axis.sizeHint().height() + 2 * row_height())
 
     def sizeHint(self) -> QSize:
         return QSize(60 * GRID, self.whole_height)
@@ -77,11 +82,11 @@ class PlotView(QTableView):
     @property
     def whole_height(self) -> int:
         """The height in which every row is seen."""
-        return self._axis.sizeHint().height() + self.plot_model.rowCount() * _ROW_HEIGHT
+        return self._axis.sizeHint().height() + self.plot_model.rowCount() * row_height()
 
     def draw(self, painter: QPainter, width: int) -> None:
         """Draw the axis and all rows, whichever are in view; for pictures of the plot."""
-        theme, top = current_theme(), self._axis.sizeHint().height()
+        theme, top, high = current_theme(), self._axis.sizeHint().height(), row_height()
         widths = self._widths(width)
         painter.fillRect(0, 0, width, self.whole_height, QColor(theme.base))
         left = 0
@@ -90,13 +95,18 @@ class PlotView(QTableView):
             for row in range(self.plot_model.rowCount()):
                 option = QStyleOptionViewItem()
                 self.initViewItemOption(option)
-                option.rect = QRect(left, top + row * _ROW_HEIGHT, wide, _ROW_HEIGHT)
+                option.rect = QRect(left, top + row * high, wide, high)
                 self._cells.paint(painter, option, self.plot_model.index(row, column))
             left += wide
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def _fit_letters(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(row_height())
+        self.updateGeometry()
+        self._follow()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # Return restores a run, as a double click does; Qt gives it to editing, of which there is none.

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -11,6 +11,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import ROW_ROLE
+from gui.style.metrics import number_font
 
 
 def settle():
@@ -217,3 +218,36 @@ def test_that_a_head_of_a_group_is_never_a_kernel(haloscope, qtbot):
         if not hasattr(model.index(row).data(ROW_ROLE), "key"):
             kernels.setCurrentIndex(model.index(row))
     assert haloscope.workspace.settings.variant == chosen
+
+
+@pytest.mark.parametrize("percent", [150, 200])
+def test_that_rows_heads_and_the_answer_are_as_large_as_their_letters(open_window, qtbot, percent):
+    haloscope = open_window((1280, 800))
+    page = haloscope.window.first_page
+    settle()
+    run_all(haloscope, qtbot)
+    haloscope.preferences.choose_letters(percent)
+    plot, table, kernels = page.plot_panel.view, page.results_panel.table, page.kernel_panel.kernels
+    heads = table.horizontalHeader()
+
+    def has_room():
+        letters = QFontMetrics(number_font()).height()
+        shown = [at for at in range(heads.count()) if not heads.isSectionHidden(at)]
+        return (
+            plot.rowHeight(0) >= letters
+            and plot.viewport().height() >= plot.rowHeight(0)
+            and all(kernels.visualRect(kernels.model().index(row, 0)).height() >= letters for row in range(3))
+            and all(heads.sectionSize(at) >= width_of_head(heads, at) for at in shown)
+            and page.answer_line.height() >= page.answer_line.answer.sizeHint().height()
+        )
+
+    try:
+        qtbot.waitUntil(has_room)
+    finally:
+        haloscope.preferences.choose_letters(100)
+        qtbot.waitUntil(haloscope.window.updatesEnabled)
+
+
+def width_of_head(heads, at):
+    words = heads.model().headerData(at, Qt.Orientation.Horizontal).splitlines()
+    return max(map(QFontMetrics(heads.font()).horizontalAdvance, words))
