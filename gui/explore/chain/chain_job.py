@@ -47,7 +47,8 @@ def chain_job(
 ) -> PictureJob:
     """Return the job of a chain on a picture, up to the selected step unless `whole`.
 
-    With `alone` a result that needs one step only, which reads the picture itself, is the job of that step.
+    With `alone` a result that needs one step only, which reads the picture itself, is the job of that step;
+    one that needs none, because all its steps are switched off, is the picture: a mask of one 1.
     """
     chain, step = chain_of(state, range_mode), state.step
     shown = "" if whole or step is state.steps[-1] else step.id
@@ -55,6 +56,8 @@ def chain_job(
     if alone and len(nodes) == 1 and not isinstance(nodes[0].step, CombineStep):
         only = next(one for one in state.steps if one.id == nodes[0].step.id)
         return job_of(only.with_settings(result_type="float32"), picture, range_mode)
+    if alone and not nodes:
+        return job_of(Step(_ALONE).with_settings(result_type="float32"), picture, range_mode)
     # As on the command line: copies to a GPU and back take longer than short chains.
     device = ON_CPU if step.settings.device == AUTO else step.settings.device
     return ChainJob(chain=chain, shown=shown, picture=picture, device=device, layout=step.settings.layout)

@@ -1,11 +1,13 @@
 """The chain in the whole window: its list, its actions, what is shown and run, and what is said."""
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
+import engine
 from engine.geometry.border import Border
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
@@ -83,6 +85,20 @@ def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, 
     assert job.mask.name == page.workspace.mask.name == "Sobel x"
     act("chain_whole")
     assert previews(haloscope)[-1].shown == ""
+
+
+def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(haloscope, page, act):
+    act("chain:unsharp")
+    shown = page.chain_list.list
+    eye = shown.row.eye_rect(shown.visualRect(shown.rows.index(1))).center()
+    QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=eye)
+    settle()
+    job = previews(haloscope)[-1]
+    assert job == page.workspace.job() == haloscope.display.job
+    assert not haloscope.state.result_is_earlier
+    picture = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    result = engine.convolve(picture, job.mask, border=job.border)
+    assert np.array_equal(result, picture)
 
 
 def test_that_the_panels_edit_the_selected_step_only(page, act):
