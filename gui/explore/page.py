@@ -11,7 +11,6 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUndoStack
 from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
 
-from engine.device_info import SIMULATOR
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.geometry.border import Border
@@ -57,7 +56,7 @@ from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.explore.session_view import SessionView
 from gui.explore.sessions import Part, Sessions
-from gui.explore.small_picture import ComputingMessages
+from gui.explore.small_picture import ComputingMessages, choose_simulator
 from gui.explore.tile.tile_state import TileState
 from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
@@ -166,7 +165,7 @@ class ExplorePage(RunsPage):
         self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
         self.looked_at = LookedAt(workspace, state)
         self.regions = RegionActions(
-            services.actions, workspace, self.pictures, self.picture_view, self._measure_region
+            services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
         )
         self._make_states(services)
         self._add_docks_behind()
@@ -632,7 +631,8 @@ class ExplorePage(RunsPage):
         if self.workspace.picture is not None:
             self.regions.simulate()
             return
-        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+        workspace, state = self.workspace, self._services.state
+        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: choose_simulator(workspace, state))
 
     def _measure_region(self) -> None:
         """Show the numbers of the region, or of the whole picture."""

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 
-from engine.device_info import SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import SIMULATOR_SIDE
 from engine.host.tiles import TiledScreen
 from engine.verify.regions import Region
+from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.drawn import Drawing
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.small_picture import choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
@@ -47,12 +49,14 @@ class RegionActions(QObject):
         self,
         actions: Actions,
         workspace: Workspace,
+        state: EngineState,
         pictures: PictureController,
         view: PictureView,
         measure: Callable[[], None],
     ) -> None:
         super().__init__(actions)
-        self._actions, self._workspace, self._pictures, self._view = actions, workspace, pictures, view
+        self._actions, self._workspace, self._state = actions, workspace, state
+        self._pictures, self._view = pictures, view
         made = actions.add(ENTRIES)
         for name in ("region_select", "region_filter"):
             actions[name].setCheckable(True)
@@ -90,7 +94,7 @@ class RegionActions(QObject):
 
     def _choose_simulator(self, is_open: bool) -> None:
         if is_open:
-            self._workspace.change(device=SIMULATOR)
+            choose_simulator(self._workspace, self._state)
 
     def small_region(self) -> Region | None:
         """Return 64 x 64 pixels in the middle of the region, or of the view; None without a picture."""

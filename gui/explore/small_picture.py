@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.device_info import SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, PageMessages, Severity
@@ -20,6 +20,13 @@ def small_picture_helps(workspace: Workspace, state: EngineState) -> bool:
     chosen = state.variant(settings.variant)
     has_gpu = any(one.is_usable_gpu for one in state.devices)
     return chosen is not None and chosen.kind == "cuda" and not has_gpu
+
+
+def choose_simulator(workspace: Workspace, state: EngineState) -> None:
+    """Choose the simulator; a kernel of the CPU, which no simulator runs, gives way to Automatic."""
+    chosen = state.variant(workspace.settings.variant)
+    is_cpu = chosen is not None and chosen.kind == "cpu"
+    workspace.change(device=SIMULATOR, **({"variant": AUTO} if is_cpu else {}))
 
 
 class ComputingMessages(PageMessages):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
-from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
@@ -13,7 +13,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.small_picture import USE_PART, small_picture_helps
+from gui.explore.small_picture import USE_PART, choose_simulator, small_picture_helps
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
@@ -97,7 +97,7 @@ class KernelPanel(QWidget):
         if picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE:
             self._take_small_picture()
         else:
-            self._workspace.change(device=SIMULATOR)
+            choose_simulator(self._workspace, self._engine_state)
 
     def _describe_newest(self, key: str) -> None:
         """Select in plot and table the newest run of the kernel that was chosen."""

@@ -117,6 +117,16 @@ def test_that_the_simulator_gets_64_by_64_around_the_region(page, haloscope, qtb
     assert haloscope.workspace.settings.device == "simulator"
 
 
+@pytest.mark.parametrize(("chosen", "runs"), [("cpu-serial", "auto"), ("auto", "auto"), ("tiled", "tiled")])
+def test_that_after_64_by_64_the_simulator_has_a_kernel_that_it_runs(haloscope, qtbot, chosen, runs):
+    haloscope.pictures.open_path(Path("large.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
+    haloscope.workspace.change(variant=chosen)
+    haloscope.actions["region_simulate"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
+    assert haloscope.workspace.run_job().variant == runs
+
+
 def test_that_the_panel_kernel_offers_a_part_of_the_picture_to_the_simulator(page, haloscope, qtbot):
     haloscope.pictures.open_path(Path("large.png"))
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
