@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.device_info import AUTO, DeviceInfo
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.reason import Reason
 from engine.remote.ssh import RemoteServer
 from engine.results.progress import Progress
 from engine.tasks.operation.messages import OperationInfo
@@ -111,6 +112,13 @@ class EngineState(QObject):
         if wanted != AUTO:
             return self.device(wanted)
         return next((d for d in self.devices if d.is_usable_gpu), None) or self.device("cpu")
+
+    @property
+    def no_gpu(self) -> Reason | None:
+        """Why no real GPU can be used; None where one can, or while the devices are not known."""
+        if any(one.is_usable_gpu for one in self.devices):
+            return None
+        return next((one.reason for one in self.devices if one.kind == "cuda" and one.reason), None)
 
     def set_ready(self, ready: Ready) -> None:
         """Note that a host is up."""

@@ -220,11 +220,8 @@ class BlocksPanel(QWidget):
 
     def _no_gpu(self) -> str:
         """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""
-        devices = [device for device in self._engine_state.devices if device.kind == "cuda"]
-        if not devices or any(device.is_usable_gpu for device in devices):
-            return ""
-        why = next((device.reason.short for device in devices if device.reason), "")
-        return f"\nThere is no GPU here{f' ({why})' if why else ''}. {_SIMULATOR}"
+        why = self._engine_state.no_gpu
+        return f"\nThere is no GPU here ({why.short}). {_SIMULATOR}" if why else ""
 
     def _limits(self) -> Limits:
         device = self._engine_state.used_device(self._workspace.settings.device)

@@ -214,6 +214,10 @@ class VariantsModel(QAbstractListModel):
         self, variant: VariantInfo, newest_time: str, share: float | None, *, is_described: bool
     ) -> VariantRow:
         found = self._engine_state.availability.get(variant.key, Availability(variant.key))
+        settings = self._workspace.settings
+        if variant.kind == "cuda" and self._workspace.picture is None and settings.device != SIMULATOR:
+            # The engine is asked about a picture only.
+            found = Availability(variant.key, self._engine_state.no_gpu)
         selectable = not found.reason or found.nearest_block is not None
         # The title of a greyed row needs the room of its time, and the reason stands under it.
         refused = "block refused" if selectable else ""

@@ -18,18 +18,21 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
     CPU_DEVICE,
     CUDA_DEVICE,
+    MISSING_CUDA_DEVICE,
     NO_CUDA,
     REMARK,
+    SIMULATOR_DEVICE,
     VARIANTS,
     make_engine_state,
     make_picture,
     make_workspace,
 )
-from tests.made_runs import made_reason, make_result, make_simulated
+from tests.made_runs import MASK, made_reason, make_result, make_simulated
 
 TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
@@ -297,6 +300,22 @@ def test_that_kernels_without_a_gpu_are_one_line_whatever_their_groups(show):
     shown = show(state)
     head = "CUDA: 3 kernels, there is no NVIDIA driver here"
     assert shown.items() == ["auto", "CPU", "cpu-serial", "cpu-parallel", head]
+
+
+def test_that_without_a_picture_too_a_group_that_cannot_run_is_one_line_with_its_cure(qtbot):
+    workspace, state = Workspace(MASK), EngineState()
+    state.set_ready(Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE)))
+    panel = KernelPanel(workspace, state, ResultsModel())
+    qtbot.addWidget(panel)
+    (head,) = (item for item in panel.variants.items() if getattr(item, "title", "") == "CUDA")
+    assert (head.words, head.cure) == ("CUDA: 3 kernels, there is no NVIDIA driver here", "Simulate")
+    assert [item.key for item in panel.variants.items() if item is not head and hasattr(item, "key")] == [
+        "auto",
+        "cpu-serial",
+        "cpu-parallel",
+    ]
+    panel.kernels.cure_wanted.emit()
+    assert {"naive", "tiled", "cached"} <= {getattr(item, "key", "") for item in panel.variants.items()}
 
 
 @pytest.mark.parametrize("how", ["click", "key"])
