@@ -105,7 +105,9 @@ def read_object(text: str) -> dict[str, Any]:
             object_pairs_hook=_unique_keys,
         )
     except json.JSONDecodeError as error:
-        raise MaskError(WHAT, f"it is not JSON: line {error.lineno}, {error.msg}", _EXAMPLE) from error
+        where = f"line {error.lineno} cannot be read from {text[error.pos : error.pos + 20]!r} on"
+        why = f"it is not JSON: {where if text[error.pos :].strip() else 'it ends too early'}"
+        raise MaskError(WHAT, why if text.strip() else "it is empty", _EXAMPLE) from error
     except (RecursionError, ValueError) as error:
         # Python itself refuses whole numbers of more than 4,300 digits.
         deep = isinstance(error, RecursionError)

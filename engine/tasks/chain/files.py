@@ -34,17 +34,37 @@ FORMAT, VERSION = "haloscope-chain", 1
 MOST_BYTES = 1 << 20
 READY_FILE = ASSETS / "chains" / "chains.json"
 
-_COMMON: dict[str, Any] = {
-    "id": str,
-    "input": str,
-    "on": bool,
-    "variant": str,
-    "block": str,
+_MASK, _SETTINGS = str | dict[str, Any], dict[str, bool | int | float | str]
+# Of each key what it takes, and an example.
+_Key = tuple[Any, Any]
+_COMMON: dict[str, _Key] = {
+    "id": (str, "x"),
+    "input": (str, "picture"),
+    "on": (bool, False),
+    "variant": (str, AUTO),
+    "block": (str, "32x8"),
 }
-_KEYS: dict[str, dict[str, Any]] = {
-    "mask": {"mask": str | dict[str, Any], "border": str, "cval": float, "flip": bool, "normalise": bool},
-    "operation": {"operation": str, "settings": dict[str, bool | int | float | str]},
-    "combine": {"combine": str, "second": str, "weight": float},
+_KEYS: dict[str, dict[str, _Key]] = {
+    "mask": {
+        "mask": (_MASK, "sobel-x"),
+        "border": (str, "mirror"),
+        "cval": (float, 0.5),
+        "flip": (bool, True),
+        "normalise": (bool, True),
+    },
+    "operation": {"operation": (str, "median"), "settings": (_SETTINGS, {"size": 5})},
+    "combine": {"combine": (str, "add"), "second": (str, "picture"), "weight": (float, 0.5)},
+}
+_TEXTS: dict[str, _Key] = {"title": (str, "Edges"), "about": (str, "Finds edges."), "range": (str, "clip")}
+_WORDS = {
+    str: "a text",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    NoneType: "null",
+    _MASK: "a text or an object",
+    _SETTINGS: "an object of numbers, texts, true and false",
 }
 _EXAMPLE = 'A step looks like {"id": "x", "mask": "sobel-x"}.'
 _WHOLE_EXAMPLE = (
@@ -99,11 +119,14 @@ def chain_from_json(data: bytes | str, what: str = "This is not a chain") -> Cha
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        why = f"it is not JSON: {error}" if str(error) else "its JSON is nested too deep"
+        # What follows is a path in the words of the library.
+        words = str(error).partition(" - at ")[0].removeprefix("JSON is malformed: ")
+        ends = "it ends too early" if "truncated" in words else f"{words[0].lower()}{words[1:]}"
+        deep = isinstance(error, RecursionError)
+        why = "its JSON is nested too deep" if deep else f"it is not JSON: {ends}"
         raise BadValue(what, why, _WHOLE_EXAMPLE) from error
     if not isinstance(document, dict):
-        kind = {list: "a list", str: "a text", bool: "true or false", NoneType: "null"}
-        why = f"it is {kind.get(type(document), 'a number')}, and a chain is an object"
+        why = f"it is {_kind(document)}, and a chain is an object"
         raise BadValue(what, why, _WHOLE_EXAMPLE)
     if document.get("format") != FORMAT:
         raise BadValue(what, f'its "format" is not "{FORMAT}"', _WHOLE_EXAMPLE)
@@ -120,13 +143,13 @@ def chain_from_json(data: bytes | str, what: str = "This is not a chain") -> Cha
 
 def chain_from(entry: dict[str, Any], key: str = "") -> Chain:
     """Return the chain of a JSON object without its format and version."""
-    names = ("title", "about", "range", "steps")
+    names = (*_TEXTS, "steps")
     for name in (name for name in entry if name not in names):
         raise BadValue(f"the key {name!r}", "a chain has no such key", f"The keys are {', '.join(names)}.")
     steps = entry.get("steps")
     if not isinstance(steps, list):
         raise BadValue('"steps"', "it is not a list", _EXAMPLE)
-    texts = {name: _as(entry[name], str, f'"{name}"') for name in names[:3] if name in entry}
+    texts = {name: _as(entry, name, _TEXTS, f'"{name}"') for name in _TEXTS if name in entry}
     read = tuple(_step(step, number) for number, step in enumerate(steps, start=1))
     return Chain(read, key=key, **texts)
 
@@ -171,7 +194,7 @@ def _step(entry: Any, number: int) -> AnyStep:
             raise BadValue(
                 f"{where}, {name!r}", f"a {kind} has no such key", f"{hint}The keys are {', '.join(known)}."
             )
-    read = {name: _as(value, known[name], f"{where}, {name!r}") for name, value in entry.items()}
+    read = {name: _as(entry, name, known, f"{where}, {name!r}") for name in entry}
     common: dict[str, Any] = {
         name: read.pop(name) for name in ("id", "input", "on", "variant") if name in read
     }
@@ -198,13 +221,20 @@ def _made(kind: str, read: dict[str, Any], common: dict[str, Any]) -> AnyStep:
     return CombineStep(**common, how=read.pop("combine"), second=read.pop("second", ""), **read)
 
 
-def _as(value: Any, kind: Any, where: str) -> Any:
-    """Return a value of a type, whole numbers as floats where these are wanted; a BadValue for others."""
+def _as(entry: dict[str, Any], name: str, known: dict[str, _Key], where: str) -> Any:
+    """Return the value of a key, whole numbers as floats where these are wanted; a BadValue for others."""
+    wanted, example = known[name]
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(entry[name], wanted)
     except msgspec.ValidationError as error:
-        why = str(error).partition(" - at ")[0].replace("`", "")
-        raise BadValue(where, f"{why[0].lower()}{why[1:]}", "docs/chains.md lists the keys.") from error
+        why = f"it is {_kind(entry[name])}, and should be {_WORDS[wanted]}"
+        shown = json.dumps({name: example}, allow_nan=False)[1:-1]
+        remedy = f"Write {shown}, for example; docs/chains.md lists the keys."
+        raise BadValue(where, why, remedy) from error
+
+
+def _kind(value: Any) -> str:
+    return _WORDS.get(type(value), "a number")
 
 
 def _entry(step: AnyStep) -> dict[str, Any]:

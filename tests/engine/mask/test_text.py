@@ -255,7 +255,8 @@ def cell(text):
 
 # Why: the texts that are refused so.
 BAD_JSON = {
-    "not JSON": ("{", '{"a": 1} x'),
+    "not JSON: it ends too early": ("{",),
+    "not JSON: line 1 cannot be read from 'x' on": ('{"a": 1} x',),
     "not an object": ("[1]",),
     "the key 'format' twice": ('{"format": 1, "format": 2}',),
     "nested too deep": ('{"a": ' * 50_000, "[" * 50_000),

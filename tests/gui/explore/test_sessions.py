@@ -218,6 +218,8 @@ def test_that_what_is_no_session_is_refused_in_words(tmp_path, text):
         load_session(tmp_path / "bad.haloscope")
     assert "bad.haloscope" in refused.value.what
     assert refused.value.why
+    # No words of Python's.
+    assert "Expecting" not in refused.value.why
     assert refused.value.remedy
 
 

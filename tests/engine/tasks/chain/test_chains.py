@@ -341,7 +341,9 @@ def test_that_a_preview_computes_only_what_changed(monkeypatch):
         ({"steps": [{"mask": "sobel"}]}, "step 1: Unknown mask"),
         ({"steps": [{"mask": "box-3", "boder": "mirror"}]}, "step 1, 'boder': a mask has no such key"),
         ({"steps": [{"mask": "box-3", "border": "round"}]}, "step 1: "),
-        ({"steps": [{"mask": "box-3", "cval": "x"}]}, "step 1, 'cval': expected float, got str"),
+        ({"steps": [{"mask": "box-3", "cval": "x"}]}, "'cval': it is a text, and should be a number."),
+        ({"steps": [{"mask": "box-3", "flip": 1}]}, "'flip': it is a number, and should be true or false."),
+        ({"title": None}, '"title": it is null, and should be a text. Write "title": "Edges"'),
         ({"steps": [{"mask": "box-3", "input": "later"}]}, "step 1 (s1): it reads 'later'"),
         (
             {"steps": [{"id": "a", "mask": "box-3"}, {"id": "a", "mask": "box-3"}]},
@@ -362,9 +364,16 @@ def test_that_a_file_that_is_no_chain_is_refused_in_words(change, says):
 
 
 def test_that_damaged_json_and_unknown_names_are_refused_in_words(tmp_path):
-    for text in ("{", "[1]", "null", "\x00", "[" * 5000):
-        with pytest.raises(BadValue):
+    for text, why in (
+        ("{", "it is not JSON: it ends too early"),
+        ('{"range": 1e999}', "it is not JSON: number out of range"),
+        ("null", "it is null, and a chain is an object"),
+        ("\x00", "it is not JSON: invalid character"),
+        ("[" * 5000, "its JSON is nested too deep"),
+    ):
+        with pytest.raises(BadValue) as caught:
             chain_from_json(text)
+        assert caught.value.why.startswith(why)
     with pytest.raises(UnknownName, match="Did you mean unsharp"):
         chain_named("unsharpp")
     with pytest.raises(BadValue, match="no such file"):
