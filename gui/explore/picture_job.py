@@ -141,17 +141,17 @@ def _operation_problem(job: OperationJob) -> OperationProblem | None:
     pixels = job.picture.pixels
     with suppress(EngineError):
         if not job.patch_path:
-            return operation_of(job).problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
+            return operation_of(job.operation).problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
     return None
 
 
 def _parameters_of(job: OperationJob) -> dict[str, Any]:
-    return operation_of(job).read(job.settings)
+    return operation_of(job.operation).read(job.settings)
 
 
-def operation_of(job: OperationJob) -> "Operation":
-    """Return the operation of a job."""
-    # Its modules take a while to import; whoever has a job of an operation has them.
+def operation_of(key: str) -> "Operation":
+    """Return the operation of a key."""
+    # Its modules take a while to import; whoever has chosen an operation has them.
     from engine.tasks.operation.operations import OPERATIONS
 
-    return OPERATIONS[job.operation]
+    return OPERATIONS[key]

@@ -13,6 +13,7 @@ from engine.results.metrics import metric
 from engine.results.quantities import duration_text, rate_text, ratio_text
 from engine.tasks.filtering.problem import Problem
 from gui.explore.mask.preset_names import shown_title
+from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace
 from gui.page.runs_page import run_sentence
 
@@ -57,9 +58,15 @@ def border_words(workspace: Workspace) -> str:
     return f"{settings.border}{value} border"
 
 
+def operation_words(workspace: Workspace) -> str:
+    """Return the operation with its parameters: Hue shift, degrees 120."""
+    chosen = (f"{name} {value}" for name, value in workspace.settings.parameters.items())
+    return ", ".join((operation_of(workspace.operation).title, *chosen))
+
+
 def problem_words(workspace: Workspace) -> str:
     """Return what is computed as it is set now: 512 × 512 RGB · Sharpen 3 × 3 · zero border."""
-    picture, settings = workspace.picture, workspace.settings
+    picture = workspace.picture
     if picture is None:
         return "No picture"
     colours = {1: "grey", 3: "RGB", 4: "RGBA"}.get(picture.channels, f"{picture.channels} channels")
@@ -75,8 +82,7 @@ def problem_words(workspace: Workspace) -> str:
         parts.append(title if size in title else f"{title} {size}")
         parts.append(border_words(workspace))
     else:
-        chosen = [f"{name} {value}" for name, value in settings.parameters.items()]
-        parts.append(", ".join((workspace.operation, *chosen)))
+        parts.append(operation_words(workspace))
     return " · ".join(parts)
 
 

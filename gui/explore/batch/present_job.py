@@ -11,7 +11,7 @@ from engine.recipes.command import option_words
 from engine.recipes.recipe import Source
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.copy_as import recipe_of
-from gui.explore.run_words import border_words
+from gui.explore.run_words import border_words, operation_words
 from gui.explore.workspace import Workspace
 
 
@@ -41,8 +41,7 @@ def job_sentence(workspace: Workspace) -> str:
         steps = ", then ".join(title_of_step(step) for step in state.steps if step.on)
         return f"{state.title}: {steps}" if state.title else steps
     if not workspace.is_filtering:
-        given = [f"{name} {value}" for name, value in settings.parameters.items()]
-        return ", ".join((workspace.operation.replace("-", " ").capitalize(), *given))
+        return operation_words(workspace)
     mask = workspace.mask
     parts = [workspace.mask_title or "Own mask", f"{mask.rows} × {mask.columns}", border_words(workspace)]
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise

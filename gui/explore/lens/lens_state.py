@@ -162,7 +162,7 @@ class LensState(QObject):
     def _look_at_operation(self, job: OperationJob, values: Numbers) -> tuple[OperationLens | None, str]:
         if job.patch_path or self.pixel is None:
             return None, _NO_PATCH
-        operation = operation_of(job)
+        operation = operation_of(job.operation)
         half = None
         if operation.window is not None:
             half = operation.window(operation.read(dict(job.settings)))

@@ -251,3 +251,15 @@ def test_that_rows_heads_and_the_answer_are_as_large_as_their_letters(open_windo
 def width_of_head(heads, at):
     words = heads.model().headerData(at, Qt.Orientation.Horizontal).splitlines()
     return max(map(QFontMetrics(heads.font()).horizontalAdvance, words))
+
+
+def test_that_the_answer_line_calls_an_operation_as_the_list_does(open_window, qtbot):
+    page = open_window().window.first_page
+    box, words = page.operation_dock.box, page.answer_line.problem
+    qtbot.waitUntil(lambda: box.findData("find-patch") > 0)
+    for key in ("find-patch", "compress"):
+        at = box.findData(key)
+        box.activated.emit(at)
+        settle()
+        assert f"· {box.itemText(at)}" in words.text()
+        assert key not in words.text()
