@@ -8,9 +8,14 @@ from engine.recipes.programs import PROGRAMS, as_program
 
 
 def show(spec: str, program: str | None, as_json: bool) -> None:
-    """Print what one program does with a mask and a grey picture of 8 bit; None: all of them."""
+    """Print what one program does with a mask and a grey picture of 8 bit; None: all of them.
+
+    "scipy" and "matlab" are all their functions.
+    """
     mask = resolve_mask(spec)
-    entries = [_entry(mask, program)] if program else [_tried(mask, known.key) for known in PROGRAMS]
+    keys = [known.key for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
+    # One that is asked for alone, or is not known, may be refused.
+    entries = [_tried(mask, key) for key in keys] if len(keys) > 1 else [_entry(mask, program or "")]
     if as_json:
         print_entries("programs", entries)
         return

@@ -144,5 +144,10 @@ def test_that_the_command_masks_prints_what_programs_do(capsys):
     entries = json.loads(capsys.readouterr().out)["programs"]
     assert [entry["key"] for entry in entries] == [program.key for program in PROGRAMS]
     assert [entry["key"] for entry in entries if "refused" in entry] == ["gimp"]
+    for short, functions in (("scipy", 3), ("matlab", 2), ("opencv", 1)):
+        assert main(["masks", "sobel-x", "--as", short]) == 0
+        assert len(capsys.readouterr().out.split("\n\n")) == functions
+    assert main(["masks", "sobel-x", "--as", "sci"]) == 2
+    assert "Choose one of imagej" in capsys.readouterr().err
     assert main(["masks", "--as", "opencv"]) == 2
     assert "no mask is given" in capsys.readouterr().err
