@@ -43,7 +43,7 @@ class ShownDifference(QObject):
         actions.difference_wanted.connect(self._ask)
         actions.results.selected_changed.connect(self._leave)
         # A picture that is computed for other settings is wanted more than what was asked for before.
-        actions.workspace.job_changed.connect(self._newest.forget)
+        actions.workspace.job_changed.connect(self._forget)
 
     def _ask(self, first: Compared, second: Compared) -> None:
         first, second = sorted((first, second), key=lambda run: run.number)
@@ -73,6 +73,12 @@ class ShownDifference(QObject):
         if not needs_no_message(error):
             self._messages.show_error(_SOURCE, error)
 
+    def _forget(self) -> None:
+        self._newest.forget()
+        self._state.end_task(_SOURCE)
+
     def _leave(self) -> None:
-        if self._state.result_words and len(self._actions.results.selected) != 2:
-            self._previews.again()
+        if len(self._actions.results.selected) != 2:
+            self._forget()
+            if self._state.result_words:
+                self._previews.again()
