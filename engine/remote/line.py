@@ -32,6 +32,7 @@ URGENT, ANSWERS, PIXELS, WHOLE = range(4)
 FRAME_BYTES = 1 << 16
 MOST_MESSAGE = schema.MOST_BYTES + (4 << 20)
 _MOST_OPEN = 8
+_LOOK_S = 0.25
 # Bytes in the frame, number of its message, bytes of the whole message, kind.
 _HEADER = struct.Struct("!IIIB")
 _LENGTH = struct.Struct("!I")
@@ -304,8 +305,14 @@ class Line:
             self._changed.notify()
 
     def _watch(self) -> None:
-        while not self._over.wait(0.25):
-            if time.monotonic() - self._heard >= SILENT_S:
+        before = time.monotonic()
+        while not self._over.wait(_LOOK_S):
+            now = time.monotonic()
+            if now - before > 2 * _LOOK_S:
+                # This program itself got no processor: that says nothing of the other side.
+                self._heard += now - before
+            before = now
+            if now - self._heard >= SILENT_S:
                 self._end(f"nothing was heard for {SILENT_S:g} s")
 
 

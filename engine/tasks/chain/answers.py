@@ -29,6 +29,7 @@ from engine.tasks.chain.steps import Chain
 from engine.tasks.filtering.clipping import Clipped, clipped_values
 
 _kept = KeptResults()
+shared.keep_until_trimmed(_kept.drop)
 
 
 def describe(request: Describe[ChainsRequest], report: Checkpoint) -> tuple[Chain, ...]:

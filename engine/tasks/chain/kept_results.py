@@ -1,12 +1,12 @@
 """Results of steps on the CPU that are kept from one preview to the next.
 
-A step's result depends on the picture, on the step and on the results that it reads. So after an edit only
-that step and its readers are computed anew. What the newest chain does not have any more is dropped; so is
-what is more than MOST_BYTES together.
+A step's result depends on the picture, on the step and on the results that it reads. So while edits follow
+one another only the edited step and its readers are computed anew. What the newest chain does not have any
+more is dropped; so is what is more than MOST_BYTES together, and all of it where the engine is idle.
 """
 
 import time
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,6 +43,8 @@ class KeptResults:
             step = replace(planned.step, id="", input="")
             read = tuple(picture if one == -1 else keys[one] for one in planned.inputs)
             keys.append((step, planned.variant_key, planned.block, planned.problem, read))
+        # Another thread may drop it.
+        known = self._kept
         kept: dict[Hashable, tuple[np.ndarray, float]] = {}
         room = MOST_BYTES
         arrays: dict[int, np.ndarray] = {-1: image}
@@ -51,28 +53,28 @@ class KeptResults:
         def floats() -> np.ndarray:
             key = picture, _FLOATS
             if key not in kept:
-                made = self._kept.get(key)
+                made = known.get(key)
                 if made is None:
                     made = reused_result(image, image.shape, np.float32), 0.0
                     chain.convert(image, made[0])
                 kept[key] = made
             return kept[key][0]
 
-        needed = self._needed(keys, [planned.inputs for planned in plan])
+        needed = _needed(known, keys, [planned.inputs for planned in plan])
         for at, (planned, key) in enumerate(zip(plan, keys, strict=True)):
             is_last = at == len(plan) - 1
-            if at not in needed or (key in self._kept and not is_last):
-                found = self._kept.get(key)
+            if at not in needed or (key in known and not is_last):
+                found = known.get(key)
                 times.append(found[1] if found else 0.0)
                 if found is not None:
                     kept[key], arrays[at] = found, found[0]
                 continue
             report(Progress(f"step {planned.step.id}", at / len(plan), 2.0))
             begin = time.perf_counter()
-            if key in self._kept:
-                out[...] = self._kept[key][0]
-                kept[key] = self._kept[key]
-                times.append(self._kept[key][1])
+            if key in known:
+                out[...] = known[key][0]
+                kept[key] = known[key]
+                times.append(known[key][1])
                 continue
             use_floats = planned.reads_floats and image.dtype != np.float32
             inputs = [floats() if one == -1 and use_floats else arrays[one] for one in planned.inputs]
@@ -82,28 +84,30 @@ class KeptResults:
             arrays[at] = target
             if not is_last:
                 kept[key] = target, times[-1]
-        self._kept = {}
+        newest: dict[Hashable, tuple[np.ndarray, float]] = {}
         for key, (array, ms) in reversed(kept.items()):
             room -= array.nbytes
             if room >= 0:
-                self._kept[key] = array, ms
+                newest[key] = array, ms
+        self._kept = newest
         return tuple(
             StepTime(one.step.id, one.step.title, "" if one.variant_key == COMBINED else one.variant_key, ms)
             for one, ms in zip(plan, times, strict=True)
         )
 
     def drop(self) -> None:
-        """Keep nothing: of what is shown now no step's result is kept."""
+        """Keep nothing."""
         self._kept = {}
 
-    def _needed(self, keys: list[Hashable], inputs: list[tuple[int, ...]]) -> set[int]:
-        """Return the steps whose results are computed or read: what stands before a kept one is neither."""
-        needed, ahead = set(), [len(keys) - 1]
-        while ahead:
-            at = ahead.pop()
-            if at < 0 or at in needed:
-                continue
-            needed.add(at)
-            if keys[at] not in self._kept:
-                ahead += inputs[at]
-        return needed
+
+def _needed(known: Container[Hashable], keys: list[Hashable], inputs: list[tuple[int, ...]]) -> set[int]:
+    """Return the steps whose results are computed or read: what stands before a kept one is neither."""
+    needed, ahead = set(), [len(keys) - 1]
+    while ahead:
+        at = ahead.pop()
+        if at < 0 or at in needed:
+            continue
+        needed.add(at)
+        if keys[at] not in known:
+            ahead += inputs[at]
+    return needed

@@ -38,7 +38,7 @@ class End:
 
     def wait_for(self, count):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.came) >= count, PATIENCE_S)
+            assert self.changed.wait_for(lambda: len(self.came) >= count, PATIENCE_S), self.why
 
 
 @pytest.fixture

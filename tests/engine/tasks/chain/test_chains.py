@@ -15,12 +15,14 @@ from engine.device.devices import backend, device_named
 from engine.device.spares import Spares
 from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
 from engine.geometry.border import Border
+from engine.host import shared
 from engine.host.executor import executor_for
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.run.compute import compute
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
+from engine.tasks.chain import answers
 from engine.tasks.chain.files import (
     chain_from,
     chain_from_json,
@@ -326,6 +328,14 @@ def test_that_a_preview_computes_only_what_changed(monkeypatch):
     assert steps_of_preview(chain, PHOTO, "one") == ["calm", "edges", "x", "y"]
     assert steps_of_preview(edited, PHOTO, "one") == ["edges"]
     assert steps_of_preview(edited, PHOTO[::-1].copy(), "another") == ["calm", "edges", "x", "y"]
+
+
+def test_that_an_idle_engine_keeps_no_results_of_steps():
+    call = call_of(chain_named("denoise-edges"), PHOTO)
+    answers._kept.computed(call, "one", np.empty(PHOTO.shape, np.float32), lambda step: None)
+    assert answers._kept._kept
+    shared.trim_spares()
+    assert not answers._kept._kept
 
 
 @pytest.mark.parametrize(
