@@ -323,6 +323,7 @@ class ChainParts(ResultParts):
                 self._planned.clear()
             self._planned[samples.shape] = ResolvedChain(self.job, samples)
         resolved = self._planned[samples.shape]
+        # The plan is that of the shape; only the samples are others.
         resolved.samples = samples
         job, out = resolved.job(), reused_result(samples, samples.shape, np.float32)
         if self.device.kind != "cpu":

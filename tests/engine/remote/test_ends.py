@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -80,7 +81,9 @@ def test_that_the_work_goes_on_after_the_line_was_lost(session):
 def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     made = session()
     begun = threading.Event()
-    running = made.asking.client.submit(Run(made.job, 60.0), lambda step: begun.set())
+    # With the small mask it would end by itself after 10 s.
+    slow = replace(made.job, mask=preset("box-9"))
+    running = made.asking.client.submit(Run(slow, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     os.kill(made.host, signal.SIGKILL)
     with pytest.raises(HostLost, match="was killed"):

@@ -222,16 +222,20 @@ def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act)
     assert "Sobel magnitude · 3 steps" in page.answer_line.problem.text()
 
 
+def run_save_and_open(page, qtbot, folder):
+    page.run()
+    qtbot.waitUntil(lambda: page.results.rowCount() == 1)
+    page.files.save_session(folder / "work.haloscope")
+    page.results.clear()
+    page.files.open_session(folder / "work.haloscope")
+    qtbot.waitUntil(lambda: len(page.results.results()) == 1)
+
+
 def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(
     page, act, qtbot, tmp_path
 ):
     act("chain:unsharp")
-    page.run()
-    qtbot.waitUntil(lambda: page.results.rowCount() == 1)
-    page.files.save_session(tmp_path / "work.haloscope")
-    page.results.clear()
-    page.files.open_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil(lambda: len(page.results.results()) == 1)
+    run_save_and_open(page, qtbot, tmp_path)
     (run,) = page.results.results()
     assert not page.results.is_earlier(run)
     tooltip = page.results.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
@@ -253,12 +257,7 @@ def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_pres
 ):
     # Its median has "size": 3, which a session does not bring back: it is the default.
     act("chain:denoise-edges")
-    page.run()
-    qtbot.waitUntil(lambda: page.results.rowCount() == 1)
-    page.files.save_session(tmp_path / "work.haloscope")
-    page.results.clear()
-    page.files.open_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil(lambda: len(page.results.results()) == 1)
+    run_save_and_open(page, qtbot, tmp_path)
     assert not page.results.is_earlier(*page.results.results())
     assert "1 run" in page.answer_line.problem.text()
 
