@@ -141,7 +141,8 @@ class ExplorePage(RunsPage):
         self.mask_panel = MaskPanel(workspace)
         self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
         self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
-        self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
+        self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
+        self.take_panel(self.results_panel)
         self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)
         self.operation_dock = OperationDock(
             self.mask_panel,

@@ -1,12 +1,14 @@
 """Matrices: P = M N; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
+from engine.results.columns import KERNEL
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.tasks.product.columns import variant_name
@@ -24,6 +26,7 @@ from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID
+from gui.widgets.runs_state import StateRuns
 
 _Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
 _Product = tuple[_Side, _Side, _Side]
@@ -35,6 +38,7 @@ _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
 _RIGHT_WIDTH = 39 * GRID
 _LOWER_HEIGHT = 41 * GRID
+_FIRST_COLUMNS = ("variant", "tile", KERNEL)
 
 
 class MatricesPage(VariantsPage):
@@ -53,9 +57,7 @@ class MatricesPage(VariantsPage):
         self._state = state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
-        self.results_panel = MatmulResultsPanel(matmul)
-        self.results_panel.try_small.clicked.connect(self._try_small)
-        self.show_state(services, matmul, self.results_panel)
+        self.show_state(services, matmul, StateRuns(matmul, "numpy", _FIRST_COLUMNS))
         self.shown.connect(matmul.shown)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -66,7 +68,15 @@ class MatricesPage(VariantsPage):
         self.setCentralWidget(Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID))
         lecture = Slot(lambda: LecturePanel(matmul, state))
         self.add_dock("lecture", "What the lecture says", lecture, _AREA.RightDockWidgetArea)
-        self.add_dock("products", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        self.add_dock("products", "Results", Slot(lambda: self.results_panel), _AREA.BottomDockWidgetArea)
+
+    @cached_property
+    def results_panel(self) -> MatmulResultsPanel:
+        """The table of products; made when it is first looked at, as the other panels are."""
+        made = MatmulResultsPanel(self._runs_model, self.matmul)
+        made.try_small.clicked.connect(self._try_small)
+        self.take_panel(made)
+        return made
 
     @property
     def status(self) -> PageStatus:

@@ -2,17 +2,14 @@
 
 from PySide6.QtWidgets import QPushButton
 
-from engine.results.columns import KERNEL
 from engine.tasks.product.results import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row
-from gui.widgets.runs_model import by_reason
+from gui.widgets.runs_model import RunsModel, by_reason
 from gui.widgets.runs_panel import RunsPanel
-from gui.widgets.runs_state import StateRuns
 
-_FIRST_COLUMNS = ("variant", "tile", KERNEL)
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
@@ -31,8 +28,7 @@ _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "No NVIDIA driver"}
 class MatmulResultsPanel(RunsPanel):
     """Every variant with every tile."""
 
-    def __init__(self, matmul: MatmulState) -> None:
-        model = StateRuns(matmul, "numpy", _FIRST_COLUMNS)
+    def __init__(self, model: RunsModel, matmul: MatmulState) -> None:
         super().__init__(model, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
         self._matmul = matmul
         self.reasons = ElidedLabel(small=True)

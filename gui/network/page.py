@@ -8,6 +8,7 @@ from typing import ClassVar
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget
 
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
@@ -31,6 +32,7 @@ from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, Part, Table, VariantsPage
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.runs_state import StateRuns
 
 _ENTRIES = (
     Entry(
@@ -44,6 +46,7 @@ _ENTRIES = (
     ),
 )  # fmt: skip
 _AREA = Qt.DockWidgetArea
+_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 _LEFT_WIDTH = 34 * GRID
 _RIGHT_WIDTH = 38 * GRID
 # The report's product below and all maps above need no scrolling in a window of 1280 x 800.
@@ -72,8 +75,7 @@ class NetworkPage(VariantsPage):
         self.network = network = NetworkState()
         parts = network, state, services.link, services.jobs, services.messages.on(self)
         self.stages = NetworkController(*parts)
-        self.stages_panel = StagesPanel(network, state)
-        self.show_state(services, network, self.stages_panel)
+        self.show_state(services, network, StateRuns(network, BASELINE, _FIRST_COLUMNS))
         self.shown.connect(network.shown)
         network.confusion_changed.connect(self.edited)
         # The drawing has the whole height.
@@ -91,7 +93,7 @@ class NetworkPage(VariantsPage):
             "confusion", "Confusion matrix", Slot(lambda: self.confusion_panel), _AREA.RightDockWidgetArea
         )
         self.share_place(cell, matrix)
-        self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
+        self.add_dock("stages", "Stages", Slot(lambda: self.stages_panel), _AREA.BottomDockWidgetArea)
         layers = self.add_dock(
             "layers", "Time by layer", Slot(lambda: LayerTimesPanel(network)), _AREA.BottomDockWidgetArea
         )
@@ -108,8 +110,15 @@ class NetworkPage(VariantsPage):
 
     @cached_property
     def drawing_panel(self) -> DrawingPanel:
-        """What is drawn; made when it is first looked at, as the other panels are but for the table."""
+        """What is drawn; made when it is first looked at, as the other panels are."""
         return DrawingPanel(self.network)
+
+    @cached_property
+    def stages_panel(self) -> StagesPanel:
+        """What is run, and the table of stages."""
+        made = StagesPanel(self._runs_model, self.network, self._state)
+        self.take_panel(made)
+        return made
 
     @cached_property
     def maps_panel(self) -> MapsPanel:

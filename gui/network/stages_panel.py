@@ -2,21 +2,18 @@
 
 from PySide6.QtWidgets import QComboBox
 
-from engine.results.columns import KERNEL, SPEED_UP
 from engine.tasks.network.problem import MAX_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
-from gui.network.network_state import BASELINE, NetworkState
+from gui.network.network_state import NetworkState
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, fill_box, keep_narrow, label_for, row
-from gui.widgets.runs_model import by_reason
+from gui.widgets.runs_model import RunsModel, by_reason
 from gui.widgets.runs_panel import RunsPanel
-from gui.widgets.runs_state import StateRuns
 
-_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 _EMPTY = "The stages are listed here once the engine is ready."
 _SIMULATOR_NOTE = "Batches up to 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
@@ -51,8 +48,7 @@ _BATCHES = (1, 10, 100, 1000, 10_000)
 class StagesPanel(RunsPanel):
     """Edits `NetworkSettings`."""
 
-    def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
-        model = StateRuns(network, BASELINE, _FIRST_COLUMNS)
+    def __init__(self, model: RunsModel, network: NetworkState, engine_state: EngineState) -> None:
         super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
         self.stage = QComboBox()

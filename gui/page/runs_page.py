@@ -16,22 +16,30 @@ from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity
 from gui.widgets.runs_model import Run, RunsModel
 from gui.widgets.runs_panel import RunsPanel
+from gui.widgets.runs_table import RunsTable
 
 
 class RunsPage(Page):
-    """Copies, saves and clears the runs of a `RunsPanel`, and keeps the choice of its columns."""
+    """Copies, saves and clears the runs of a `RunsModel`, and keeps the choice of its table's columns."""
 
-    def show_runs(self, services: Services, panel: RunsPanel, *changes: SignalInstance) -> None:
-        """Take the panel, and the signals at which `status` is another one."""
-        self._services = services
-        self._runs_panel = panel
-        panel.table.copied.connect(services.messages.report_copied)
-        for button, name in zip(panel.export_buttons, ("export_csv", "export_json"), strict=True):
-            button.clicked.connect(services.actions[name].trigger)
-        model = panel.model
+    def show_runs(self, services: Services, model: RunsModel, *changes: SignalInstance) -> None:
+        """Take the runs, and the signals at which `status` is another one."""
+        self._services, self._runs_model = services, model
+        # A page need not have its panel at first.
+        self._table: RunsTable | None = None
+        self._columns: Mapping[str, bool] = {}
         of_runs = model.rowsInserted, model.modelReset, model.dataChanged, model.present_changed
         for changed in (*changes, *of_runs, services.state.ready_changed):
             changed.connect(self.status_changed)
+
+    def take_panel(self, panel: RunsPanel) -> None:
+        """Take the panel that shows them, once it is there."""
+        self._table = table = panel.table
+        table.copied.connect(self._services.messages.report_copied)
+        for button, name in zip(panel.export_buttons, ("export_csv", "export_json"), strict=True):
+            button.clicked.connect(self._services.actions[name].trigger)
+        table.choose_columns(self._columns)
+        self.status_changed.emit()
 
     @property
     def export_stem(self) -> str:
@@ -41,32 +49,37 @@ class RunsPage(Page):
     @property
     def status(self) -> PageStatus:
         """What can be done with the table; a subclass adds the rest."""
-        model = self._runs_panel.model
+        model = self._runs_model
         return PageStatus(
-            has_results=bool(model.tried()), can_copy=model.rowCount() > 0, can_clear=model.can_clear
+            has_results=bool(model.tried()),
+            can_copy=self._table is not None and model.rowCount() > 0,
+            can_clear=model.can_clear,
         )
 
     def export(self, suffix: str) -> None:
         services, name = self._services, f"{self.export_stem}-results.{suffix}"
 
         def save(path: Path, _filter: str) -> None:
-            save_runs(path, self._runs_panel.model, services.state, services.messages)
+            save_runs(path, self._runs_model, services.state, services.messages)
 
         filters = [f"{suffix.upper()} (*.{suffix})"]
         services.files.ask_to_save("Save the results", filters, name, save)
 
     def copy_results(self) -> None:
-        self._runs_panel.table.copy_all()
+        if self._table is not None:
+            self._table.copy_all()
 
     def clear_results(self) -> None:
-        self._runs_panel.model.clear()
+        self._runs_model.clear()
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
-        return self._runs_panel.table.chosen_columns
+        return dict(self._columns) if self._table is None else self._table.chosen_columns
 
     def choose_columns(self, chosen: Mapping[str, bool]) -> None:
-        self._runs_panel.table.choose_columns(chosen)
+        self._columns = chosen
+        if self._table is not None:
+            self._table.choose_columns(chosen)
 
 
 def run_sentence(what: str, result: Run, *rates: str) -> str:

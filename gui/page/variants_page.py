@@ -11,8 +11,7 @@ from engine.errors import BadValue, EngineError
 from gui.page.contract import Services
 from gui.page.runs_page import RunsPage
 from gui.strict_json import text_of
-from gui.widgets.runs_panel import RunsPanel
-from gui.widgets.runs_state import Runs, RunsState, Shared
+from gui.widgets.runs_state import Runs, RunsState, Shared, StateRuns
 
 Table = Mapping[str, Any]
 Change = Callable[[], object]
@@ -24,13 +23,13 @@ class VariantsPage(RunsPage):
     title = ""
     """That of the page, for messages."""
 
-    def show_state(self, services: Services, state: RunsState[Any], panel: RunsPanel) -> None:
-        """Take the state and the panel of its runs."""
+    def show_state(self, services: Services, state: RunsState[Any], model: StateRuns) -> None:
+        """Take the state, and its runs as the rows of a table."""
         self._runs_state = state
         # A run, by its identity, and what it is as plain values: that takes 0.7 ms for each.
         self._tables: dict[int, tuple[Any, Table]] = {}
         changes = state.rows_changed, state.settings_changed, state.running_changed
-        self.show_runs(services, panel, *changes)
+        self.show_runs(services, model, *changes)
         for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
             changed.connect(self.edited)
 

@@ -17,7 +17,6 @@ from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
 from engine.tasks.read_results import results_from_document
-from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
@@ -248,7 +247,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
     assert haloscope.window.pages.currentIndex() == POSITION
     assert haloscope.matmul.settings.tiles == (kernel.here.block.x,)
     qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
-    panel = haloscope.window.pages.currentWidget().findChild(MatmulResultsPanel)
+    panel = haloscope.window.page_of("matrices").results_panel
     marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
     assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 

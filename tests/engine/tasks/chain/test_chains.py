@@ -22,7 +22,7 @@ from engine.mask.mask import Mask
 from engine.run.compute import compute
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.tasks.chain import answers
+from engine.tasks.chain import answers, kept_results
 from engine.tasks.chain.files import (
     chain_from,
     chain_from_json,
@@ -37,6 +37,7 @@ from engine.tasks.chain.oracle import ChainOracle
 from engine.tasks.chain.planned import most_between
 from engine.tasks.chain.step_times import step_times
 from engine.tasks.chain.steps import CombineStep, MaskStep, OperationStep
+from engine.tasks.operation.problem import Settings
 from engine.variants.chain.cpu_chain import CpuChain
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 
@@ -301,7 +302,9 @@ def test_that_what_others_read_or_another_border_cuts_off_is_not_merged():
     assert len(chain.steps) == 2 - len(done)
 
 
-def test_that_a_preview_computes_only_what_changed(monkeypatch):
+@pytest.fixture
+def steps_of_preview(monkeypatch):
+    """Return a function that previews a chain, proves the result, and returns the steps that it computed."""
     kept, launched = KeptResults(), []
     begin = CpuChain.__init__
 
@@ -314,20 +317,48 @@ def test_that_a_preview_computes_only_what_changed(monkeypatch):
             noting(planned.step.id, launch) for planned, launch in zip(plan, self.launches, strict=True)
         ]
 
-    def steps_of_preview(chain, picture, name):
+    def preview(chain, picture, name, kept_steps=None):
         call, out = call_of(chain, picture), np.empty(picture.shape, np.float32)
         wanted = compute(call.job(), backend(CPU))
         launched.clear()
-        kept.computed(call, name, out, lambda step: None)
+        times = kept.computed(call, name, out, lambda step: None)
         assert np.array_equal(out, wanted)
+        assert all(step.ms > 0.0 for step in times)
+        if kept_steps is not None:
+            assert len(kept._kept) == kept_steps
         return sorted(launched)
 
     monkeypatch.setattr(CpuChain, "__init__", counting)
+    return preview
+
+
+def test_that_a_preview_computes_only_what_changed(steps_of_preview):
     chain = chain_named("denoise-edges")
     edited = chain.replaced("edges", replace(chain.steps[3], how="maximum"))
     assert steps_of_preview(chain, PHOTO, "one") == ["calm", "edges", "x", "y"]
     assert steps_of_preview(edited, PHOTO, "one") == ["edges"]
     assert steps_of_preview(edited, PHOTO[::-1].copy(), "another") == ["calm", "edges", "x", "y"]
+
+
+def test_that_of_a_large_picture_only_what_an_edited_step_reads_is_kept(steps_of_preview, monkeypatch):
+    monkeypatch.setattr(kept_results, "MOST_BYTES", 0)
+    chain = chain_named("denoise-edges")
+
+    def edited(step, **change):
+        at = [one.id for one in chain.steps].index(step)
+        return chain.replaced(step, replace(chain.steps[at], **change))
+
+    assert steps_of_preview(chain, PHOTO, "one", 0) == ["calm", "edges", "x", "y"]
+    one, other = edited("edges", how="maximum"), edited("edges", how="add")
+    assert steps_of_preview(one, PHOTO, "one", 2) == ["calm", "edges", "x", "y"]
+    assert steps_of_preview(other, PHOTO, "one", 2) == ["edges"]
+    assert steps_of_preview(other, PHOTO, "one", 2) == ["edges"]
+    # The mean that the edited step reads, and the other step's result that is read with its own.
+    turned = [edited("x", mask=Mask(weights)) for weights in (np.eye(3), np.ones((3, 3)))]
+    assert steps_of_preview(turned[0], PHOTO, "one", 2) == ["calm", "edges", "x"]
+    assert steps_of_preview(turned[1], PHOTO, "one", 2) == ["edges", "x"]
+    calm = edited("calm", settings=Settings([("size", 5)]))
+    assert steps_of_preview(calm, PHOTO, "one", 0) == ["calm", "edges", "x", "y"]
 
 
 def test_that_an_idle_engine_keeps_no_results_of_steps():
