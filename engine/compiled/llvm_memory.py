@@ -2,41 +2,40 @@
 
 To load llvmlite and to link one object file touches 42 MB of its library, which stay in memory: a sixth of
 what the window and its engine take together. They are the file's own pages. Given back, those that are used
-again come from the system's cache of the file: all of them in 4 ms.
+again come from the system's cache of the file: 0.4 ms for an object file, 4 ms for all of them.
 """
 
 import ctypes
+import re
 import sys
+from functools import cache
 from pathlib import Path
 
 from llvmlite.utils import get_library_name
 
-_MAPS = Path("/proc/self/smaps")
 _DONTNEED = 4
-# Addresses and sizes, once they are known.
-_parts: list[tuple[int, int]] = []
+# What of the library cannot be written, and is as in its file.
+_UNCHANGED = re.compile(
+    rf"^([0-9a-f]+)-([0-9a-f]+) r-\S+ [^\n]*{re.escape(get_library_name())}\n"
+    r"(?:[A-Z][^\n]*\n)*?Anonymous: +0 kB$",
+    re.MULTILINE,
+)
 
 
 def give_back() -> None:
-    """Take LLVM's code out of the process's memory until it is used again. Only Linux can."""
-    if not sys.platform.startswith("linux"):
-        return
-    if not _parts:
-        _parts.extend(_unchanged_parts())
-    for address, size in _parts:
-        # Nothing is lost where the system refuses.
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), _DONTNEED)
+    """Take LLVM's code, which is loaded, out of the process's memory until it is used again.
+
+    Only Linux can.
+    """
+    if sys.platform.startswith("linux"):
+        for address, size in _parts():
+            # Where the system refuses nothing is lost.
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), _DONTNEED)
 
 
-def _unchanged_parts() -> list[tuple[int, int]]:
-    """Return where that of the library lies which is as in its file, and cannot be written."""
-    found, part = [], None
-    for line in _MAPS.read_text(encoding="utf-8", errors="replace").splitlines():
-        first, _, rest = line.partition(" ")
-        if not first.endswith(":"):
-            begin, end = (int(address, 16) for address in first.split("-"))
-            is_fixed = line.endswith(get_library_name()) and "w" not in rest.split()[0]
-            part = (begin, end - begin) if is_fixed else None
-        elif first == "Anonymous:" and part is not None and rest.split()[0] == "0":
-            found.append(part)
-    return found
+@cache
+def _parts() -> tuple[tuple[int, int], ...]:
+    """Return the addresses and sizes of what can be given back."""
+    text = Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace")
+    ends = ((int(found[1], 16), int(found[2], 16)) for found in _UNCHANGED.finditer(text))
+    return tuple((begin, end - begin) for begin, end in ends)

@@ -25,6 +25,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
+from engine.compiled import llvm_memory
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 
@@ -46,9 +47,10 @@ _is_own_process = False
 
 
 def take_process() -> None:
-    """Say that this process is the engine's own: Numba is then loaded without scipy.linalg, in 0.1 s less.
+    """Say that this process is the engine's own, as a user's is not.
 
-    Numba needs it for products of matrices, which no function here has. In a user's process it stays.
+    Numba is then loaded without scipy.linalg, in 0.1 s less: it needs that for products of matrices, which no
+    function here has. And the memory of LLVM's code is given back after each function.
     """
     global _is_own_process
     _is_own_process = True
@@ -249,6 +251,8 @@ def _linked(code: bytes) -> int:
     tracker = builder.link(_jit(), f"{symbol}.{next(_numbers)}")
     _linked_code.append(tracker)
     address: int = tracker[symbol]
+    if _is_own_process:
+        llvm_memory.give_back()
     return address
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TypeGuard
 
-from engine.compiled import llvm_memory, machine_code
+from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
@@ -31,7 +31,6 @@ _IDLE_SECONDS = 2.0
 def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:
     """Say that the process is up, with these variants, and serve until `Stop` or the other side is gone."""
     machine_code.take_process()
-    shared.keep_until_trimmed(llvm_memory.give_back)
     if segment_prefix:
         shared.use_prefix(segment_prefix)
     Worker(connection).run(Ready(variants, devices()))

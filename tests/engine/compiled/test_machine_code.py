@@ -3,6 +3,7 @@
 import ast
 import os
 import random
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -261,6 +262,37 @@ from numba import njit
 print(njit(lambda a: np.dot(a, a))(np.ones((2, 2)))[0, 0])
 """
     assert fresh_python("-c", program, NUMBA_CACHE_DIR=str(tmp_path)) == f"{wanted}\n2.0\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux takes memory of a library back")
+@pytest.mark.parametrize("is_own", [True, False], ids=["engine's own process", "user's process"])
+def test_that_only_the_engines_own_process_keeps_no_code_of_llvm_in_memory(is_own, tmp_path):
+    program = f"""
+import re
+from pathlib import Path
+import numpy as np
+from engine.compiled import machine_code
+{"machine_code.take_process()" if is_own else ""}
+halve = machine_code.MachineFunction("engine.host.display_code", "halve")
+
+def megabytes():
+    maps = Path("/proc/self/smaps").read_text()
+    return sum(map(int, re.findall(r"libllvmlite.*\\n(?:[A-Z].*\\n)*?Rss: +([0-9]+)", maps))) / 1024
+
+source, out = np.full((2, 2, 4), 9, np.uint8), np.zeros((1, 1, 4), np.uint8)
+halve(source, out, 0, 1)
+print(megabytes() < 5.0, megabytes() > 20.0)
+# Another one is compiled and linked after that, and both work.
+sums = np.zeros((3, 3))
+correlate = machine_code.MachineFunction("engine.tasks.filtering.oracle_code", "correlate")
+correlate(np.ones((3, 4)), np.ones((1, 2)), 0.0, 1, sums)
+halve(source, out, 0, 1)
+print(out.ravel().tolist(), sums.sum())
+"""
+    wanted = f"{is_own} {not is_own}\n{[9] * 4} 18.0\n"
+    for _start in ("that compiles", "with kept code"):
+        assert fresh_python("-c", program, NUMBA_CACHE_DIR=str(tmp_path)) == wanted
 
 
 @pytest.mark.slow
