@@ -129,8 +129,8 @@ def test_that_of_what_waits_beside_a_run_the_newest_comes_first(served):
 def test_that_what_waits_beside_a_run_can_be_cancelled(served):
     served.thread.start()
     assert served.hear() == READY
-    served.tell(ToHost(1, Beside(0)), ToHost(4, Question()))
-    assert served.hear() == Answer(4, "at once")
+    served.tell(ToHost(1, Beside(0)))
+    assert served.at_work_beside.wait(PATIENCE_S)
     served.tell(ToHost(2, Beside(2)), Cancel(2), ToHost(5, Question()))
     assert served.hear() == Answer(5, "at once")
     served.go_beside.set()
