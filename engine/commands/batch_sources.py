@@ -98,7 +98,7 @@ class Job:
         )
         notes = (*self.opened.picture.notes, *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
-        clipped = self.how.clipped(self.call, self.opened, values)
+        clipped = self.how.clipped(self.call, self.opened.picture.dtype, self.opened.dtype, values)
         return data, Finished(file, None, notes, verification, found, clipped=clipped)
 
 

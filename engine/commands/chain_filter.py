@@ -100,14 +100,13 @@ class ChainFilter(PictureFilter[ChainCall]):
         mode = "clip" if dtype == np.float32 else self.chain.range
         return Result(finished_picture(picture, values, dtype, mode), lost_values(values, dtype))
 
-    def clipped(self, call: ChainCall, opened: Opened, values: np.ndarray) -> Clipped | None:
+    def clipped(
+        self, call: ChainCall, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
+    ) -> Clipped | None:
         """Return how much of the result is clipped in the file, by values all over it."""
-        picture, target = opened.picture.dtype, opened.dtype
-        if self.chain.range != "clip" or target.kind == "f":
+        if self.chain.range != "clip" or saved.kind == "f":
             return None
-        return clipped_values(
-            values.reshape(call.samples.shape), full_scale_of(picture if picture.kind == "u" else target)
-        )
+        return clipped_values(np.atleast_3d(values), full_scale_of(given if given.kind == "u" else saved))
 
     def document(self, call: ChainCall) -> dict[str, object]:
         """Return what ran, with the time of each step, for JSON."""

@@ -149,7 +149,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not results:
             on_values(values)
-        clipped = how.clipped(call, opened, values)
+        clipped = how.clipped(call, opened.picture.dtype, opened.dtype, values)
         # Before it is encoded: it takes four times the memory of an 8-bit picture.
         del values
         result, data, lost_or_left = results[0].result()

@@ -28,6 +28,7 @@ from engine.tasks.chain.agreement import verify as verify_chain
 from engine.tasks.chain.planned import as_cut, most_between, uncut_step
 from engine.tasks.chain.steps import MaskStep, digest_of
 from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.clipping import Clipped
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.task import FILTERING
@@ -81,6 +82,10 @@ class Bands(ABC):
     def verified(self, part: Part, affordable: int) -> Verification:
         """Compare some of the results of a band with the oracle."""
 
+    def clipped(self, part: Part, given: np.dtype[Any], saved: np.dtype[Any]) -> Clipped:
+        """Return how much of the results of a band is clipped in the file; of what clips nothing, nothing."""
+        return Clipped()
+
 
 def bands_for(
     how: AnyFilter, shape: tuple[int, int, int], given: np.dtype[Any], saved: np.dtype[Any]
@@ -120,6 +125,11 @@ class _MaskBands(Bands):
             seed=part.top, affordable=affordable, skip=part.skip,
             added_error=variant.added_error(part.problem, mask), steps=variant.added_steps(mask),
         )  # fmt: skip
+
+    def clipped(self, part: Part, given: np.dtype[Any], saved: np.dtype[Any]) -> Clipped:
+        """Return how much of a band is clipped, by windows all over it."""
+        request = _band_request(self._how, self._whole, part.image)
+        return self._how.clipped(request, given, saved, part.values) or Clipped()
 
 
 def _request(
@@ -228,6 +238,10 @@ class _ChainBands(Bands):
         call = self._call(part.image)
         operands = call.job().operands
         return verify_chain(part.all_values, operands, call.problem, part.top, affordable)
+
+    def clipped(self, part: Part, given: np.dtype[Any], saved: np.dtype[Any]) -> Clipped:
+        """Return how much of a band is clipped, by values all over it."""
+        return self._how.clipped(self._call(part.image), given, saved, part.values) or Clipped()
 
     def _call(self, image: np.ndarray) -> ChainCall:
         return ChainCall(image, self._chain, device=self.device.key, layout=self._how.settings.layout)

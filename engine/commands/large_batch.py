@@ -53,4 +53,4 @@ class InParts:
             loop.written += 1
         loop.devices[done.device.title] = None
         loop.variants[done.choice.variant.key] = None
-        return Finished(file, None, done.notes, done.verification, done.document)
+        return Finished(file, None, done.notes, done.verification, done.document, clipped=done.clipped)

@@ -37,6 +37,7 @@ from engine.image.result_picture import count_lost, filtered_alpha, lost_sentenc
 from engine.run.task import Choice
 from engine.streams.large import LargeStream, Part
 from engine.streams.large_plan import LargePlan, free_disk_words, plan_large
+from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
 
 # Multiply-adds that the oracle may spend on a band: a few ms, while the kernel takes 20 to 100.
@@ -59,6 +60,7 @@ class Done:
     choice: Choice[Any]
     device: DeviceInfo
     source_bytes: int
+    clipped: Clipped
     resumed_row: int = 0
 
 
@@ -253,8 +255,8 @@ class _Run:
             return
         shape = picture.height, picture.width, picture.channels
         units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
-        # Of bands whose rows are not written yet: their last row, proof and lost values.
-        found: deque[tuple[int, Verification | None, tuple[int, int]]] = deque()
+        # Of bands whose rows are not written yet: their last row, and what was found of each.
+        found: deque[tuple[int, tuple[int, Verification | None, tuple[int, int], Clipped]]] = deque()
         self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
@@ -265,7 +267,7 @@ class _Run:
                 self._pyramid.add(top, rows)
             state.rows = top + len(rows)
             while found and found[0][0] <= state.rows:
-                state.add(*found.popleft()[1:])
+                state.add(*found.popleft()[1])
             is_even = state.rows % 2 == 0 or state.rows == picture.height
             if is_even and time.monotonic() - self._noted_s >= (JOURNAL_S if state.file else 0.0):
                 self.note()
@@ -273,7 +275,8 @@ class _Run:
         def take(part: Part) -> None:
             proof = self._verified(part) if self.how.settings.verify else None
             saved, lost = self._finished(part)
-            found.append((part.top + len(part.values), proof, lost))
+            rows, clipped = len(part.values), self.bands.clipped(part, picture.dtype, self.dtype)
+            found.append((part.top + rows, (rows, proof, lost, clipped)))
             units.add(saved, write)
             self._report(part, "filtered", share, 1.0)
 
@@ -400,6 +403,7 @@ class _Run:
             choice,
             device,
             pixels * picture.channels * picture.dtype.itemsize,
+            Clipped(*(rows / picture.height for rows in state.clipped)),
             self.resumed_row,
         )
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from engine.commands.filtering import VERSION, FilterSettings
 from engine.commands.large_filter import filter_large
 from engine.commands.large_progress import ProgressLog, proof_text, rate_text
-from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
+from engine.commands.output import clip_hint, log_notes, print_answer, print_json, printable, report_interrupt
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.errors import BadValue
 from engine.files.output_checks import check_other_file
@@ -38,11 +38,13 @@ def run(settings: FilterSettings) -> None:
         done = filter_large(
             how, source, output, memory=asked.memory, report=ProgressLog(output), on_state=on_state
         )
-    log_notes(done.notes)
+    hint = [clip_hint(done.clipped)] if done.clipped.better_range else []
+    log_notes((*done.notes, *hint))
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": source, "output": output, **done.document}
         document |= {"verified": done.verification is not None, "elapsed_ms": 1e3 * done.elapsed_s}
+        document |= {"clipped": done.clipped.share}
         document |= {"result": None, "notes": list(done.notes)}
         document["verification"] = None if done.verification is None else asdict(done.verification)
         print_json(document)

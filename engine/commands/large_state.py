@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
 
 
@@ -38,11 +39,17 @@ class State:
     proof: Proof = field(default_factory=Proof)
     lost: list[int] = field(default_factory=lambda: [0, 0])
     ends: list[float] | None = None
+    # Rows whose values are below black and above white, by the share of each band.
+    clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
     # The level of the pyramid that is being written.
     level: int = 0
 
-    def add(self, proof: Verification | None, lost: tuple[int, int]) -> None:
-        """Add what was found of a band."""
+    def add(self, rows: int, proof: Verification | None, lost: tuple[int, int], clipped: Clipped) -> None:
+        """Add what was found of a band of so many rows."""
+        self.clipped = [
+            before + rows * share
+            for before, share in zip(self.clipped, (clipped.below, clipped.above), strict=True)
+        ]
         if proof is not None:
             self.proof.add(proof)
         self.lost = [self.lost[0] + lost[0], self.lost[1] + lost[1]]

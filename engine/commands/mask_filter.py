@@ -154,13 +154,14 @@ class MaskFilter(PictureFilter[Request]):
         finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
         return Result(finished, lost_values(values, dtype))
 
-    def clipped(self, call: Request, opened: Opened, values: np.ndarray) -> Clipped | None:
+    def clipped(
+        self, call: Request, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
+    ) -> Clipped | None:
         """Return how much of the result is clipped in the file, by windows all over the picture."""
-        picture, target = opened.picture.dtype, opened.dtype
-        if self.settings.range != "clip" or target.kind == "f":
+        if self.settings.range != "clip" or saved.kind == "f":
             return None
-        white = full_scale_of(picture if picture.kind == "u" else target)
-        if picture.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
+        white = full_scale_of(given if given.kind == "u" else saved)
+        if given.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
             return None
         return sample_clipped(call.samples, call.mask, white)
 

@@ -107,10 +107,13 @@ class PictureFilter(ABC, Generic[C]):
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
 
-    def clipped(self, call: C, opened: Opened, values: np.ndarray) -> Clipped | None:
+    def clipped(
+        self, call: C, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
+    ) -> Clipped | None:
         """Return how much of the result is clipped in the file; None where nothing can be.
 
-        Of a mask some variants write values that are clipped already.
+        The picture is of the type `given` and the file of the type `saved`. Of a mask some variants write
+        values that are clipped already.
         """
         return None
 

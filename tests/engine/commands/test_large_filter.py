@@ -192,6 +192,29 @@ def test_that_a_chain_has_the_bits_of_the_whole(mode, dtype, channels, tmp_path,
 
 
 @pytest.mark.parametrize(
+    "arguments", [("--mask", "sobel-x"), ("--mask", "sobel-x", "--result-type", "same"), ("--chain", "CHAIN")]
+)
+def test_that_a_result_in_bands_that_is_clipped_is_said(arguments, tmp_path, command):
+    chain = tmp_path / "chain.json"
+    chain.write_text(json.dumps(HEADER | {"steps": [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]}))
+    source = written("tif strip=9", picture(), tmp_path)
+    arguments = [str(chain) if word == "CHAIN" else word for word in arguments]
+    arguments += ["--device", "cpu", "--json"]
+    whole = command("filter", source, str(tmp_path / "whole.tif"), *arguments).document["clipped"]
+    parts = tmp_path / "parts.tif"
+    answer = command("filter", source, str(parts), *arguments, "--memory", "4G")
+    assert "bands" in answer.document
+    assert whole > 0.3
+    assert answer.document["clipped"] == pytest.approx(whole, abs=0.05)
+    assert "negative and shown black; --range absolute keeps them apart" in answer.err
+    answer = command("filter", source, str(parts), *arguments, "--memory", "4G", "--range", "absolute")
+    assert (answer.document["clipped"], "shown black" in answer.err) == (0.0, False)
+    out = str(tmp_path / "out")
+    answer = command("batch", source, "--out", out, *arguments, "--memory", "4G")
+    assert "--range absolute" in answer.err
+
+
+@pytest.mark.parametrize(
     ("step", "says"),
     [
         ({"mask": "box:3", "border": "wrap"}, "with the border wrap"),
@@ -359,12 +382,14 @@ def killed(count, *arguments):
 def test_that_a_killed_run_goes_on_and_has_the_same_bits(kind, tmp_path):
     source = written(kind, picture("uint16", height=400), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
-    arguments = ("--mask", "gaussian:5:1.2", "--border", "wrap")
+    arguments = ("--mask", "1 2 0 -1; 3 5 1 0; -2 0 4 1", "--border", "wrap")
     assert killed(2, source, str(output), *arguments, "--memory", "4G").returncode == -9
     done = filtered(source, output, *arguments)
     again = tmp_path / f"again.{kind.split()[0]}"
-    filtered(source, again, *arguments)
+    in_one_go = filtered(source, again, *arguments)
     assert done.resumed_row > 0
+    assert in_one_go.clipped.above > 0.9
+    assert done.clipped.above == pytest.approx(in_one_go.clipped.above, abs=0.05)
     assert np.array_equal(as_read(output), as_read(again))
 
 
