@@ -14,7 +14,8 @@ def fresh_python(*arguments: str, simulated: bool = False, **settings: str) -> s
     `settings` are further environment variables.
     """
     environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if simulated else {}) | settings
-    command = [sys.executable, *arguments]
+    # A crash says where; without a word only the status tells what ended it.
+    command = [sys.executable, "-X", "faulthandler", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
