@@ -2,7 +2,8 @@
 
 A rectangle is filtered as a picture of its own, as a band is (`engine.streams.bands`), along both axes. A
 variant whose sums depend on where a picture is cut filters the same bands of whole rows each time: so the
-values of a pixel are always the same.
+values of a pixel are always the same. Of a picture whose results are kept as a whole, because it is small,
+the band is the whole; so a result that depends on the whole picture can be read there, too.
 
 Called on: the main thread of the host process.
 """
@@ -20,11 +21,11 @@ from numpy.typing import NDArray
 from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.errors import ImageReadError
+from engine.errors import BadValue, ImageReadError
 from engine.host import shared
 from engine.host.display_levels import full_scale, value_range
 from engine.host.halved_tiles import HalvedTiles
-from engine.host.picture_jobs import attached
+from engine.host.picture_jobs import attached, keeps_values
 from engine.host.protocol import PictureHandle
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TILE, Place, TiledScreen
@@ -34,7 +35,7 @@ from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.streams.bands import Band, band, rows_of_chunk
 from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.planned import as_cut, most_between
+from engine.tasks.chain.planned import as_cut, most_between, uncut_step
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import steps_of
 from engine.tasks.filtering.clipping import clipped_part, clipped_values
@@ -115,6 +116,7 @@ class ResultParts(ABC):
         self._ends: tuple[float, float] | None = None
         self._band_bytes = _BAND_BYTES // arrays
         self._is_in_memory = not isinstance(asked.picture.screen, TiledScreen)
+        self._is_one_band = self._is_in_memory and keeps_values(asked.picture)
         # Of a variant that filters whole bands only.
         self._last: tuple[slice, Samples] | None = None
 
@@ -127,6 +129,10 @@ class ResultParts(ABC):
     def clipped(self) -> tuple[float, float]:
         """The parts of the result below black and above white, 0 to 1, where they are known."""
         return 0.0, 0.0
+
+    def let_go(self) -> None:
+        """Keep no values: they are computed again."""
+        self._last = None
 
     @abstractmethod
     def refuse(self) -> None:
@@ -185,6 +191,8 @@ class ResultParts(ABC):
     def _edges(self) -> list[int]:
         """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""
         mask_rows, height = self._problem.mask_shape[0], self._problem.height
+        if self._is_one_band:
+            return [0, height]
         rows = max(rows_of_chunk(self._problem, self._band_bytes), _ROWS_PER_HALO * mask_rows)
         count = -(-height // rows)
         return [*(height * number // count // 2 * 2 for number in range(count)), height]
@@ -267,7 +275,7 @@ class FilterParts(ResultParts):
 
 
 class ChainParts(ResultParts):
-    """A chain whose steps look at no more than windows: each part goes through all of them.
+    """A chain: each part goes through all of its steps. A large picture's look at no more than windows.
 
     `steps` are these with the time that each took so far, on the CPU.
     """
@@ -279,6 +287,13 @@ class ChainParts(ResultParts):
         resolved = ResolvedChain(asked, samples, in_bands=True)
         chosen, device = resolved.job(), resolved.device
         job = replace(asked, chain=resolved.as_planned, shown="", device=device.key)
+        uncut = uncut_step(resolved.plan)
+        if uncut is not None and not keeps_values(asked.picture):
+            raise BadValue(
+                f"The result of step {uncut.step.id} ({uncut.step.title})",
+                "each of its values depends on the whole picture, which is too large to compute it for a few",
+                "Crop the picture to a region.",
+            )
         variants = [planned.variant for planned in resolved.plan]
         super().__init__(
             asked,
@@ -286,7 +301,8 @@ class ChainParts(ResultParts):
             chosen,
             as_cut(resolved.problem, resolved.plan),
             device,
-            band_invariant=all(one.band_invariant for one in variants if isinstance(one, Variant)),
+            band_invariant=uncut is None
+            and all(one.band_invariant for one in variants if isinstance(one, Variant)),
             range_mode=asked.chain.range,
             # With one of the band before.
             arrays=most_between(resolved.plan) + 2,

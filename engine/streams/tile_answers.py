@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
+from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Filtered
-from engine.host.shared_array import Computed
+from engine.host.shared_array import Computed, SharedArray
 from engine.host.tile_jobs import answered, as_values
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tiles, Values
 from engine.results.measurement import StepTime
@@ -30,8 +31,11 @@ from engine.verify.regions import Region
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4
+# The result that is shown, and the two that a step of a chain may read, which the lens looks at.
+_MOST_READY = 3
 
-_newest: ResultParts | None = None
+# The newest first, each with what its picture's memory was given to.
+_ready: list[tuple[ResultParts, int]] = []
 
 
 def _made(job: PartsJob) -> ResultParts:
@@ -39,10 +43,29 @@ def _made(job: PartsJob) -> ResultParts:
 
 
 def _result_of(job: PartsJob) -> ResultParts:
-    global _newest
-    if _newest is None or job not in (_newest.job, _newest.asked):
-        _newest = _made(job)
-    return _newest
+    at = _used(job)
+    found = next((one for one, used in _ready if used == at and job in (one.job, one.asked)), None)
+    return _readied(found or _made(job))
+
+
+def _readied(result: ResultParts) -> ResultParts:
+    at = _used(result.asked)
+    others = [one for one in _ready if one[0] is not result and one[0].asked.picture == result.asked.picture]
+    _ready[:] = [(result, at), *(one for one in others if one[1] == at)][:_MOST_READY]
+    return result
+
+
+def _used(job: PartsJob) -> int:
+    pixels = job.picture.pixels
+    return shared.uses(pixels) if isinstance(pixels, SharedArray) else 0
+
+
+def _let_go() -> None:
+    for result, _ in _ready:
+        result.let_go()
+
+
+shared.keep_until_trimmed(_let_go)
 
 
 def preview_in_bands(job: PartsJob, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...]]:
@@ -50,12 +73,13 @@ def preview_in_bands(job: PartsJob, report: Checkpoint) -> tuple[Filtered, tuple
 
     Returns it with the times of a chain's steps.
     """
-    global _newest
     begin = time.perf_counter()
     # Anew for each preview: `auto` chooses by the times that are known by now.
     result = _made(job)
     result.refuse()
-    _newest = result
+    # What is read of earlier ones is seldom wanted again.
+    _ready.clear()
+    _readied(result)
     picture, source = job.picture, source_of(job.picture)
     with SharedSegment() as segment:
         levels = segment.create(*screen_arrays(picture.height, picture.width))

@@ -35,6 +35,8 @@ class Display(QObject):
         """What an operation found beside its picture; None for a convolution."""
         self.step_times: tuple[StepTime, ...] = ()
         """What the steps of a chain took that was shown last."""
+        self.shown_steps: tuple[StepTime, ...] = ()
+        """What computed the steps of the chain whose result is shown."""
         self.refusal = ""
         """Why the operation cannot be done; its panel says it."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
@@ -80,6 +82,7 @@ class Display(QObject):
         old, shown, present = self._state.last_result, shown_of(reply), self._workspace.job()
         self._keeper.hold(segments_of(shown))
         self._job = job or present
+        self.shown_steps = () if isinstance(reply, Filtered | Operated) else reply.steps
         self._state.show_filtered(shown, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
         self._set_found(reply if isinstance(reply, Operated) else None)

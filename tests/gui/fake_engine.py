@@ -45,7 +45,7 @@ from engine.tasks.chain.files import ready_chains
 from engine.tasks.chain.merge_answers import describe as describe_mergers
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import digest_of
+from engine.tasks.chain.steps import MaskStep, digest_of
 from engine.tasks.filtering.messages import (
     Difference,
     EffectsRequest,
@@ -419,7 +419,7 @@ class FakeEngineClient:
         pixels = shared.attach(job.picture.in_memory).astype(np.float32)
         values, screen = self._make(pixels, _painted(pixels))
         shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), "cpu-chain", "cpu", 1.0)
-        steps = tuple(StepTime(step.id, step.title, step.variant, 1.25) for step in job.chain.steps)
+        steps = tuple(StepTime(step.id, step.title, _ran(step), 1.25) for step in job.chain.steps)
         result = None
         if is_kind(request, Run):
             problem = ChainProblem(*job.picture.pixels.shape, "uint8", job.chain.title, job.chain.text)
@@ -463,6 +463,11 @@ def _is_too_large(job):
         and getattr(job, "device", "") == SIMULATOR
         and max(picture.width, picture.height) > SIMULATOR_SIDE
     )
+
+
+def _ran(step):
+    """The variant that computed a step of a chain."""
+    return "cpu-parallel" if isinstance(step, MaskStep) and step.variant == "auto" else step.variant
 
 
 def _painted(pixels):

@@ -24,7 +24,7 @@ from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest
 from engine.tasks.chain.planned import uncut_step
 from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import with_steps
+from engine.tasks.chain.step_times import steps_of, with_steps
 from engine.tasks.chain.steps import Chain
 from engine.tasks.filtering.clipping import Clipped, clipped_values
 
@@ -54,7 +54,7 @@ def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
         else:
             # What lies between stays on the device for one launch.
             compute(resolved.job(), backend(resolved.device.key), out)
-            steps = ()
+            steps = steps_of(resolved.plan)
         return Chained(_shown(memory, asked, resolved, begin), steps)
 
 

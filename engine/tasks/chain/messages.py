@@ -47,7 +47,8 @@ class MergerOffer:
 class Chained:
     """What a chain, or its steps up to the one that is shown, makes of a picture.
 
-    Of a preview the steps that did not change have the time that they took when they were computed.
+    Of a preview the steps that did not change have the time that they took when they were computed; on a GPU
+    they have none.
     """
 
     shown: Filtered

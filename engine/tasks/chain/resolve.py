@@ -15,7 +15,7 @@ from engine.run.task import Choice, Job
 from engine.tasks.chain.planned import COMBINED, ChainOperands, Plan, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.steps import PICTURE, Chain, MaskStep, Node, OperationStep
+from engine.tasks.chain.steps import Chain, MaskStep, Node, OperationStep
 from engine.tasks.chain.task import CHAIN, ChainJob
 from engine.tasks.chain.variants import CHAIN_VARIANTS, ChainVariant
 from engine.tasks.filtering.auto.planner import choose
@@ -50,17 +50,14 @@ class ResolvedChain:
     @property
     def as_planned(self) -> Chain:
         """The chain of the steps that are computed, each by the variant that was chosen for it."""
-        ids = [planned.step.id for planned in self.plan]
-        steps = []
-        for planned in self.plan:
-            read = [PICTURE if one == -1 else ids[one] for one in planned.inputs]
-            fields: dict[str, Any] = {"input": read[0], "block": planned.block}
-            if planned.variant_key == COMBINED:
-                fields = {"input": read[0], "second": read[1]}
-            else:
-                fields["variant"] = planned.variant_key
-            steps.append(replace(planned.step, **fields))
-        return replace(self.asked.chain, steps=tuple(steps))
+        chain = self.asked.chain.needed(self.asked.shown)
+        steps = tuple(
+            step
+            if planned.variant_key == COMBINED
+            else replace(step, variant=planned.variant_key, block=planned.block)
+            for step, planned in zip(chain.steps, self.plan, strict=True)
+        )
+        return replace(chain, steps=steps)
 
     @property
     def choice(self) -> Choice[ChainVariant]:

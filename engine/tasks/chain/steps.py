@@ -212,6 +212,21 @@ class Chain:
             raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(found)}.")
         return _needed(nodes, found[last])
 
+    def needed(self, shown: str = "") -> "Chain":
+        """Return the chain of the steps that the result of one needs, each with the names of what it reads.
+
+        Raises as `nodes`, and BadValue where none is needed.
+        """
+        nodes = self.nodes(shown)
+        steps: list[AnyStep] = []
+        for step, inputs in nodes:
+            read = [PICTURE if one == -1 else nodes[one].step.id for one in inputs]
+            if isinstance(step, CombineStep):
+                steps.append(replace(step, input=read[0], second=read[1]))
+            else:
+                steps.append(replace(step, input=read[0]))
+        return replace(self, steps=tuple(steps))
+
     @property
     def text(self) -> str:
         """The steps in one line, such as "x = Sobel x of picture; y = ..."."""

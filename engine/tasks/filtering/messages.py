@@ -95,6 +95,7 @@ class SumOrderRequest:
 
     answers: ClassVar[str] = "engine.tasks.filtering.sum_orders"
     job: FilterJob
+    reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
 
 
 @dataclass(frozen=True, slots=True, eq=False)

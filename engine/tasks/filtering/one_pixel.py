@@ -57,7 +57,9 @@ def window_of(
     rows, columns = wanted
     beyond_rows = (rows < 0) | (rows >= image.shape[0])
     beyond_columns = (columns < 0) | (columns >= image.shape[1])
-    cells = image[np.ix_(np.maximum(down, 0), np.maximum(across, 0))].astype(np.float32)
+    # In the place of ghost cells something is read that is near: what is read may have to be asked for.
+    near = [np.where(places < 0, at, places) for places, at in zip((down, across), pixel, strict=True)]
+    cells = image[np.ix_(*near)].astype(np.float32)
     ghosts = (down < 0)[:, np.newaxis] | (across < 0)
     cells[ghosts] = np.float32(cval if border.takes_value else 0.0)
     outside = beyond_rows[:, np.newaxis] | beyond_columns

@@ -19,6 +19,8 @@ def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder
     """Return the order of the sums of a job, whose variant can do it."""
     job = request.job.job
     samples, problem = asked_problem(job)
+    if request.job.reads_floats:
+        problem = replace(problem, dtype="float32")
     order = sum_order_of(job.variant, problem, job.mask, device=job.device)
     if order.is_known:
         return order

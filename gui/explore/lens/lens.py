@@ -1,7 +1,7 @@
 """What the lens sees at a pixel: cells, weights, the kernel's sum, the stored result. No widgets in here."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,20 @@ from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.one_pixel import PixelWindow, Samples, stored, window_of
 from engine.tasks.filtering.sum_order import PixelSum, SumOrder, sum_of
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+
+if TYPE_CHECKING:
+    from engine.tasks.chain.one_combination import Combination
+    from engine.tasks.chain.steps import CombineStep
+
+
+class InChain(NamedTuple):
+    """Which step of a chain a result is of, and what that reads, in words; empty where there is no chain."""
+
+    step: str = ""
+    reads: tuple[str, ...] = ()
+
+
+_ALONE = InChain()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +45,12 @@ class FilterLens:
     """How far the kernel's sum may be from it."""
     is_outside_region: bool = False
     """Whether only a region is filtered and this is not in it."""
+    chain: InChain = _ALONE
+
+    @property
+    def channels(self) -> int:
+        """How many channels there are."""
+        return len(self.shown)
 
     @property
     def products(self) -> NDArray[np.float32]:
@@ -60,15 +80,57 @@ class OperationLens:
     cells: NDArray[Any] | None
     """(rows, columns, channels), cells outside the picture repeated; None: it depends on more."""
     own: NDArray[Any]
-    """The picture's own sample."""
+    """The sample in its middle."""
     shown: NDArray[Any] | None
+    white: float
+    """What is white in the picture."""
     outside: NDArray[np.bool_] | None = None
+    chain: InChain = _ALONE
+
+    @property
+    def channels(self) -> int:
+        """How many channels there are."""
+        return len(self.own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CombineLens:
+    """A result that a step of a chain makes of two others: each array has a number for each channel."""
+
+    step: "CombineStep"
+    pixel: tuple[int, int]
+    formula: str
+    """How both become one, as a sentence."""
+    read: tuple[NDArray[np.float32], NDArray[np.float32]]
+    made: "Combination"
+    shown: NDArray[Any]
+    range_mode: str
+    white: float
+    chain: InChain
+
+    @property
+    def channels(self) -> int:
+        """How many channels there are."""
+        return len(self.shown)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether what is made of both is the result that is shown, to the last bit."""
+        return bool(np.array_equal(self.made.value, self.shown, equal_nan=True))
+
+
+Lens = FilterLens | OperationLens | CombineLens
 
 
 def filter_lens(
-    job: FilterJob, order: SumOrder, pixel: tuple[int, int], original: Samples, result: Samples
+    job: FilterJob,
+    order: SumOrder,
+    pixel: tuple[int, int],
+    original: Samples,
+    result: Samples,
+    chain: InChain = _ALONE,
 ) -> FilterLens:
-    """Look at a pixel (row, column) of a picture of shape (H, W, C) and of its result."""
+    """Look at a pixel (row, column) of what is filtered, of shape (H, W, C), and of its result."""
     mask = job.mask
     window = window_of(original, pixel, mask.shape, mask.anchor, job.border, job.cval)
     made = None
@@ -85,7 +147,8 @@ def filter_lens(
         region.top <= pixel[0] < region.bottom and region.left <= pixel[1] < region.right
     )
     shown = np.atleast_1d(result[pixel])
-    return FilterLens(job, pixel, window, order, made, shown, exact, bound + order.added_error, is_outside)
+    bound += order.added_error
+    return FilterLens(job, pixel, window, order, made, shown, exact, bound, is_outside, chain)
 
 
 def operation_lens(
@@ -95,15 +158,17 @@ def operation_lens(
     pixel: tuple[int, int],
     original: Samples,
     result: Samples | None,
+    white: float,
+    chain: InChain = _ALONE,
 ) -> OperationLens:
     """Look at a pixel of another operation, whose results depend on cells so far on each side."""
     own = np.atleast_1d(original[pixel])
     has_place = result is not None and pixel[0] < result.shape[0] and pixel[1] < result.shape[1]
     shown = np.atleast_1d(result[pixel]) if has_place and result is not None else None
     if half_side is None:
-        return OperationLens(pixel, title, teaches, None, own, shown)
+        return OperationLens(pixel, title, teaches, None, own, shown, white, chain=chain)
     side = 2 * half_side + 1
     anchor = half_side, half_side
     window = window_of(original, pixel, (side, side), anchor, Border.REPLICATE, 0.0)
     cells = original[np.ix_(window.source_rows, window.source_columns)]
-    return OperationLens(pixel, title, teaches, cells, own, shown, window.outside)
+    return OperationLens(pixel, title, teaches, cells, own, shown, white, window.outside, chain)

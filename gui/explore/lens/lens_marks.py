@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject
 
 from engine.tasks.operation.found import Mark
-from gui.explore.lens.lens import FilterLens
+from gui.explore.lens.lens import FilterLens, OperationLens
 from gui.explore.lens.lens_state import LensState
 from gui.explore.picture.canvas import PictureCanvas
 
@@ -36,7 +36,7 @@ class LensMarks(QObject):
         if isinstance(seen, FilterLens):
             (up, left), mask = seen.job.mask.anchor, seen.job.mask
             window = Mark(row - up, column - left, mask.rows, mask.columns)
-        elif seen is not None and seen.cells is not None:
+        elif isinstance(seen, OperationLens) and seen.cells is not None:
             half = seen.cells.shape[0] // 2
             window = Mark(row - half, column - half, 2 * half + 1, 2 * half + 1)
         else:

@@ -1,21 +1,29 @@
 """The panel Lens: the cells of a pixel, their products, and the steps to the value on the screen."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from engine.image.colour import full_scale_of
-from gui.explore.lens.lens import FilterLens, OperationLens
+from gui.explore.lens.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.lens.lens_state import LensState
 from gui.explore.lens.lens_words import (
     Step,
     border_sentence,
     channel_name,
+    combine_sentence,
+    combine_steps,
     filter_sentence,
     operation_sentence,
     order_sentence,
     place,
+    place_of,
+    read_numbers,
+    read_words,
     sorted_values,
     steps,
     verdict,
@@ -31,7 +39,6 @@ from gui.widgets.panel_parts import (
     column,
     fill_box,
     narrow_box,
-    quiet_label,
     row,
     scrolled,
 )
@@ -55,7 +62,9 @@ class LensPanel(QWidget):
         self.title = PaintedLine()
         self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
         self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
-        self.hint, self.size_text = ElidedLabel(small=True), quiet_label()
+        self.hint, self.size_text = ElidedLabel(small=True), ElidedLabel()
+        # Beside the choice of the table it stands in the middle.
+        self.size_text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
         self.table.text = cell_number
         self.steps = PaintedSteps()
@@ -86,7 +95,7 @@ class LensPanel(QWidget):
         self.verdict.setFont(scaled_font(1.0, bold=True))
         content = QWidget()
         head = row((self.title, 1), self.channel)
-        which = row(self.table_choice, self.size_text, 1)
+        which = row(self.table_choice, (self.size_text, 1))
         parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
         content.setLayout(column(*parts, 1, spacing=HALF_GRID))
         self._stack = Placeholder(scrolled(content))
@@ -100,14 +109,17 @@ class LensPanel(QWidget):
             return
         self.title.set_text(place(seen.pixel))
         _say(self.hint, _PINNED if lens.is_pinned else _FOLLOWS)
-        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
+        channels = seen.channels
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
         fill_box(self.channel, names, self.shown_channel)
         self.channel.setVisible(channels > 1)
-        for part in (self.table_choice, self.verdict, self.border):
+        for part in (self.table_choice, self.border):
             part.setVisible(isinstance(seen, FilterLens))
+        self.verdict.setVisible(not isinstance(seen, OperationLens))
         if isinstance(seen, FilterLens):
             self._show_filter(seen)
+        elif isinstance(seen, CombineLens):
+            self._show_combination(seen)
         else:
             self._show_operation(seen)
         self._show_table()
@@ -116,34 +128,47 @@ class LensPanel(QWidget):
     def shown_channel(self) -> int:
         """The channel that is shown: the chosen one, where the picture has it."""
         seen = self._lens.seen
-        if seen is None:
-            return 0
-        channels = len(seen.shown) if isinstance(seen, FilterLens) else len(seen.own)
-        return min(self._lens.channel, channels - 1)
+        return 0 if seen is None else min(self._lens.channel, seen.channels - 1)
 
     def _show_filter(self, seen: FilterLens) -> None:
-        theme, channel = current_theme(), self.shown_channel
+        channel = self.shown_channel
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
         mask, mode = seen.job.mask, seen.job.range_mode
-        _say(self.size_text, f"{mask.rows} × {mask.columns}")
+        _say(self.size_text, f"{mask.rows} × {mask.columns}{read_words(seen.chain)}")
         self.steps.show_steps(steps(seen, channel, mode, white))
         _say(self.border, border_sentence(seen))
         _say(self.order, order_sentence(seen))
-        colour = theme.good if seen.is_equal else theme.muted
-        _say(self.verdict, f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        self._show_verdict(seen)
         self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
+
+    def _show_combination(self, seen: CombineLens) -> None:
+        channel = self.shown_channel
+        _say(self.size_text, f"Of {' and '.join(read_numbers(seen.chain))}")
+        self.steps.show_steps(combine_steps(seen, channel))
+        _say(self.order, f"{seen.formula} It reads {' and '.join(seen.chain.reads)}.")
+        self._show_verdict(seen)
+        self.setAccessibleDescription(combine_sentence(seen, channel))
+
+    def _show_verdict(self, seen: FilterLens | CombineLens) -> None:
+        colour = current_theme().good if seen.is_equal else current_theme().muted
+        _say(self.verdict, f"<span style='color:{colour}'>= {verdict(seen)}</span>")
 
     def _show_operation(self, seen: OperationLens) -> None:
         channel = self.shown_channel
-        _say(self.size_text, seen.title if seen.cells is None else f"{seen.title}: the window")
+        read = read_words(seen.chain)
+        has_window = seen.cells is not None and len(seen.cells) > 1
+        _say(self.size_text, f"{seen.title}{read or (': the window' if has_window else '')}")
         words = operation_sentence(seen, channel)
         self.steps.show_steps(_lines_of(seen, channel))
         _say(self.order, f"{words} {seen.teaches}")
-        self.setAccessibleDescription(f"{place(seen.pixel)}: {words}")
+        self.setAccessibleDescription(f"{place_of(seen)}: {words}")
 
     def _show_table(self) -> None:
         seen, channel = self._lens.seen, self.shown_channel
         if seen is None:
+            return
+        if isinstance(seen, CombineLens):
+            self.table.show_values(None, 1.0)
             return
         if isinstance(seen, OperationLens):
             self._show_window(seen, channel)
@@ -155,24 +180,27 @@ class LensPanel(QWidget):
             _WEIGHTS: mask.weights32,
         }[chosen]
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
-        self.table.is_signed, self.table.is_grey = chosen != _CELLS, chosen == _CELLS
         self.table.is_hatched = lambda r, c: chosen != _WEIGHTS and bool(window.outside[r, c])
-        self.table.show_values(values, white if chosen == _CELLS else float(np.abs(values).max()) or 1.0)
+        self._show_values(values, white if chosen == _CELLS else None)
         self.table.framed = self.table.texts.index(*mask.anchor)
         if values.shape[0] > _MOST_ROWS:
             self.table.scrollTo(self.table.framed, self.table.ScrollHint.PositionAtCenter)
 
     def _show_window(self, seen: OperationLens, channel: int) -> None:
         cells, outside = seen.cells, seen.outside
-        self.table.is_signed, self.table.is_grey = False, True
         self.table.is_hatched = lambda r, c: outside is not None and bool(outside[r, c])
         if cells is None or cells.shape[0] == 1:
             self.table.show_values(None, 1.0)
             return
         values = cells[..., channel].astype(np.float64)
-        white = full_scale_of(seen.own.dtype)
-        self.table.show_values(values, white)
+        self._show_values(values, seen.white)
         self.table.framed = self.table.texts.index(values.shape[0] // 2, values.shape[1] // 2)
+
+    def _show_values(self, values: NDArray[Any], white: float | None) -> None:
+        """Show samples in grey with their white, unless some are negative; other values by their signs."""
+        is_grey = white is not None and not (values < 0).any()
+        self.table.is_signed, self.table.is_grey = not is_grey, is_grey
+        self.table.show_values(values, white if is_grey and white else float(np.abs(values).max()) or 1.0)
 
 
 def _say(label: QLabel, text: str) -> None:

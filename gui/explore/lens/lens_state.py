@@ -1,37 +1,50 @@
 """Which pixel the lens looks at, and what it sees there: it follows the mouse until a click pins it.
 
 The window reads the few cells itself, from the memory that picture and result share with the engine; what is
-not there is asked for. In which order the kernel adds is asked once for each kernel and mask.
+not there is asked for, such as the result that a step of a chain reads. In which order the kernel adds is
+asked once for each kernel and mask.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
 from engine.host.verbs import Describe
+from engine.image.colour import full_scale_of
 from engine.tasks.filtering.messages import FilterJob, SumOrderRequest
+from engine.tasks.filtering.one_pixel import Samples
 from engine.tasks.filtering.sum_order import SumOrder
 from engine.tasks.operation.messages import OperationJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.display import Display
-from gui.explore.lens.lens import FilterLens, OperationLens, filter_lens, operation_lens
+from gui.explore.lens.lens import InChain, Lens, filter_lens, operation_lens
+from gui.explore.lens.step_inputs import StepInputs
 from gui.explore.picture.pixel_values import NotYet, Numbers
-from gui.explore.picture_job import operation_of
+from gui.explore.picture_job import is_chain, operation_of
 from gui.explore.workspace import Workspace
+
+if TYPE_CHECKING:
+    from engine.results.measurement import StepTime
+    from engine.tasks.chain.messages import ChainJob
+    from gui.explore.lens.shown_step import ShownStep
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
 _POINT = "Point at the picture: how that pixel of the result comes about is shown here. A click pins it."
-_OF_A_CHAIN = (
-    "This result takes several steps, and the lens explains one that reads the picture itself: select such a "
-    "step of the chain."
+_ON_A_SERVER = (
+    "This step reads the result of another one, which the server does not keep: select a step that reads the "
+    "picture itself, or compute on this computer."
 )
 _NO_RESULT = "There is no result of these settings yet."
-_READING = "Reading the pixels under the mask."
+_READING = "Reading the cells."
 _ASKING = "Finding out in which order the kernel adds."
+_ALONE = InChain()
 _NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
 
 
@@ -55,12 +68,15 @@ class LensState(QObject):
         self._workspace, self._display, self._state = workspace, display, state
         self._values = values
         self._orders = Newest(link)
-        self._order: tuple[FilterJob, SumOrder] | None = None
+        self._order: tuple[SumOrderRequest, SumOrder] | None = None
         self._refused = ""
+        self._inputs = StepInputs(link)
+        self._step: tuple[ChainJob, tuple[StepTime, ...], ShownStep] | None = None
+        self._link = link
         self.pixel: tuple[int, int] | None = None
         self.is_pinned = self.is_watched = False
         self.channel = 0
-        self.seen: FilterLens | OperationLens | None = None
+        self.seen: Lens | None = None
         self.words = _NO_PICTURE
         """Why nothing is seen; empty where something is."""
         # Moves that arrive together are one look.
@@ -70,11 +86,13 @@ class LensState(QObject):
         state.filtered.connect(self._timer_if_watched)
         state.ready_changed.connect(self._ask_again)
         workspace.job_changed.connect(self._timer_if_watched)
+        self._inputs.arrived.connect(self.look_again)
 
     def watch(self, is_watched: bool) -> None:
         """Follow the mouse from now on, or let it be: nobody looks."""
         if is_watched != self.is_watched:
             self.is_watched = is_watched
+            self._inputs.keep_to(())
             self.watched_changed.emit()
             self._timer.start()
 
@@ -139,48 +157,73 @@ class LensState(QObject):
         """Look once more: values have come."""
         self._timer_if_watched()
 
-    def _look(self) -> tuple[FilterLens | OperationLens | None, str]:
+    def _look(self) -> tuple[Lens | None, str]:
         values, job, result = self._values(), self._display.job, self._state.last_result
+        if not is_chain(job):
+            self._inputs.keep_to(())
         if self._workspace.picture is None or values is None:
             return None, _NO_PICTURE
         if self.pixel is None:
             return None, _POINT
         if isinstance(job, OperationJob):
-            return self._look_at_operation(job, values)
-        if job is not None and not isinstance(job, FilterJob):
-            return None, _OF_A_CHAIN
-        if result is None or job is None:
+            return self._look_at_operation(job, values.original, values.result)
+        if result is None or job is None or values.result is None:
             return None, _NO_RESULT
-        if values.result is None:
-            return None, _NO_RESULT
+        if is_chain(job):
+            return self._look_at_step(job, result.device, values.original, values.result)
+        assert isinstance(job, FilterJob)
         ran = replace(job, variant=result.variant, device=result.device)
-        if self._order is None or self._order[0] != ran:
-            self._ask(ran)
+        return self._look_at_filter(SumOrderRequest(ran), values.original, values.result)
+
+    def _look_at_filter(
+        self, asked: SumOrderRequest, read: Samples, result: Samples, chain: InChain = _ALONE
+    ) -> tuple[Lens | None, str]:
+        assert self.pixel is not None
+        if self._order is None or self._order[0] != asked:
+            self._ask(asked)
             return None, self._refused or _ASKING
-        return filter_lens(ran, self._order[1], self.pixel, values.original, values.result), ""
+        return filter_lens(asked.job, self._order[1], self.pixel, read, result, chain), ""
 
-    def _look_at_operation(self, job: OperationJob, values: Numbers) -> tuple[OperationLens | None, str]:
-        if job.patch_path or self.pixel is None:
+    def _look_at_operation(
+        self, job: OperationJob, read: Samples, result: Samples | None, chain: InChain = _ALONE
+    ) -> tuple[Lens | None, str]:
+        if job.patch_path:
             return None, _NO_PATCH
-        operation = operation_of(job.operation)
-        half = None
-        if operation.window is not None:
-            half = operation.window(operation.read(dict(job.settings)))
-        return operation_lens(
-            operation.title, operation.teaches, half, self.pixel, values.original, values.result
-        ), ""
+        assert self.pixel is not None
+        known, white = operation_of(job.operation), full_scale_of(np.dtype(job.picture.dtype))
+        half = None if known.window is None else known.window(known.read(dict(job.settings)))
+        return operation_lens(known.title, known.teaches, half, self.pixel, read, result, white, chain), ""
 
-    def _ask(self, job: FilterJob) -> None:
+    def _look_at_step(
+        self, job: "ChainJob", device: str, original: Samples, result: Samples
+    ) -> tuple[Lens | None, str]:
+        if self._link.is_remote:
+            return None, _ON_A_SERVER
+        # Chains are known to those who have one: their modules take a while to import.
+        module, ran = import_module(".shown_step", __package__), self._display.shown_steps
+        if self._step is None or self._step[0] is not job or self._step[1] is not ran:
+            self._step = job, ran, module.shown_step(job, ran, device)
+        shown = self._step[2]
+        self._inputs.keep_to([one for one in shown.reads if one is not None])
+        read = [original if one is None else self._inputs.of(one) for one in shown.reads]
+        if isinstance(shown.alone, FilterJob):
+            asked = SumOrderRequest(shown.alone, reads_floats=shown.reads[0] is not None)
+            return self._look_at_filter(asked, read[0], result, shown.words)
+        if shown.alone is not None:
+            return self._look_at_operation(shown.alone, read[0], result, shown.words)
+        return module.combine_lens(shown, job, self.pixel, read, result), ""
+
+    def _ask(self, request: SumOrderRequest) -> None:
         asked = self._orders.in_flight
-        if isinstance(asked, Describe) and asked.job == SumOrderRequest(job):
+        if isinstance(asked, Describe) and asked.job == request:
             return
         self._refused = ""
 
         def replied(order: SumOrder) -> None:
-            self._order = job, order
+            self._order = request, order
             self._timer.start()
 
-        self._orders.ask(Describe(SumOrderRequest(job)), replied, self._failed)
+        self._orders.ask(Describe(request), replied, self._failed)
 
     def _failed(self, error: EngineError) -> None:
         self._refused = _ASKING if needs_no_message(error) else str(error)
@@ -189,6 +232,8 @@ class LensState(QObject):
 
     def _ask_again(self) -> None:
         self._refused = ""
+        # What another engine computes may have other bits.
+        self._inputs.keep_to(())
         self._timer_if_watched()
 
     def _timer_if_watched(self) -> None:
@@ -196,7 +241,8 @@ class LensState(QObject):
             self._timer.start()
 
     def _forget_pixel(self) -> None:
-        self.pixel, self._order = None, None
+        self.pixel, self._order, self._step = None, None, None
+        self._inputs.keep_to(())
         if self.is_pinned:
             self.is_pinned = False
             self.pinned_changed.emit()

@@ -1,17 +1,27 @@
 """What the lens says: the steps from the cells to the screen, the border, the order. No widgets in here."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.host.display_range import shown_level
-from gui.explore.lens.lens import FilterLens, OperationLens
+from gui.explore.lens.lens import CombineLens, FilterLens, InChain, Lens, OperationLens
 from gui.explore.picture.pixel_values import value_text
 
 CHANNELS = ("red", "green", "blue")
 # Masks of more rows are summed up: their largest products, not each row.
 MOST_ROWS = 7
 _LARGEST = 6
+RESULT = "Result"
+# By how two results become one: whether each is multiplied, and what is made of both then.
+_COMBINED = {
+    "add": (False, "Sum"),
+    "subtract": (False, "First less second"),
+    "magnitude": (True, "Root of the sum"),
+    "maximum": (False, "Larger of both"),
+    "blend": (True, "Sum"),
+}
 
 
 class Step(NamedTuple):
@@ -31,6 +41,21 @@ def channel_name(channel: int, channels: int) -> str:
 def place(pixel: tuple[int, int]) -> str:
     """Return where a pixel is."""
     return f"Row {pixel[0]}, column {pixel[1]}"
+
+
+def place_of(lens: Lens) -> str:
+    """Return where its pixel is, and in a chain which step's result it is of."""
+    return place(lens.pixel) + (f" of {lens.chain.step}" if lens.chain.step else "")
+
+
+def read_words(chain: InChain) -> str:
+    """Return what a step of a chain reads, as the end of a line; empty where there is no chain."""
+    return f" of {' and '.join(chain.reads)}" if chain.reads else ""
+
+
+def read_numbers(chain: InChain) -> list[str]:
+    """Return what a step reads without its titles: step 1; the picture."""
+    return [name.partition(" (")[0] for name in chain.reads]
 
 
 def number(value: Any) -> str:
@@ -62,10 +87,33 @@ def steps(lens: FilterLens, channel: int, range_mode: str, white: float) -> list
         lines.insert(0, Step("Offset, first", total=number(offset)))
     else:
         lines.append(Step("Offset", number(offset), number(made.value[channel])))
-    shown = lens.shown[channel]
     if lens.shown.dtype.kind == "u":
         lines.append(Step("Clipped and rounded", total=str(int(lens.remade[channel]))))
-    lines.append(Step("Result", total=number(shown) if lens.shown.dtype.kind == "f" else str(int(shown))))
+    return lines + _to_the_screen(lens, channel, range_mode, white)
+
+
+def combine_steps(lens: CombineLens, channel: int) -> list[Step]:
+    """Return the steps from two samples to the screen."""
+    made, step = lens.made, lens.step
+    names = [name.removeprefix("the ").capitalize() for name in read_numbers(lens.chain)]
+    samples, terms = ([number(one[channel]) for one in pair] for pair in (lens.read, made.terms))
+    factors: Iterable[str] = samples
+    if step.how == "blend":
+        factors = map(number, step.weights or ())
+    has_factors, words = _COMBINED[step.how]
+    lines = [
+        Step(name, f"{factor} × {sample}", term) if has_factors else Step(name, total=sample)
+        for name, factor, sample, term in zip(names, factors, samples, terms, strict=True)
+    ]
+    lines.append(Step(words, total=number(made.value[channel])))
+    return lines + _to_the_screen(lens, channel, lens.range_mode, lens.white)
+
+
+def _to_the_screen(lens: FilterLens | CombineLens, channel: int, range_mode: str, white: float) -> list[Step]:
+    """Return the last steps: the result, and the level that is shown of it."""
+    shown = lens.shown[channel]
+    name = f"{RESULT} of {lens.chain.step}" if lens.chain.step else RESULT
+    lines = [Step(name, total=number(shown) if shown.dtype.kind == "f" else str(int(shown)))]
     if (level := shown_level(float(shown), range_mode, white)) is not None:
         words = _clipped(float(shown), range_mode, white)
         if words:
@@ -141,17 +189,20 @@ def order_sentence(lens: FilterLens) -> str:
     return f"{words} Here it differs from that by {difference:.3g}; the bound is {lens.bound.max():.3g}."
 
 
-def verdict(lens: FilterLens) -> str:
+def verdict(lens: FilterLens | CombineLens) -> str:
     """Return whether the steps end in the result that is shown, in a few words."""
-    if lens.is_outside_region:
+    if isinstance(lens, FilterLens) and lens.is_outside_region:
         return "outside the region"
     if lens.is_equal:
         return "exactly the result shown"
     return "within the bound" if is_within(lens) else "not the result shown"
 
 
-def is_within(lens: FilterLens) -> bool:
-    """Whether the result that is shown lies within the bound of the float64 sum."""
+def is_within(lens: FilterLens | CombineLens) -> bool:
+    """Whether the result that is shown lies within the bound of the float64 sum, or of other roundings."""
+    if isinstance(lens, CombineLens):
+        errors = np.abs(lens.shown.astype(np.float64) - lens.made.value)
+        return bool((~(errors > lens.made.bound)).all())
     slack = 1.0 if lens.shown.dtype.kind == "u" else 0.0
     wanted = lens.remade.astype(np.float64) if slack else lens.exact
     errors = np.abs(lens.shown.astype(np.float64) - wanted)
@@ -160,22 +211,45 @@ def is_within(lens: FilterLens) -> bool:
 
 def filter_sentence(lens: FilterLens, channel: int, range_mode: str, white: float) -> str:
     """Return all of it in a sentence, for screen readers."""
-    name = channel_name(channel, len(lens.shown))
-    of_channel = f", {name}" if name else ""
     total = lens.exact[channel] if lens.sum is None else lens.sum.value[channel]
-    level = shown_level(float(lens.shown[channel]), range_mode, white)
-    on_screen = "" if level is None else f", {level} of 255 on the screen"
+    on_screen = _on_the_screen(lens.shown[channel], range_mode, white)
     products = f"{lens.job.mask.taps:,} product{'s' if lens.job.mask.taps > 1 else ''}"
+    products += read_words(lens.chain)
+    shown = value_text(lens.shown[channel])
     return (
-        f"{place(lens.pixel)}{of_channel}: {products} and the offset add up to {number(total)}; the result "
-        f"is {value_text(lens.shown[channel])}{on_screen}, {verdict(lens)}. {border_sentence(lens)}"
+        f"{place_of(lens)}{_of_channel(lens, channel)}: {products} and the offset add up to {number(total)}; "
+        f"the result is {shown}{on_screen}, {verdict(lens)}. {border_sentence(lens)}"
     )
+
+
+def combine_sentence(lens: CombineLens, channel: int) -> str:
+    """Return what a step makes of two results, in a sentence, for screen readers."""
+    parts = [
+        f"{value_text(one[channel])} of {name}" for one, name in zip(lens.read, lens.chain.reads, strict=True)
+    ]
+    shown = lens.shown[channel]
+    return (
+        f"{place_of(lens)}{_of_channel(lens, channel)}: {' and '.join(parts)} become {value_text(shown)}"
+        f"{_on_the_screen(shown, lens.range_mode, lens.white)}, {verdict(lens)}. {lens.formula}"
+    )
+
+
+def _of_channel(lens: Lens, channel: int) -> str:
+    name = channel_name(channel, lens.channels)
+    return f", {name}" if name else ""
+
+
+def _on_the_screen(shown: Any, range_mode: str, white: float) -> str:
+    level = shown_level(float(shown), range_mode, white)
+    return "" if level is None else f", {level} of 255 on the screen"
 
 
 def operation_sentence(lens: OperationLens, channel: int) -> str:
     """Return what another operation makes of a pixel."""
-    own = value_text(lens.own[min(channel, len(lens.own) - 1)])
+    own = value_text(lens.own[min(channel, len(lens.own) - 1)]) + read_words(lens.chain)
     result = "–" if lens.shown is None else value_text(lens.shown[min(channel, len(lens.shown) - 1)])
+    if lens.chain.step:
+        result += f" in {lens.chain.step}"
     if lens.cells is None:
         return f"{own} becomes {result}: it depends on more of the picture than a window around the pixel."
     if lens.cells.size == lens.cells.shape[2]:

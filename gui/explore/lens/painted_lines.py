@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gui.explore.lens.lens_words import Step
+from gui.explore.lens.lens_words import RESULT, Step
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme
 
@@ -81,7 +81,7 @@ class PaintedSteps(QWidget):
         for number, step in enumerate(self._steps):
             line = QRect(0, number * height, self.width(), height)
             painter.setPen(text)
-            painter.setFont(self._bold if step.is_end or step.name == "Result" else self.font())
+            painter.setFont(self._bold if step.is_end or step.name.startswith(RESULT) else self.font())
             painter.drawText(line, _RIGHT, step.total)
             wide = painter.fontMetrics().horizontalAdvance(step.total)
             # Totals stand in a column of their own as long as they fit it.

@@ -13,14 +13,18 @@ from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
 from engine.host.tiles import PictureValues, ResultValues, TiledScreen, Values
-from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.explore.picture.pixel_values import NotYet, texts_of
+from gui.explore.picture_job import PictureJob
 
 # Values come in squares of this side.
 _SIDE = 32
 MOST_KEPT = 1024
 """Squares that are kept: 12 MB of RGB in float32. A line over 12,000 x 12,000 pixels crosses 750."""
+
+# Squares that are on their way at a time: those that a moving mouse has left behind delay what it is over
+# no more than these. A mask of 63 x 63 reads 9.
+_MOST_ASKED = 16
 
 Key = tuple[str, int, int]
 
@@ -70,7 +74,7 @@ class TiledValues(QObject):
         """The newest result."""
         return None if self._result is None else AskedValues(self, "result")
 
-    def set_result(self, job: FilterJob | None, screen: TiledScreen) -> None:
+    def set_result(self, job: PictureJob | None, screen: TiledScreen) -> None:
         """Read the result of this job from now on; without one, a result that is on another machine."""
         self._result = job, screen
         for key in [key for key in self._kept if key[0] == "result"]:
@@ -82,11 +86,14 @@ class TiledValues(QObject):
         return () if name == "alpha" else texts_of(getattr(self, name), row, column)
 
     def read(self, name: str, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
-        """Return the values in some pixels: their places' shape, and channels. Raises as `AskedValues`."""
+        """Return the values in some pixels: their places' shape, and channels. Raises as `AskedValues`.
+
+        Where too many are on their way, those that are missing are asked for when they are read again.
+        """
         down, across = rows // _SIDE, columns // _SIDE
         keys = [(name, *place) for place in sorted({*zip(down.flat, across.flat, strict=True)})]
         for key in keys:
-            if key not in self._kept and key not in self._asked:
+            if key not in self._kept and key not in self._asked and len(self._asked) < _MOST_ASKED:
                 self._send(key)
         squares = [self._kept.get(key) for key in keys]
         found: NDArray[Any] | None = None

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import engine
 from engine.errors import BadValue
 from engine.host import shared
 from engine.host.protocol import OpenPicture
 from engine.host.shared_array import segments_of
+from engine.host.tiles import ResultValues, TiledScreen
 from engine.host.verbs import Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.tasks.chain.files import chain_from, chain_named, ready_chains
@@ -68,3 +70,20 @@ def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, cam
     off = replace(chain, steps=tuple(replace(step, on=False) for step in chain.steps))
     with pytest.raises(BadValue, match="switched off"):
         calm.ask(Preview(ChainJob(chain=off, picture=camera, device="cpu")))
+
+
+@pytest.mark.slow
+def test_that_a_preview_on_a_gpu_names_the_kernel_of_each_step_and_parts_of_it_have_its_bits(calm, tmp_path):
+    pixels = np.random.default_rng(5).integers(0, 256, (14, 12, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "small.png")
+    picture = calm.ask(OpenPicture(path=str(tmp_path / "small.png")))
+    chain = chain_from({"steps": [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}, {"operation": "median"}]})
+    found = calm.ask(Preview(ChainJob(chain=chain, picture=picture, device="simulator")))
+    assert all(step.variant not in ("", "auto") and step.ms is None for step in found.steps)
+    keys = {step.id: step.variant for step in found.steps}
+    ran = replace(chain, steps=tuple(replace(step, variant=keys[step.id]) for step in chain.steps))
+    job = ChainJob(chain=ran, picture=picture, device="simulator")
+    part = calm.ask(ResultValues(job, TiledScreen("", ((14, 12),)), (3, 14), (2, 9)))
+    whole = shared.attach(found.shown.values)
+    np.testing.assert_array_equal(shared.attach(part.values), whole[3:14, 2:9])
+    calm.client.release(*segments_of(found), *segments_of(part), *segments_of(picture))

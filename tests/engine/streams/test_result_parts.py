@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import engine
+from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.host import picture_jobs, result_memory, shared
 from engine.host.display_levels import level_shapes, render
@@ -15,7 +16,7 @@ from engine.host.picture_numbers import MeasurePicture
 from engine.host.protocol import PictureHandle, SaveResult
 from engine.host.request import QueuePolicy, answer
 from engine.host.shared_array import Computed, segments_of
-from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
@@ -44,7 +45,7 @@ def all_is_large(monkeypatch):
     monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result_parts, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
     monkeypatch.setattr(result_memory, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
-    monkeypatch.setattr(tile_answers, "_newest", None)
+    monkeypatch.setattr(tile_answers, "_ready", [])
 
 
 @pytest.fixture
@@ -302,3 +303,35 @@ def test_that_a_chain_that_looks_at_the_whole_picture_is_computed_as_a_whole(ask
     whole = engine.chain(pixels, chain, device="cpu").values
     for reply in (ask(Preview(job)), ask(Run(job, 0.0))):
         np.testing.assert_array_equal(shared.attach(reply.shown.values), whole)
+
+
+@pytest.mark.parametrize("steps", [[{"mask": "box:9", "variant": "cpu-box"}], [{"operation": "equalise"}]])
+def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened, pixels, steps, monkeypatch):
+    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 1 << 30)
+    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
+    whole = shared.attach(ask(Preview(job)).shown.values)
+    screen = TiledScreen("", ((ROWS, COLUMNS),))
+    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
+        found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
+        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+        # An idle engine keeps no values.
+        shared.trim_spares()
+
+
+def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, opened, pixels, monkeypatch):
+    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 1 << 30)
+    chain, screen = chain_from({"steps": [{"operation": "equalise"}]}), TiledScreen("", ((ROWS, COLUMNS),))
+    job = ChainJob(picture=opened(pixels), chain=chain, device="cpu")
+    part = (0, 40), (0, 40)
+    before = shared.attach(ask(ResultValues(job, screen, *part)).values).copy()
+    shared.attach(job.picture.in_memory)[...] = pixels[::-1] // 2
+    uses = shared.uses(job.picture.in_memory)
+    monkeypatch.setattr(shared, "uses", lambda array: uses + 1)
+    assert not np.array_equal(shared.attach(ask(ResultValues(job, screen, *part)).values), before)
+
+
+@pytest.mark.parametrize("step", [{"operation": "equalise"}, {"mask": "box-3", "border": "wrap"}])
+def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, step):
+    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": [step]}), device="cpu")
+    with pytest.raises(BadValue, match="depends on the whole picture"):
+        ask(ResultValues(job, TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9)))

@@ -33,10 +33,11 @@ from engine.tasks.chain.files import (
 )
 from engine.tasks.chain.kept_results import KeptResults
 from engine.tasks.chain.merge import merged_where_faster, mergers
+from engine.tasks.chain.one_combination import combined
 from engine.tasks.chain.oracle import ChainOracle
 from engine.tasks.chain.planned import most_between
 from engine.tasks.chain.step_times import step_times
-from engine.tasks.chain.steps import CombineStep, MaskStep, OperationStep
+from engine.tasks.chain.steps import HOW, CombineStep, MaskStep, OperationStep
 from engine.tasks.operation.problem import Settings
 from engine.variants.chain.cpu_chain import CpuChain
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
@@ -455,3 +456,39 @@ def test_that_a_file_may_be_called_like_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_chain(chain_named("unsharp"), "[1]")
     assert chain_named("[1]") == chain_named("unsharp")
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them(how):
+    rng = np.random.default_rng(4)
+    picture = (rng.standard_normal((40, 50)) * 10.0 ** rng.integers(-30, 30, (40, 50))).astype(np.float32)
+    picture[:2, :2] = [[np.nan, np.inf], [0.0, -np.inf]]
+    steps = [
+        {"id": "other", "mask": "0.3 0.7 1.1", "input": "picture"},
+        {"id": "both", "combine": how, "input": "picture", "second": "other", "weight": 0.3},
+    ]
+    calls = [call_of(steps[:count], picture) for count in (1, 2)]
+    other, both = (compute(call.job(), backend(CPU)).reshape(picture.shape) for call in calls)
+    step = calls[1].asked.chain.steps[-1]
+    made = combined(step, picture, other)
+    np.testing.assert_array_equal(made.value, both)
+
+
+def test_that_a_chain_of_what_a_step_needs_has_no_other_steps_and_names_what_each_reads():
+    chain = chain_from(
+        {
+            "steps": [
+                {"id": "soft", "mask": "box:3"},
+                {"id": "off", "mask": "sharpen", "on": False},
+                {"id": "x", "mask": "sobel-x"},
+                {"id": "calm", "operation": "median", "input": "picture"},
+                {"id": "both", "combine": "add", "second": "x"},
+            ]
+        }
+    )
+    assert [(step.id, step.inputs) for step in chain.needed("x").steps] == [
+        ("soft", ("picture",)),
+        ("x", ("soft",)),
+    ]
+    assert [step.id for step in chain.needed().steps] == ["soft", "x", "calm", "both"]
+    assert chain.needed().steps[-1].inputs == ("calm", "x")

@@ -319,12 +319,8 @@ def test_that_a_merger_is_offered_and_taken_as_one_step(haloscope, page, act, qt
     assert page.workspace.state.steps == steps
 
 
-def test_that_lens_and_launch_say_that_a_step_reads_a_result(haloscope, page, act):
-    act("chain:sobel-magnitude", "lens")
-    page.lens.point((3, 4))
-    settle()
-    assert "takes several steps" in page.lens.words
-    assert page.lens.seen is None
+def test_that_launch_has_no_job_for_a_step_that_reads_a_result(page, act):
+    act("chain:sobel-magnitude")
     assert page.looked_at.any_job is None
 
 

@@ -1,0 +1,96 @@
+"""The step of a chain whose result is shown: how it was computed, and the jobs whose results it reads.
+
+Chains take a while to import, so this module is imported when a chain's result is looked at. No Qt in here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.image.colour import full_scale_of
+from engine.results.measurement import StepTime
+from engine.tasks.chain.messages import ChainJob
+from engine.tasks.chain.one_combination import combined
+from engine.tasks.chain.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.one_pixel import Samples
+from engine.tasks.operation.messages import OperationJob
+from gui.explore.lens.lens import CombineLens, InChain
+from gui.explore.mask.preset_names import title_of
+from gui.explore.picture_job import StepJob
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownStep:
+    """A step with all that its result depends on."""
+
+    step: AnyStep
+    reads: tuple[ChainJob | None, ...]
+    """The jobs whose results it reads; None is the picture."""
+    words: InChain
+    alone: StepJob | None
+    """The job that it would be on the picture; None where it makes one result of two."""
+
+
+def shown_step(job: ChainJob, ran: Sequence[StepTime], device: str) -> ShownStep:
+    """Return the step whose result a job's is, computed on a device; `ran` says which variants did it.
+
+    What it reads is asked for by the same variants, so that it has the same bits.
+    """
+    keys = {one.id: one.variant for one in ran}
+    chain = _by_variants(job.chain.needed(job.shown), keys)
+    step = chain.steps[-1]
+    reads = tuple(
+        None if id_ == PICTURE else replace(job, chain=chain.needed(id_), shown="", device=device)
+        for id_ in step.inputs
+    )
+    names = tuple(_name(job.chain, id_) for id_ in step.inputs)
+    how: dict[str, Any] = {"variant": step.variant, "block": step.block, "layout": job.layout}
+    how |= {"picture": job.picture, "device": device}
+    alone: StepJob | None = None
+    if isinstance(step, MaskStep):
+        how |= {"border": step.border, "cval": step.cval, "range_mode": job.chain.range}
+        alone = FilterJob(mask=step.applied, **how)
+    elif isinstance(step, OperationStep):
+        alone = OperationJob(operation=step.operation, settings=dict(step.settings), **how)
+    return ShownStep(step, reads, InChain(_number(job.chain, step.id), names), alone)
+
+
+def combine_lens(
+    shown: ShownStep, job: ChainJob, pixel: tuple[int, int], read: Sequence[Samples], result: Samples
+) -> CombineLens:
+    """Look at a pixel (row, column) of a step that makes one result of two, each (H, W, C)."""
+    step, white = shown.step, full_scale_of(np.dtype(job.picture.dtype))
+    assert isinstance(step, CombineStep)
+    first, second = (np.atleast_1d(one[pixel]).astype(np.float32) for one in read)
+    made, found = combined(step, first, second), np.atleast_1d(result[pixel])
+    formula = f"{step.title.capitalize()}: {HOW[step.how].partition(';')[0]}.".replace("-", "−")
+    return CombineLens(
+        step, pixel, formula, (first, second), made, found, job.chain.range, white, shown.words
+    )
+
+
+def _by_variants(chain: Chain, keys: dict[str, str]) -> Chain:
+    steps = tuple(
+        step if isinstance(step, CombineStep) else replace(step, variant=keys.get(step.id, step.variant))
+        for step in chain.steps
+    )
+    return replace(chain, steps=steps)
+
+
+def _number(chain: Chain, id_: str) -> str:
+    return f"step {[step.id for step in chain.steps].index(id_) + 1}"
+
+
+def _name(chain: Chain, id_: str) -> str:
+    if id_ == PICTURE:
+        return "the picture"
+    step = next(step for step in chain.steps if step.id == id_)
+    title = title_of(step.mask) if isinstance(step, MaskStep) else ""
+    if isinstance(step, OperationStep):
+        title = step.operation.replace("-", " ").capitalize()
+    if isinstance(step, CombineStep):
+        title = step.title.capitalize()
+    return f"{_number(chain, id_)} ({title or step.title})"
