@@ -8,6 +8,7 @@ from importlib import import_module
 
 from PySide6.QtCore import QObject
 
+from engine.garbage import no_collection
 from gui.page.background import Background
 
 
@@ -63,8 +64,10 @@ class Imports(QObject):
 
 
 def _load(name: str) -> None:
-    # Whoever makes the panel imports it again, and says what is wrong.
-    with suppress(ImportError):
+    # Whoever makes the panel imports it again, and says what is wrong. PySide6 makes its classes when they are
+    # asked for, and pyqtgraph asks for all of them: a start in some 400 crashed where the GUI thread collected
+    # garbage meanwhile.
+    with suppress(ImportError), no_collection():
         import_module(name)
 
 

@@ -1,5 +1,6 @@
 """Widgets that are made when they are looked at: when, in which turn, and what was imported before."""
 
+import gc
 import sys
 from importlib import import_module
 from threading import current_thread, main_thread
@@ -148,6 +149,14 @@ def test_that_what_is_announced_is_imported_once_begun_and_what_is_waited_for_co
     qtbot.waitUntil(lambda: len(loaded) == 3)
     assert loaded == [(f"no_such.{name}", True) for name in ("one", "three", "two")]
     qtbot.waitUntil(lambda: bool(there))
+
+
+def test_that_no_garbage_is_collected_while_a_thread_imports(qtbot, monkeypatch):
+    collects, there = [], []
+    monkeypatch.setattr(imports_module, "import_module", lambda name: collects.append(gc.isenabled()))
+    Imports().wait_for("no_such.module", lambda: there.append(gc.isenabled()))
+    qtbot.waitUntil(lambda: bool(there))
+    assert (collects, there) == ([False], [True])
 
 
 def test_that_a_module_that_is_there_is_not_waited_for(loaded):
