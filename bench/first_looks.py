@@ -7,6 +7,9 @@ lock is in the wall clock alone.
 python -m bench.first_looks [--rounds N] [--json FILE]
 """
 
+from gui import qt_import  # noqa: F401 - before all that imports Qt
+
+# isort: split
 import json
 import multiprocessing
 import os

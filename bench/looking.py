@@ -5,6 +5,9 @@ nothing in; the processor's time of its thread tells whether that was its own wo
 Memory is what both processes have of their own, with their share of what they share.
 """
 
+from gui import qt_import  # noqa: F401 - before all that imports Qt
+
+# isort: split
 import argparse
 import itertools
 import multiprocessing

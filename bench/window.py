@@ -3,6 +3,9 @@
 python -m bench.window [--json FILE]
 """
 
+from gui import qt_import  # noqa: F401 - before all that imports Qt
+
+# isort: split
 import json
 import os
 import statistics

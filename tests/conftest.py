@@ -19,6 +19,8 @@ from engine.device.core_count import cores
 from engine.host import pending
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# As the program does (`gui.qt_import`): Qt is imported by pytest-qt here.
+os.environ["PYSIDE6_OPTION_LAZY"] = "0"
 
 # Containers often keep no bytecode: each run then compiled the tests, and each process that it starts, the
 # engine.

@@ -64,9 +64,8 @@ class Imports(QObject):
 
 
 def _load(name: str) -> None:
-    # Whoever makes the panel imports it again, and says what is wrong. PySide6 makes its classes when they are
-    # asked for, and pyqtgraph asks for all of them: a start in some 400 crashed where the GUI thread collected
-    # garbage meanwhile.
+    # Whoever makes the panel imports it again, and says what is wrong. A start in some 400 crashed where the
+    # GUI thread collected garbage while pyqtgraph was imported; `gui.qt_import` has the rest of the cure.
     with suppress(ImportError), no_collection():
         import_module(name)
 

@@ -1,5 +1,8 @@
 """The application: makes the services and the window, and connects the actions of the frame."""
 
+from gui import qt_import  # noqa: F401 - before all that imports Qt
+
+# isort: split
 import gc
 import sys
 from collections.abc import Callable
@@ -15,7 +18,6 @@ from PySide6.QtWidgets import QApplication
 from engine import interrupts
 from engine.errors import EngineError
 from engine.files.assets import ASSETS
-from gui import qt_import  # noqa: F401 - before other modules
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.engine_link.engine_state import EngineState

@@ -84,3 +84,13 @@ for module in pkgutil.walk_packages(gui.__path__, "gui."):
 print(sorted({"cuda", "numba", "llvmlite", "numpy.ma", "scipy"} & set(sys.modules)), len(linecache.cache) < 5)
 """
     assert fresh_python("-c", code, QT_QPA_PLATFORM="offscreen") == "[] True\n"
+
+
+@pytest.mark.slow
+def test_that_the_window_has_all_classes_of_qt_from_its_start():
+    # One that nothing here uses. Made when it is asked for, it is not in the module before.
+    code = """
+import gui.shell.app, PySide6.QtWidgets
+print("QCalendarWidget" in vars(PySide6.QtWidgets))
+"""
+    assert fresh_python("-c", code, QT_QPA_PLATFORM="offscreen", PYSIDE6_OPTION_LAZY="1") == "True\n"
