@@ -1,12 +1,15 @@
-"""PySide6 imported in the way that this program needs; whoever uses Qt imports this first.
+"""PySide6 imported as this program needs it; whoever uses Qt imports this first.
 
-Its classes are made at once. By default each is made when it is first asked for, which two threads may do at
-the same time: a start in some 400 crashed as a thread imported pyqtgraph, which asks for all of them, while
-the GUI thread collected garbage. The first paint takes 575 ms instead of 570.
+Python's own import statement stays. PySide6's reads the source of each module that is imported, whatever it
+is, for `from __feature__ import`, which this program has nowhere: 80 of 650 ms before the window is shown,
+100 ms of the panels behind others, and 18 MB of source lines that `linecache` keeps. Others saw it crash
+where threads import modules, as the engine's replies and the panels do here.
 
-And Python's own import statement is put back. PySide6's reads the source of each module that is imported,
-whatever it is, for `from __feature__ import`, which this program has nowhere: 80 of 650 ms before the window
-is shown, 100 ms of the panels behind others, and 18 MB of source lines that `linecache` keeps.
+Qt's classes are made at once. By default each is made when it is first asked for, which two threads may do at
+the same time: pyqtgraph, imported on a thread, asks for all of them. The first paint takes 1 to 9 % longer,
+the first result does not.
+
+Before both a start in some 400 ended with a segmentation fault, in a collection of garbage.
 """
 
 import builtins
@@ -15,11 +18,14 @@ import os
 
 from engine.garbage import no_collection
 
+_python_import = getattr(builtins, "__orig_import__", builtins.__import__)
 os.environ["PYSIDE6_OPTION_LAZY"] = "0"
 with no_collection():
+    import shiboken6  # noqa: F401 - replaces the import statement
+
+    builtins.__import__ = _python_import
     import PySide6.QtCore
     import PySide6.QtGui
     import PySide6.QtWidgets  # noqa: F401
 
-builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
 linecache.clearcache()
