@@ -9,7 +9,8 @@ Qt's classes are made at once. By default each is made when it is first asked fo
 the same time: pyqtgraph, imported on a thread, asks for all of them. The first paint takes 1 to 9 % longer,
 the first result does not.
 
-Before both a start in some 400 ended with a segmentation fault, in a collection of garbage.
+Without both a start in some 400 ended with a segmentation fault in a collection of garbage. That they
+are its cause is not proven.
 """
 
 import builtins

@@ -65,7 +65,7 @@ class Imports(QObject):
 
 def _load(name: str) -> None:
     # Whoever makes the panel imports it again, and says what is wrong. A start in some 400 crashed where the
-    # GUI thread collected garbage while pyqtgraph was imported; `gui.qt_import` has the rest of the cure.
+    # GUI thread collected garbage while pyqtgraph was imported; `gui.qt_import` does more against that.
     with suppress(ImportError), no_collection():
         import_module(name)
 
