@@ -1,0 +1,8 @@
+"""Runs CUDA kernels without a GPU: an interpreter of PTX that checks and counts what they do. No Numba in here."""
+
+from engine.ptx.errors import PtxError
+from engine.ptx.findings import Finding
+from engine.ptx.launch import Run, run
+from engine.ptx.memory import Array
+
+__all__ = ["Array", "Finding", "PtxError", "Run", "run"]

@@ -1,0 +1,70 @@
+"""What is wrong with a kernel, each fault once: its kind, its lines, who did it, and a sentence."""
+
+from dataclasses import dataclass, replace
+
+from engine.ptx.module import SourceLine
+
+Index3 = tuple[int, int, int]
+KINDS = ("race", "outside", "unwritten", "barrier", "misaligned", "async")
+"""The kinds of faults; what each is stands in docs/interpreter.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault of a kernel.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    lines : tuple of SourceLine
+        The line at fault; of a race those of both accesses, the earlier first.
+    message : str
+        A sentence without the lines.
+    block, thread : tuple of int
+        (x, y, z) of the first thread that was seen.
+    array : str
+        The array, as the kernel or its caller names it; empty where there is none.
+    times : int
+        How many accesses of threads are at fault.
+    """
+
+    kind: str
+    lines: tuple[SourceLine, ...]
+    message: str
+    block: Index3 = (0, 0, 0)
+    thread: Index3 = (0, 0, 0)
+    array: str = ""
+    times: int = 1
+
+    @property
+    def line(self) -> int:
+        """The number of the line at fault within the kernel's own file, 0 where no line is known."""
+        return self.lines[-1].outermost.line if self.lines else 0
+
+    def __str__(self) -> str:
+        numbers = sorted({one.outermost.line for one in self.lines if one.line})
+        where = ""
+        if numbers:
+            where = f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}: "
+        return f"{where}{self.message}"
+
+
+class Findings:
+    """The faults of a launch: of one kind, array and pair of lines the first, with how often it came."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], Finding] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a fault, or count it to one that is there."""
+        key = finding.kind, frozenset(finding.lines), finding.array
+        known = self._found.get(key)
+        self._found[key] = finding if known is None else replace(known, times=known.times + finding.times)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def all(self) -> tuple[Finding, ...]:
+        """Return them in the order in which they came."""
+        return tuple(self._found.values())

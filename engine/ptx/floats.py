@@ -1,0 +1,251 @@
+"""Floating-point arithmetic as a GPU rounds it. NumPy's own rounds to nearest, once, in its own type.
+
+What NumPy lacks is `fma`, the other directions of rounding, and conversions that saturate. They are computed
+in float64 *rounded to odd*: a result that is not exact gets an odd last bit, so that rounding it once more, to
+a type with at least two bits less, in any direction, gives what rounding the exact value gives.
+Source: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
+to odd", IEEE Transactions on Computers 57(4), 2008, theorem 1 and algorithm 5; PTX ISA 9.0, sections 9.7.3 to
+9.7.9.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.ptx.types import Values
+
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+# The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
+_BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
+_LEAST_NORMAL = {F16: 2.0**-14, F32: 2.0**-126, F64: 2.0**-1022}
+_SPLIT = np.float64(2.0**27 + 1)
+CANONICAL_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
+
+
+def two_sum(a: Values, b: Values) -> tuple[Values, Values]:
+    """Return a float64 sum and its error: both together are a + b exactly (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Values, b: Values) -> tuple[Values, Values]:
+    """Return a float64 product and its error: both together are a * b exactly (Dekker)."""
+    product = a * b
+    high_a, high_b = _high(a), _high(b)
+    low_a, low_b = a - high_a, b - high_b
+    return product, ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+
+
+def _high(a: Values) -> Values:
+    scaled = _SPLIT * a
+    return scaled - (scaled - a)
+
+
+def to_odd(total: Values, error: Values) -> Values:
+    """Return total + error rounded to odd: towards zero, with the last bit set where that is not exact."""
+    bits = np.asarray(total).view(np.int64)
+    is_inexact = (error != 0) & np.isfinite(total)
+    # Rounded away from zero: one back.
+    is_beyond = is_inexact & ((error < 0) == (total > 0)) & (total != 0)
+    bits = np.where(is_beyond, bits - 1, bits)
+    return np.where(is_inexact, bits | 1, bits).view(np.float64)
+
+
+def fma32(a: Values, b: Values, c: Values) -> Values:
+    """Return a * b + c of float32, rounded once to nearest."""
+    product = np.multiply(a, b, dtype=np.float64)
+    total = product + c
+    # Rounding twice differs only where the first result lies halfway between two float32, or is so small
+    # that a float32 has less bits.
+    bits = np.asarray(total).view(np.int64) & _BELOW_F32
+    doubtful = bits == _HALFWAY
+    small = np.abs(total) < 2.0**-125
+    if small.any():
+        doubtful |= small & (total != 0)
+    found = total.astype(np.float32)
+    if doubtful.any():
+        if np.ndim(found) == 0:
+            return to_odd(*two_sum(product, np.float64(c))).astype(np.float32)[()]
+        at = np.flatnonzero(doubtful)
+        addend = c[at] if np.ndim(c) else c
+        found[at] = to_odd(*two_sum(product[at] if np.ndim(product) else product, np.float64(addend)))
+    return found
+
+
+def fma64(a: Values, b: Values, c: Values) -> Values:
+    """Return a * b + c of float64, rounded once to nearest (algorithm 5)."""
+    high, low = two_product(a, b)
+    total, rest = two_sum(c, low)
+    first, second = two_sum(high, total)
+    found = first + to_odd(*two_sum(rest, second))
+    # Beyond what splits without overflow, and for what is not finite, the plain formula has to do.
+    plain = a * b + c
+    return np.where(np.isfinite(found), found, plain)[()]
+
+
+def fma16(a: Values, b: Values, c: Values) -> Values:
+    """Return a * b + c of float16, rounded once to nearest."""
+    return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))).astype(F16)[()]
+
+
+def narrowed(exact: Values, dtype: np.dtype, direction: str) -> Values:
+    """Return float64 values, exact or rounded to odd, rounded to a type: rn, rz, rm (down) or rp (up)."""
+    nearest = exact.astype(dtype)
+    if direction in ("rn", "rna"):
+        return nearest
+    back = nearest.astype(F64)
+    above, below = back > exact, back < exact
+    if direction == "rz":
+        moves = np.where(exact > 0, above, below)
+        towards = np.zeros_like(nearest)
+    elif direction == "rm":
+        moves, towards = above, np.full_like(nearest, -np.inf)
+    else:
+        moves, towards = below, np.full_like(nearest, np.inf)
+    return np.where(moves, np.nextafter(nearest, towards), nearest)[()]
+
+
+def directed(operation: str, direction: str, dtype: np.dtype) -> Callable[..., Values]:
+    """Return add, sub, mul, div, fma, sqrt or rcp of float32 that rounds in a direction."""
+
+    def compute(*operands: Values) -> Values:
+        a, *rest = (np.asarray(one, F64) for one in operands)
+        if operation == "mul":
+            exact = a * rest[0]
+        elif operation in ("add", "sub"):
+            exact = to_odd(*two_sum(a, rest[0] if operation == "add" else -rest[0]))
+        elif operation == "fma":
+            exact = to_odd(*two_sum(a * rest[0], rest[1]))
+        else:
+            exact = _quotient(operation, a, rest)
+        return narrowed(exact, dtype, direction)
+
+    return compute
+
+
+def _quotient(operation: str, a: Values, rest: list[Values]) -> Values:
+    """Return a / b, 1 / a or the root of a, rounded to odd in float64."""
+    if operation == "sqrt":
+        root = np.sqrt(a)
+        square, error = two_product(root, root)
+        return to_odd(root, (a - square) - error)
+    above, below = (np.ones_like(a), a) if operation == "rcp" else (a, rest[0])
+    quotient = above / below
+    product, error = two_product(quotient, below)
+    remainder = ((above - product) - error) * np.sign(below)
+    return to_odd(quotient, np.where(np.isfinite(remainder), remainder, 0))
+
+
+def flushed(values: Values) -> Values:
+    """Return values with zeros of the same sign instead of subnormal numbers (`.ftz`)."""
+    small = np.abs(values) < _LEAST_NORMAL[values.dtype]
+    return np.where(small, np.copysign(values.dtype.type(0), values), values)[()] if small.any() else values
+
+
+def saturated(values: Values) -> Values:
+    """Return values between 0 and 1, 0 for NaN (`.sat`)."""
+    zero, one = values.dtype.type(0), values.dtype.type(1)
+    # Adding zero turns -0 into +0.
+    return np.where(values > zero, np.minimum(values, one), zero)[()]
+
+
+def least(a: Values, b: Values) -> Values:
+    """Return the smaller one; the other one of a NaN; -0 is smaller than +0."""
+    return _extreme(np.fmin, np.logical_or, a, b)
+
+
+def greatest(a: Values, b: Values) -> Values:
+    """Return the greater one; the other one of a NaN; +0 is greater than -0."""
+    return _extreme(np.fmax, np.logical_and, a, b)
+
+
+def _extreme(choose: Any, sign: Any, a: Values, b: Values) -> Values:
+    found = choose(a, b)
+    zeros = found == 0
+    if not np.any(zeros):
+        return found
+    zeros = zeros & (a == b)
+    negative = sign(np.signbit(a), np.signbit(b))
+    signed = np.where(negative, found.dtype.type(-0.0), found.dtype.type(0))
+    return np.where(zeros, signed, found)[()]
+
+
+def propagating(choose: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+    """Return `min.NaN` or `max.NaN`: NaN where one of both is."""
+
+    def compute(a: Values, b: Values) -> Values:
+        unordered = np.isnan(a) | np.isnan(b)
+        return np.where(unordered, CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
+
+    return compute
+
+
+_WHOLE: dict[str, Callable[[Values], Values]] = {
+    "rni": np.rint,
+    "rzi": np.trunc,
+    "rmi": np.floor,
+    "rpi": np.ceil,
+}
+
+
+def to_whole(values: Values, direction: str) -> Values:
+    """Return values rounded to whole numbers of their own type."""
+    return _WHOLE[direction](values)
+
+
+def to_integer(values: Values, direction: str, dtype: np.dtype) -> Values:
+    """Return values as integers: rounded as said, the nearest that the type has.
+
+    NaN becomes 0, in 64 bit and from float64 the value with the top bit alone (PTX ISA, `cvt`).
+    """
+    info = np.iinfo(dtype)
+    whole = _WHOLE[direction](values.astype(F64) if values.dtype != F64 else values)
+    is_nan = np.isnan(whole)
+    # The largest integers of 64 bit are no float64: compared as the power of two above them.
+    top = np.float64(2.0 ** (info.bits - (info.kind == "i")))
+    inside = (whole >= info.min) & (whole < top)
+    found = np.where(inside, whole, 0).astype(dtype)
+    found = np.where(whole >= top, dtype.type(info.max), found)
+    found = np.where(whole < info.min, dtype.type(info.min), found)
+    if np.any(is_nan):
+        wide = info.bits == 64 or values.dtype == F64
+        of_nan = np.array(1 << (info.bits - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
+        found = np.where(is_nan, of_nan, found)
+    return found[()]
+
+
+def from_integer(values: Values, dtype: np.dtype, direction: str) -> Values:
+    """Return integers as floating-point numbers, rounded once."""
+    if direction in ("rn", "") and dtype != F16:
+        return values.astype(dtype)
+    exact = values.astype(F64)
+    if values.dtype.itemsize == 8:
+        # What the float64 lost, as a sign.
+        inside = np.abs(exact) < 2.0**63
+        back = np.where(inside, exact, 0).astype(values.dtype)
+        rest = np.where(inside, (values - back).astype(np.int64), -1 if values.dtype.kind == "u" else 0)
+        exact = to_odd(exact, rest.astype(F64))
+    return narrowed(exact, dtype, direction or "rn")
+
+
+def approximate(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
+    """Return a function of float32 computed in float64: within the error that `.approx` documents."""
+
+    def compute(values: Values) -> Values:
+        return function(values.astype(F64)).astype(values.dtype)[()]
+
+    return compute
+
+
+APPROXIMATE: dict[str, Callable[[Values], Values]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "tanh": np.tanh,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcp": lambda x: 1 / x,
+    "sqrt": np.sqrt,
+}

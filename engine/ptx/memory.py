@@ -1,0 +1,113 @@
+"""Memory of a launch: arrays in global and constant memory, shared memory of each block, local of each thread.
+
+Addresses are 64-bit numbers as on a device. Each array lies in 2^40 addresses of its own, so that a wrong
+index never meets another array; windows above stand for shared and local memory where a generic address
+points there. No address is used before it is checked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.ptx.types import Values
+
+if TYPE_CHECKING:
+    from engine.ptx.active import Active
+    from engine.ptx.hazards import Hazards
+
+ARRAY_SHIFT = 40
+SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61
+# What a load outside of every array gives, byte by byte: NaN as a float32.
+OUTSIDE_BYTE = 0xFF
+
+
+@dataclass(eq=False)
+class Array:
+    """An array that a kernel is launched with.
+
+    Parameters
+    ----------
+    name : str
+        What findings call it.
+    values : ndarray
+        Contiguous; the kernel reads and writes it in place.
+    is_output : bool
+        Whether its contents count as not written before the kernel writes them.
+    """
+
+    name: str
+    values: np.ndarray
+    is_output: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values.flags.c_contiguous:
+            raise ValueError(f"{self.name} is not contiguous")
+
+
+@dataclass(eq=False)
+class Segment:
+    """A stretch of memory: an array, or the shared or local memory of all blocks or threads that run.
+
+    `owner_bytes` is what one owner (block, thread) has, and `stride` how far their parts lie apart.
+    """
+
+    name: str
+    space: str  # "global", "const", "shared" or "local"
+    data: np.ndarray  # uint8
+    base: int
+    owner_bytes: int
+    stride: int = 0
+    granule: int = 2  # the places that `hazards` knows are 2 to this bytes long
+    hazards: "Hazards | None" = None
+    was_read: bool = False
+    _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        """Return its bytes as values of a type; what is left over at its end is not seen."""
+        found = self._views.get(dtype)
+        if found is None:
+            whole = len(self.data) // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype] = self.data[:whole].view(dtype)
+        return found
+
+    def contains(self, offsets: Values, size: int) -> Values:
+        """Return which offsets, as uint64, lie within with `size` bytes behind them."""
+        room = self.owner_bytes - size
+        return offsets <= np.uint64(room) if room >= 0 else np.zeros(np.shape(offsets), bool)
+
+
+class Place(NamedTuple):
+    """Where an access of threads goes: bytes within a segment, for those threads for which it is allowed."""
+
+    segment: Segment
+    offsets: Values  # within the memory of each thread's owner, uint64
+    flat: Values  # within the segment's data, int64
+    active: "Active"
+    chosen: NDArray[np.intp] | None  # the places of these threads among those that asked; None: all
+
+
+class GlobalMemory:
+    """All arrays of a launch in global and constant memory, found by address."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+
+    def add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:
+        """Take an array in; its address is the `base` of what is returned."""
+        data = values.reshape(-1).view(np.uint8)
+        base = (len(self.segments) + 1) << ARRAY_SHIFT
+        segment = Segment(name, space, data, base, len(data))
+        self.segments.append(segment)
+        return segment
+
+    def at(self, address: int) -> Segment | None:
+        """Return the array that an address belongs to, as far as it lies within 2^40 of its beginning."""
+        number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
+        return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
+
+    def nearest(self, addresses: Sequence[int]) -> Segment | None:
+        """Return the array that the first of these addresses missed."""
+        return self.at(int(addresses[0])) if len(addresses) else None

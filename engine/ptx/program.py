@@ -1,0 +1,307 @@
+"""A kernel made ready to run: its basic blocks as steps, one for each instruction.
+
+A step is a function of the registers of a group of threads, of those threads, and of the machine. A register
+holds an array with a value for each thread, or one NumPy scalar where all threads have the same: what a kernel
+computes of its parameters alone is computed once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.ptx.active import Active
+from engine.ptx.errors import PtxError
+from engine.ptx.flow import Block, Flow, flow_of
+from engine.ptx.inline import with_calls_inlined
+from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
+from engine.ptx.module import Function, Instruction, Module
+from engine.ptx.operands import Operands, Source
+from engine.ptx.parse import parsed
+from engine.ptx.semantics import BOOL, Rule, choose, rule_of, unknown
+from engine.ptx.steps import STEPS
+from engine.ptx.types import DTYPES, Values, extended
+
+if TYPE_CHECKING:
+    from engine.ptx.access import Machine
+
+Registers = list[Any]
+Step = Callable[[Registers, Active, "Machine"], None]
+# The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
+# pairs of such a number and the places of the threads that go there.
+Leave = Callable[[Registers, Active, "Machine"], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadyBlock:
+    """A basic block that can run."""
+
+    steps: list[Step]
+    leave: Leave
+    live_in: tuple[int, ...]
+    first: int  # the number of its first instruction
+    end: Instruction | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A kernel that can run."""
+
+    module: Module
+    function: Function
+    flow: Flow
+    blocks: list[ReadyBlock]
+    zeros: Registers
+    instructions: list[Instruction]
+    shared_granule: int  # the shortest access to shared memory, bytes
+    global_granule: int
+    knows_warps: bool
+
+
+@lru_cache(maxsize=64)
+def program_of(ptx: str, entry: str | None = None) -> Program:
+    """Return a kernel of a module made ready; None: its only one."""
+    module = parsed(ptx)
+    names = module.entries
+    if entry is None:
+        if len(names) != 1:
+            raise PtxError("the module", f"it has {len(names)} kernels; name one of them")
+        entry = names[0]
+    if entry not in names:
+        raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
+    function = with_calls_inlined(module, entry)
+    flow = flow_of(function)
+    builder = _Builder(module, function, flow)
+    blocks = [builder.block(one) for one in flow.blocks]
+    instructions = function.instructions
+    return Program(
+        module,
+        function,
+        flow,
+        blocks,
+        [DTYPES[kind].type(0) for kind in function.registers.values()],
+        instructions,
+        _granule(instructions, "shared"),
+        _granule(instructions, "global"),
+        any(one.name in ("bar", "barrier") and "warp" in one.modifiers for one in instructions),
+    )
+
+
+def _granule(instructions: list[Instruction], space: str) -> int:
+    sizes = [
+        DTYPES[one.modifiers[-1]].itemsize
+        for one in instructions
+        if one.name in ("ld", "st", "atom", "red")
+        and not {"shared", "global", "local", "const", "param"} & ({*one.modifiers} - {space})
+        and one.modifiers[-1] in DTYPES
+    ]
+    return min([4, *sizes])
+
+
+class _Builder:
+    """Makes the steps of instructions."""
+
+    def __init__(self, module: Module, function: Function, flow: Flow) -> None:
+        self._function, self._flow = function, flow
+        self._operands = Operands(module, function, flow.registers)
+        self._number = 0
+
+    def block(self, block: Block) -> ReadyBlock:
+        first = self._number
+        steps = []
+        for instruction in block.instructions:
+            steps.append(self._step(instruction))
+            self._number += 1
+        leave = self._leave(block)
+        self._number += block.end is not None
+        return ReadyBlock(steps, leave, block.live_in, first, block.end)
+
+    def _step(self, instruction: Instruction) -> Step:
+        name = instruction.name
+        if name == "mov" and any(one.startswith("{") for one in instruction.operands):
+            return self._guarded(instruction, self._packing(instruction))
+        if name == "cvta":
+            return self._guarded(instruction, self._address_step(instruction))
+        rule = rule_of(instruction)
+        if rule is not None:
+            return self._guarded(instruction, self._pure(instruction, rule))
+        make = STEPS.get(name)
+        if make is None:
+            raise unknown(instruction)
+        return make(instruction, self._number, self._operands)
+
+    def _guarded(self, instruction: Instruction, step: Step) -> Step:
+        """Return a step that changes registers only where the guard holds; it computes everywhere."""
+        guard = instruction.guard
+        if guard is None:
+            return step
+        holds = self._operands.predicate(guard)
+        written = self._operands.registers_in(instruction.operands[0])
+
+        def guarded(values: Registers, active: Active, machine: "Machine") -> None:
+            condition = holds(values, active, machine)
+            if condition.ndim == 0:
+                if condition:
+                    step(values, active, machine)
+                return
+            before = [values[one] for one in written]
+            step(values, active, machine)
+            for one, old in zip(written, before, strict=True):
+                new = values[one]
+                values[one] = choose(new, old if old.dtype == new.dtype else old.astype(new.dtype), condition)
+
+        return guarded
+
+    def _pure(self, instruction: Instruction, rule: Rule) -> Step:
+        result, dtypes, compute = rule
+        operands = instruction.operands
+        sources = [
+            self._operands.source(text, dtype) for text, dtype in zip(operands[1:], dtypes, strict=True)
+        ]
+        target, _, other = operands[0].partition("|")
+        at = self._operands.register(target.strip(), instruction)
+        width = self._operands.width(at)
+        if result != BOOL and result.itemsize < width:
+            narrow = compute
+            compute = lambda *given: extended(narrow(*given), width)  # noqa: E731
+        if other:
+            return self._both_predicates(at, self._operands.register(other.strip(), instruction), sources, compute)
+        return _STEPS_BY_COUNT[len(sources)](at, compute, *sources)
+
+    @staticmethod
+    def _both_predicates(at: int, opposite: int, sources: list[Source], compute: Callable[..., Values]) -> Step:
+        def step(values: Registers, active: Active, machine: "Machine") -> None:
+            found = compute(*(source(values, active, machine) for source in sources))
+            values[at], values[opposite] = found, ~found
+
+        return step
+
+    def _packing(self, instruction: Instruction) -> Step:
+        """Make a `mov` between a register and the parts of one."""
+        target, source = instruction.operands
+        dtype = DTYPES[instruction.modifiers[-1]]
+        if source.startswith("{"):
+            names = _parts(source)
+            part = np.dtype(f"u{dtype.itemsize // len(names)}")
+            parts = [self._operands.source(name, part) for name in names]
+            at, whole = self._operands.register(target, instruction), np.dtype(f"u{dtype.itemsize}")
+
+            def pack(values: Registers, active: Active, machine: "Machine") -> None:
+                found = whole.type(0)
+                for number, one in enumerate(parts):
+                    shift = whole.type(8 * part.itemsize * number)
+                    found = found | (one(values, active, machine).astype(whole) << shift)
+                values[at] = found
+
+            return pack
+        names = _parts(target)
+        part = np.dtype(f"u{dtype.itemsize // len(names)}")
+        own = self._operands.source(source, np.dtype(f"u{dtype.itemsize}"))
+        targets = [self._operands.register(name, instruction) for name in names]
+
+        def unpack(values: Registers, active: Active, machine: "Machine") -> None:
+            found = own(values, active, machine)
+            for number, one in enumerate(targets):
+                values[one] = (found >> found.dtype.type(8 * part.itemsize * number)).astype(part)
+
+        return unpack
+
+    def _address_step(self, instruction: Instruction) -> Step:
+        """Make a `cvta`: between addresses of one memory and generic ones."""
+        dtype = DTYPES[instruction.modifiers[-1]]
+        windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+        window = next((windows[one] for one in instruction.modifiers if one in windows), 0)
+        source = self._operands.source(instruction.operands[1], dtype)
+        at = self._operands.register(instruction.operands[0], instruction)
+        shift = dtype.type(window) if dtype.itemsize == 8 else dtype.type(0)
+        is_back = "to" in instruction.modifiers
+
+        def step(values: Registers, active: Active, machine: "Machine") -> None:
+            found = source(values, active, machine)
+            values[at] = found - shift if is_back else found + shift
+
+        return step
+
+    def _leave(self, block: Block) -> Leave:
+        end, number = block.end, block.number
+        if end is None:
+            return lambda values, active, machine: number + 1
+        goal = len(self._flow.blocks)
+        if end.name == "bra":
+            goal = self._flow.labels[end.operands[0]]
+        elif end.name in ("bar", "barrier"):
+            if not {"sync", "arrive"} & {*end.modifiers}:
+                raise unknown(end)
+            goal = ~(number + 1) if "sync" in end.modifiers else number + 1
+        elif end.name == "brx":
+            return self._by_index(end)
+        elif end.name == "trap":
+            raise unknown(end, "a trap ends the whole launch")
+        if end.guard is None:
+            return lambda values, active, machine: goal
+        holds = self._operands.predicate(end.guard)
+
+        def leave(values: Registers, active: Active, machine: "Machine") -> Any:
+            taken = holds(values, active, machine)
+            if taken.ndim == 0:
+                return goal if taken else number + 1
+            there = np.flatnonzero(taken)
+            if len(there) == active.count:
+                return goal
+            return [(goal, there), (number + 1, np.flatnonzero(~taken))] if len(there) else number + 1
+
+        return leave
+
+    def _by_index(self, end: Instruction) -> Leave:
+        if end.guard is not None:
+            raise unknown(end)
+        index = self._operands.source(end.operands[0], np.dtype(np.uint32))
+        goals = np.array([self._flow.labels[one] for one in self._function.targets[end.operands[1]]])
+
+        def leave(values: Registers, active: Active, machine: "Machine") -> Any:
+            numbers = index(values, active, machine)
+            if numbers.ndim == 0:
+                return int(goals[int(numbers)])
+            found = goals[numbers]
+            return [(int(one), np.flatnonzero(found == one)) for one in np.unique(found)]
+
+        return leave
+
+
+def _parts(text: str) -> list[str]:
+    return [one.strip() for one in text.strip("{} ").split(",")]
+
+
+def _one(at: int, compute: Callable[..., Values], a: Source) -> Step:
+    def step(values: Registers, active: Active, machine: "Machine") -> None:
+        values[at] = compute(a(values, active, machine))
+
+    return step
+
+
+def _two(at: int, compute: Callable[..., Values], a: Source, b: Source) -> Step:
+    def step(values: Registers, active: Active, machine: "Machine") -> None:
+        values[at] = compute(a(values, active, machine), b(values, active, machine))
+
+    return step
+
+
+def _three(at: int, compute: Callable[..., Values], a: Source, b: Source, c: Source) -> Step:
+    def step(values: Registers, active: Active, machine: "Machine") -> None:
+        values[at] = compute(
+            a(values, active, machine), b(values, active, machine), c(values, active, machine)
+        )
+
+    return step
+
+
+def _four(at: int, compute: Callable[..., Values], *sources: Source) -> Step:
+    def step(values: Registers, active: Active, machine: "Machine") -> None:
+        values[at] = compute(*(source(values, active, machine) for source in sources))
+
+    return step
+
+
+_STEPS_BY_COUNT: dict[int, Callable[..., Step]] = {1: _one, 2: _two, 3: _three, 4: _four}

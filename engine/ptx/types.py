@@ -1,0 +1,61 @@
+"""The types of PTX as NumPy's: `.s32` is int32, `.b64` uint64, `.pred` bool."""
+
+from typing import Any
+
+import numpy as np
+
+Values = Any
+"""A value of each thread: an array, or a NumPy scalar where all threads have the same."""
+
+DTYPES = {
+    name: np.dtype(kind)
+    for names, kind in (
+        ("u8 b8", np.uint8),
+        ("s8", np.int8),
+        ("u16 b16", np.uint16),
+        ("s16", np.int16),
+        ("f16", np.float16),
+        ("u32 b32 f16x2", np.uint32),
+        ("s32", np.int32),
+        ("f32", np.float32),
+        ("u64 b64", np.uint64),
+        ("s64", np.int64),
+        ("f64", np.float64),
+        ("pred", np.bool_),
+    )
+    for name in names.split()
+}
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
+
+
+def unsigned(dtype: np.dtype) -> np.dtype:
+    """Return the unsigned type of the same size."""
+    return _UNSIGNED[dtype.itemsize]
+
+
+def wider(dtype: np.dtype) -> np.dtype:
+    """Return the type of twice the size, as of the product of `mul.wide`."""
+    return _WIDER[dtype]
+
+
+def as_type(values: Values, dtype: np.dtype) -> Values:
+    """Return the bits of a register as a type: the same bits, or the low ones for a narrower type."""
+    own = values.dtype
+    if own is dtype or own == dtype:
+        return values
+    if own.itemsize == dtype.itemsize:
+        return values.view(dtype)
+    bits = values.view(_UNSIGNED[own.itemsize]) if own.kind != "b" else values
+    return bits.astype(_UNSIGNED[dtype.itemsize]).view(dtype)
+
+
+def extended(values: Values, size: int) -> Values:
+    """Return values widened to the size of a register, with their sign where they have one."""
+    own = values.dtype
+    if own.itemsize >= size or own.kind == "b":
+        return values
+    if own.kind == "f":
+        values, own = values.view(_UNSIGNED[own.itemsize]), _UNSIGNED[own.itemsize]
+    return values.astype(np.dtype(f"{own.kind}{size}"))
