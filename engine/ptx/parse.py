@@ -11,6 +11,7 @@ from engine.ptx.module import NOWHERE, Function, Guard, Instruction, Module, Sou
 from engine.ptx.types import DTYPES
 
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:\s*,\s*function_name\s+\S+\s*,\s*inlined_at\s+(\d+)\s+(\d+))?")
+_LOC_WORD = ".loc ", ".loc\t"
 _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _LABEL = re.compile(r"([$\w]+)\s*:(?!:)\s*")
 _GUARD = re.compile(r"@(!?)\s*([%$\w]+)\s+")
@@ -61,7 +62,7 @@ class _Parser:
             line = raw.partition("//")[0].strip()
             if not line:
                 continue
-            if line.startswith(".loc"):
+            if line.startswith(_LOC_WORD):
                 self._locate(line)
             elif line.startswith((".file", ".address_size")):
                 continue

@@ -386,6 +386,8 @@ def _copy_sign(said: Spelling) -> Rule:
 
 
 def _convert(said: Spelling) -> Rule:
+    if said.has("pack"):
+        return _convert_and_pack(said)
     source, result_name = said.dtype(), said.rest[-1] if said.rest else ""
     result = said.dtype()
     direction = said.one_of("rni", "rzi", "rmi", "rpi", *_DIRECTIONS, "rna")
@@ -411,6 +413,27 @@ def _convert(said: Spelling) -> Rule:
         unclipped = compute
         compute = lambda a: floats.saturated(unclipped(a))  # noqa: E731
     return Rule(result, (source,), compute)
+
+
+def _convert_and_pack(said: Spelling) -> Rule:
+    """Make `cvt.pack`: two integers saturated, the first above the second, and below what a third has."""
+    is_chained = said.rest[-1:] == ["b32"]
+    if is_chained:
+        said.rest.pop()
+    source, result = said.dtype(), said.dtype()
+    if not said.has("sat"):
+        raise unknown(said.instruction)
+    info, bits = np.iinfo(result), np.uint32(8 * result.itemsize)
+    own = unsigned(result)
+
+    def compute(high: Values, low: Values, rest: Values = np.uint32(0)) -> Values:
+        upper, lower = (
+            np.clip(one, max(info.min, np.iinfo(source).min), info.max).astype(result).view(own).astype(U32)
+            for one in (high, low)
+        )
+        return (rest << (bits + bits)) | (upper << bits) | lower
+
+    return Rule(U32, (source, source, U32) if is_chained else (source, source), compute)
 
 
 def _flushed_if_real(values: Values) -> Values:
