@@ -82,7 +82,12 @@ def fma64(a: Values, b: Values, c: Values) -> Values:
     found = first + to_odd(*two_sum(rest, second))
     # Beyond what splits without overflow, and for what is not finite, the plain formula has to do.
     plain = a * b + c
-    return np.where(np.isfinite(found), found, plain)[()]
+    found = np.where(np.isfinite(found), found, plain)
+    # A product that overflows or vanishes is still no infinity and has its sign.
+    is_real = np.isfinite(a) & np.isfinite(b) & (a != 0) & (b != 0)
+    found = np.where(is_real & np.isinf(c), c, found)
+    sign = np.copysign(np.copysign(0.0, a), np.sign(a) * np.sign(b))
+    return np.where(is_real & (c == 0) & (found == 0), sign, found)[()]
 
 
 def fma16(a: Values, b: Values, c: Values) -> Values:
@@ -93,13 +98,16 @@ def fma16(a: Values, b: Values, c: Values) -> Values:
 def narrowed(exact: Values, dtype: np.dtype, direction: str) -> Values:
     """Return float64 values, exact or rounded to odd, rounded to a type: rn, rz, rm (down) or rp (up)."""
     nearest = exact.astype(dtype)
+    back = nearest.astype(F64)
+    return _moved(nearest, back > exact, back < exact, direction)
+
+
+def _moved(nearest: Values, above: Values, below: Values, direction: str) -> Values:
+    """Return values one step on where the nearest one lies on the wrong side of the exact one."""
     if direction in ("rn", "rna"):
         return nearest
-    back = nearest.astype(F64)
-    above, below = back > exact, back < exact
     if direction == "rz":
-        moves = np.where(exact > 0, above, below)
-        towards = np.zeros_like(nearest)
+        moves, towards = np.where(nearest > 0, above, below), np.zeros_like(nearest)
     elif direction == "rm":
         moves, towards = above, np.full_like(nearest, -np.inf)
     else:
@@ -114,10 +122,14 @@ def directed(operation: str, direction: str, dtype: np.dtype) -> Callable[..., V
         a, *rest = (np.asarray(one, F64) for one in operands)
         if operation == "mul":
             exact = a * rest[0]
-        elif operation in ("add", "sub"):
-            exact = to_odd(*two_sum(a, rest[0] if operation == "add" else -rest[0]))
-        elif operation == "fma":
-            exact = to_odd(*two_sum(a * rest[0], rest[1]))
+        elif operation in ("add", "sub", "fma"):
+            first = a * rest[0] if operation == "fma" else a
+            last = -rest[0] if operation == "sub" else rest[-1]
+            exact = to_odd(*two_sum(first, last))
+            if direction == "rm":
+                # x - x is -0 when rounding down.
+                is_zero = (exact == 0) & (np.signbit(first) | np.signbit(last))
+                exact = np.where(is_zero, -0.0, exact)
         else:
             exact = _quotient(operation, a, rest)
         return narrowed(exact, dtype, direction)
@@ -220,14 +232,15 @@ def from_integer(values: Values, dtype: np.dtype, direction: str) -> Values:
     """Return integers as floating-point numbers, rounded once."""
     if direction in ("rn", "") and dtype != F16:
         return values.astype(dtype)
-    exact = values.astype(F64)
-    if values.dtype.itemsize == 8:
-        # What the float64 lost, as a sign.
-        inside = np.abs(exact) < 2.0**63
-        back = np.where(inside, exact, 0).astype(values.dtype)
-        rest = np.where(inside, (values - back).astype(np.int64), -1 if values.dtype.kind == "u" else 0)
-        exact = to_odd(exact, rest.astype(F64))
-    return narrowed(exact, dtype, direction or "rn")
+    if values.dtype.itemsize < 8:
+        return narrowed(values.astype(F64), dtype, direction or "rn")
+    # Both halves are float64 exactly.
+    half = values.dtype.type(32)
+    high, low = values >> half, values & values.dtype.type(0xFFFFFFFF)
+    total, error = two_sum(high.astype(F64) * 2.0**32, low.astype(F64))
+    if dtype == F64:
+        return _moved(total, error < 0, error > 0, direction)
+    return narrowed(to_odd(total, error), dtype, direction or "rn")
 
 
 def approximate(function: Callable[[Values], Values]) -> Callable[[Values], Values]:

@@ -126,10 +126,15 @@ def _by_halves(compute: Compute) -> Compute:
             [as_type(one >> np.uint32(shift), np.dtype(np.uint16)).view(F16) for one in operands]
             for shift in (0, 16)
         ]
-        low, high = (compute(*half).astype(F16).view(np.uint16).astype(U32) for half in halves)
+        low, high = (_half_bits(compute(*half).astype(F16)) for half in halves)
         return low | (high << np.uint32(16))
 
     return both
+
+
+def _half_bits(values: Values) -> Values:
+    """Return the bits of float16 in 32-bit registers, with the one NaN that a device makes."""
+    return np.where(np.isnan(values), np.uint16(0x7FFF), values.view(np.uint16))[()].astype(U32)
 
 
 def _saturating(operation: str, dtype: np.dtype) -> Compute:
@@ -156,8 +161,12 @@ def _divide(said: Spelling) -> Rule:
         return _same(2, dtype, quotient)
     # `.approx` and `.full` are within 2 units in the last place: rounded once is.
     direction = said.one_of(*_DIRECTIONS, "approx", "full")
-    is_directed = direction in ("rz", "rm", "rp")
-    compute = floats.directed("div", direction, dtype) if is_directed else np.divide
+    compute: Compute = np.divide
+    if direction in ("rz", "rm", "rp"):
+        compute = floats.directed("div", direction, dtype)
+    elif direction == "approx":
+        # It multiplies by the reciprocal, which vanishes there.
+        compute = lambda a, b: np.where(np.abs(b) > 2.0**126, a * np.copysign(b.dtype.type(0), b), a / b)[()]  # noqa: E731
     return _same(2, dtype, _with_flags(said, dtype, compute))
 
 
@@ -372,7 +381,8 @@ def _test_property(said: Spelling) -> Rule:
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),
         "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(dtype).smallest_normal),
+        # Zero is normal (seen on an H100).
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(dtype).smallest_normal) | (a == 0)),
         "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(dtype).smallest_normal),
     }
     word = said.one_of(*tests)
@@ -451,8 +461,7 @@ def _between_floats(source: np.dtype, result: np.dtype, direction: str) -> Compu
 def _two_halves(direction: str) -> Compute:
     def compute(high: Values, low: Values) -> Values:
         upper, lower = (
-            floats.narrowed(one.astype(F64), F16, direction or "rn").view(np.uint16).astype(U32)
-            for one in (high, low)
+            _half_bits(floats.narrowed(one.astype(F64), F16, direction or "rn")) for one in (high, low)
         )
         return (upper << np.uint32(16)) | lower
 
@@ -514,12 +523,17 @@ def _reverse(said: Spelling) -> Rule:
     return _same(1, dtype, compute)
 
 
+def _field(values: Values, bits: int) -> Values:
+    """Return where a field begins, or how long it is: of 32 bit the low byte says it (seen on an H100)."""
+    return values & np.uint32(255) if bits == 32 else values
+
+
 def _extract_field(said: Spelling) -> Rule:
     dtype = said.dtype()
     own, bits = unsigned(dtype), 8 * dtype.itemsize
 
     def compute(a: Values, start: Values, length: Values) -> Values:
-        at, count = start & np.uint32(255), length & np.uint32(255)
+        at, count = _field(start, bits), _field(length, bits)
         top = np.minimum(at.astype(np.int64) + count, bits) - 1
         shifted = a >> at.astype(dtype)
         kept = np.minimum(count, np.uint32(bits)).astype(own)
@@ -538,8 +552,8 @@ def _insert_field(said: Spelling) -> Rule:
     bits = 8 * dtype.itemsize
 
     def compute(a: Values, b: Values, start: Values, length: Values) -> Values:
-        at = (start & np.uint32(255)).astype(dtype)
-        count = np.minimum(length & np.uint32(255), np.uint32(bits)).astype(dtype)
+        at = _field(start, bits).astype(dtype)
+        count = np.minimum(_field(length, bits), np.uint32(bits)).astype(dtype)
         ones = np.where(count >= bits, ~dtype.type(0), (dtype.type(1) << count) - dtype.type(1))[()]
         mask = ones << at
         return (b & ~mask) | ((a << at) & mask)
