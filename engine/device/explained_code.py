@@ -37,22 +37,28 @@ def with_lines(kernel: Kernel) -> Kernel:
 
 def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
     """Return what NVVM writes for an architecture, with the lines of the source."""
-    options = with_lines(kernel).targetoptions
 
     def compile_now() -> bytes:
-        with _without_variables():
-            ptx, _ = cuda.compile(
-                kernel.py_func,
-                signature,
-                device=False,
-                abi="numba",
-                cc=architecture_of(capability),
-                output="ptx",
-                **{name: options[name] for name in COMPILED_WITH},
-            )
-        return ptx.encode()
+        return ptx_with_lines(kernel, signature, capability).encode()
 
     return _kept("ptx", kernel, signature, capability, compile_now).decode()
+
+
+def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
+    """Return the same, compiled now."""
+    options = with_lines(kernel).targetoptions
+    with _without_variables():
+        ptx, _ = cuda.compile(
+            kernel.py_func,
+            signature,
+            device=False,
+            abi="numba",
+            cc=architecture_of(capability),
+            output="ptx",
+            **{name: options[name] for name in COMPILED_WITH},
+        )
+    found: str = ptx
+    return found
 
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:

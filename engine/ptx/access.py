@@ -1,6 +1,6 @@
 """The machine that a kernel runs on: its memory, where each access goes, and what is checked and counted there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,7 @@ class Machine:
             why = f"it takes {len(function.parameters)} arguments, not {len(arguments)}"
             raise PtxError(f"a launch of {function.name}", why)
         self._arrays: dict[int, Segment] = {}
+        self._itemsizes: dict[str, int] = {}
         found = {}
         pairs = zip(function.parameters, function.parameter_types, arguments, strict=True)
         for number, (variable, kind, argument) in enumerate(pairs):
@@ -80,6 +81,7 @@ class Machine:
                 if id(argument.values) not in self._arrays:
                     segment = self.memory.add(argument.name, argument.values)
                     self._arrays[id(argument.values)] = segment
+                    self._itemsizes[argument.name] = argument.values.itemsize
                     self._watch(segment, argument)
                 argument = self._arrays[id(argument.values)].base
             if isinstance(argument, bytes):
@@ -150,11 +152,29 @@ class Machine:
         each = array.values.itemsize >> segment.granule
         return hazards.written.reshape(-1, each).all(1).reshape(array.values.shape)
 
+    def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
+        """Return the thread, block and instruction that last wrote a value; None where nobody did."""
+        segment = self._arrays[id(array.values)]
+        place = index * array.values.itemsize >> segment.granule
+        writer = None if segment.hazards is None else segment.hazards.writer_at(place)
+        if writer is None:
+            return None
+        thread, block, number = writer
+        across, down, _ = self.grid
+        where = block % across, block // across % down, block // (across * down)
+        return self._thread_at(thread), where, self.program.instructions[number]
+
+    def itemsize_of(self, name: str) -> int:
+        """Return the bytes of a value of an array that the kernel was launched with."""
+        return self._itemsizes[name]
+
     # Chunks and barriers.
 
     def begin_chunk(self, blocks: list[Index3], row: int) -> None:
         """Make shared and local memory for some blocks; `row` is how many slots of threads each has."""
         self.row, self.blocks = row, np.array(blocks, np.int64).reshape(-1, 3)
+        across, down, _ = self.grid
+        self._block_numbers = self.blocks @ np.array([1, across, across * down])
         count = len(blocks)
         self._special: dict[str, Values] = {}
         self.moment += 1
@@ -184,12 +204,12 @@ class Machine:
             segment.hazards.tracks_reads = space == "shared"
         return segment
 
-    def release(self, waiting: Iterable[tuple[int, list[Active]]]) -> None:
+    def release(self, waiting: Mapping[int, list[Active]]) -> None:
         """Let the threads that wait at barriers go on, and say where some of a block do not come."""
         threads = self.block[0] * self.block[1] * self.block[2]
         total = np.zeros(len(self.blocks), np.int64)
         barrier_of = np.full(len(self.blocks), -1)
-        for number, groups in waiting:
+        for number, groups in waiting.items():
             end = self.program.blocks[number - 1].end
             assert end is not None
             for active in groups:
@@ -220,11 +240,9 @@ class Machine:
                     self._report("barrier", (first.line, end.line), message, int(block), -1)
             barrier_of[block] = number
 
-    def _missing(
-        self, waiting: Iterable[tuple[int, list[Active]]], total: NDArray[Any], threads: int
-    ) -> None:
+    def _missing(self, waiting: Mapping[int, list[Active]], total: NDArray[Any], threads: int) -> None:
         for block in np.flatnonzero((total > 0) & (total < threads)):
-            for number, groups in waiting:
+            for number, groups in waiting.items():
                 end = self.program.blocks[number - 1].end
                 slots = np.concatenate([one.slots[one.blocks == block] for one in groups])
                 if end is None or not len(slots):
@@ -396,7 +414,7 @@ class Machine:
             number,
             places,
             slots % self.row + 1,
-            slots // self.row + self._first_block,
+            self._block_numbers[slots // self.row],
             self.moment,
             self.warp_moments[slots >> 5] if self.program.knows_warps and segment.space != "local" else None,
         )
@@ -412,8 +430,6 @@ class Machine:
             hazards.begin_copies(access, report)
         else:
             hazards.end_copies(access)
-
-    _first_block = 0
 
     def _save(self, segment: Segment) -> None:
         if segment.name not in self._saved:
@@ -445,19 +461,15 @@ class Machine:
         if fault == "async":
             message = f"a thread reads {name} before the copy into it was waited for"
         else:
-            whose = f"thread {self._thread_text(thread)}"
+            whose = f"thread {self._thread_at(thread)}"
             if block >= 0:
-                whose += f" of block {tuple(map(int, self._block_at(block)))}"
+                whose += f" of block {self._block_at(block)}"
             message = f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
         self.report(fault, here, place.active, chosen, message, array=name, before=before)
 
-    def _block_at(self, number: int) -> tuple[int, ...]:
-        return tuple(self.blocks[number - self._first_block]) if 0 <= number - self._first_block < len(
-            self.blocks
-        ) else (number, 0, 0)
-
-    def _thread_text(self, thread: int) -> str:
-        return str(self._thread_at(thread))
+    def _block_at(self, number: int) -> Index3:
+        across, down, _ = self.grid
+        return number % across, number // across % down, number // (across * down)
 
     def _thread_at(self, thread: int) -> Index3:
         width, height, _ = self.block

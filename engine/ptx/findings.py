@@ -40,10 +40,10 @@ class Finding:
     @property
     def line(self) -> int:
         """The number of the line at fault within the kernel's own file, 0 where no line is known."""
-        return self.lines[-1].outermost.line if self.lines else 0
+        return self.lines[-1].own.line if self.lines else 0
 
     def __str__(self) -> str:
-        numbers = sorted({one.outermost.line for one in self.lines if one.line})
+        numbers = sorted({one.own.line for one in self.lines if one.line})
         where = ""
         if numbers:
             where = f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}: "

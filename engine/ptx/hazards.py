@@ -130,6 +130,13 @@ class Hazards:
         # The values came at the latest now.
         self._writer.put(access)
 
+    def writer_at(self, place: int) -> tuple[int, int, int] | None:
+        """Return the thread, the block and the instruction that last wrote a place."""
+        if not self._writer.is_there or not self._writer.stamp[place]:
+            return None
+        writer = self._writer
+        return writer.thread_at(place), writer.block_at(place), int(writer.number[place])
+
     def _check(
         self,
         history: "_History",
@@ -164,11 +171,11 @@ class _History:
     def __init__(self, places: int, knows_warps: bool, among_blocks: bool) -> None:
         self._places, self._knows_warps, self._among_blocks = places, knows_warps, among_blocks
         self._newest = -1
-        self._is_there = False
+        self.is_there = False
 
     def _allocate(self) -> None:
-        if not self._is_there:
-            self._is_there = True
+        if not self.is_there:
+            self.is_there = True
             self.stamp = np.zeros(self._places, np.int64)
             self.number = np.zeros(self._places, np.int32)
             if self._knows_warps:
@@ -208,7 +215,7 @@ class _History:
 
     def others(self, access: Access) -> NDArray[np.bool_] | None:
         """Return which places another thread accessed last, in the same interval."""
-        if not self._is_there or (self._newest < access.moment and not self._among_blocks):
+        if not self.is_there or (self._newest < access.moment and not self._among_blocks):
             return None
         stamps = self.stamp[access.places]
         mine = (access.moment << _THREAD_BITS) + access.threads

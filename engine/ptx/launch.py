@@ -165,7 +165,7 @@ class _Launch:
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
-                machine.release((number, [one.active for one in groups]) for number, groups in waiting.items())
+                machine.release({number: [one.active for one in groups] for number, groups in waiting.items()})
                 ready, waiting = waiting, {}
                 ready.pop(end, None)
                 continue

@@ -12,9 +12,12 @@ class SourceLine(NamedTuple):
     inlined_at: "SourceLine | None" = None
 
     @property
-    def outermost(self) -> "SourceLine":
-        """The line within the kernel itself."""
-        return self if self.inlined_at is None else self.inlined_at.outermost
+    def own(self) -> "SourceLine":
+        """The innermost of these lines that lies in the kernel's own file: not in a header."""
+        chain = [self]
+        while chain[-1].inlined_at is not None:
+            chain.append(chain[-1].inlined_at)
+        return next(one for one in chain if one.file == chain[-1].file)
 
 
 NOWHERE = SourceLine("", 0)

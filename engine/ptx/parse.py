@@ -10,7 +10,9 @@ from engine.ptx.errors import PtxError
 from engine.ptx.module import NOWHERE, Function, Guard, Instruction, Module, SourceLine, Variable
 from engine.ptx.types import DTYPES
 
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:\s*,\s*function_name\s+\S+\s*,\s*inlined_at\s+(\d+)\s+(\d+))?")
+_LOC = re.compile(
+    r"\.loc\s+(\d+\s+(\d+)\s+\d+)(?:\s*,\s*function_name\s+\S+\s*,\s*inlined_at\s+(\d+\s+(\d+)\s+\d+))?"
+)
 _LOC_WORD = ".loc ", ".loc\t"
 _FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
 _LABEL = re.compile(r"([$\w]+)\s*:(?!:)\s*")
@@ -44,6 +46,7 @@ class _Parser:
         self._module = Module()
         self._files: dict[int, str] = {}
         self._line = NOWHERE
+        self._places: dict[str, SourceLine] = {}  # by file, line and column
         self._function: Function | None = None
         # The names that each pair of braces within the function has of its own.
         self._scopes: list[dict[str, str]] = []
@@ -116,10 +119,14 @@ class _Parser:
         # Line 0: the compiler knows none.
         if found[2] == "0":
             return
-        inlined = None
+        own, outer = found[1], None
         if found[3] is not None and found[4] != "0":
-            inlined = SourceLine(self._files.get(int(found[3]), ""), int(found[4]))
-        self._line = SourceLine(self._files.get(int(found[1]), ""), int(found[2]), inlined)
+            # The place of a call that was itself inlined was named before.
+            outer = self._places.get(found[3]) or SourceLine(self._file_of(found[3]), int(found[4]))
+        self._line = self._places[own] = SourceLine(self._file_of(own), int(found[2]), outer)
+
+    def _file_of(self, place: str) -> str:
+        return self._files.get(int(place.split()[0]), "")
 
     def _declare(self, line: str) -> None:
         word, value = line.split(None, 1)
