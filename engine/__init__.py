@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from engine.image.picture import Picture
     from engine.image.result_picture import finished_picture
     from engine.image.save import save_image
+    from engine.judging.judge import judge
+    from engine.judging.judgement import Judgement
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
@@ -60,6 +62,8 @@ _NAMES = {
     "engine.image.picture": "Picture",
     "engine.image.result_picture": "finished_picture",
     "engine.image.save": "save_image",
+    "engine.judging.judge": "judge",
+    "engine.judging.judgement": "Judgement",
     "engine.mask.mask": "Mask",
     "engine.mask.presets": "preset preset_names",
     "engine.mask.text": "format_mask parse_mask",
@@ -69,11 +73,12 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError", "Mask",
+    "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError",
+    "Judgement", "Mask",
     "Operated", "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant",
     "VerificationFailed",
     "apply", "apply_bank", "chain", "convolve", "correlate", "filter_dask", "filter_stream",
-    "finished_picture", "format_mask", "list_devices", "list_variants", "matmul", "network", "open_image",
+    "finished_picture", "format_mask", "judge", "list_devices", "list_variants", "matmul", "network", "open_image",
     "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
 ]  # fmt: skip
 

@@ -69,6 +69,11 @@ COMMANDS: dict[str, Command] = {
         "engine.commands.code",
         "VARIANT",
     ),
+    "judge": Command(
+        "say whether a CUDA kernel of yours is right, without a GPU: faults with their lines, and counts",
+        "engine.commands.judge",
+        "FILE",
+    ),
     "install-desktop": Command("add Haloscope to the desktop's menu", "engine.commands.install_desktop"),
 }
 """Every command by its name: a new one is its settings and a function in one module, and one line here."""

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError
+from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.judging import cuda_c, numba_source
 from engine.judging.header import Header, header_of
 from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict
 from engine.judging.metrics import gate_of, lines_of, metrics_of
+from engine.judging.on_device import on_device, usable_gpu
 from engine.judging.patterns import pattern_of
 from engine.judging.source import JudgedKernel, NotJudged
 from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, trials
@@ -75,14 +76,12 @@ def judge(
     try:
         kernel = _kernel(what, function)
         return _judged(kernel, gates, full=full, seed=_seed(seed), checkpoint=checkpoint)
-    except NotJudged as error:
-        finding = JudgeFinding("refused", error.line, (error.line,) if error.line else (), str(error))
+    except Cancelled:
+        raise
     except EngineError as error:
-        if not error.is_refusal and isinstance(what, str | Path):
-            finding = JudgeFinding("refused", 0, (), str(error))
-        else:
-            finding = JudgeFinding("refused", 0, (), str(error))
-    return Judgement("", Verdict.REFUSED, (finding,))
+        line = getattr(error, "line", 0)
+        finding = JudgeFinding("refused", line, (line,) if line else (), str(error))
+        return Judgement("", Verdict.REFUSED, (finding,))
 
 
 def _seed(seed: int | None) -> int:
@@ -125,6 +124,12 @@ def _judged(
         if largest is None or outcome.wrong.size > largest.wrong.size:
             largest = outcome
     assert largest is not None
+    device = ""
+    if full and (gpu := usable_gpu()) is not None:
+        device, unlike = on_device(kernel, largest, gpu)
+        if unlike is not None:
+            findings["device", ()] = unlike
+            is_wrong = True
     verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
     metrics = _metrics(kernel, largest)
     naive = _naive_metrics(kernel, largest.trial) if gates else None
@@ -136,6 +141,7 @@ def _judged(
         metrics,
         lines_of(largest.run),
         tuple(gate(metrics, naive) for gate in gates),
+        device,
     )
 
 

@@ -53,6 +53,8 @@ class Judgement:
     lines : dict of int to dict
         The requests of each line of the source there.
     gates : tuple of Gate
+    device : str
+        What a GPU said of it, where one was asked: its name and the time of the largest launch.
     """
 
     kernel: str
@@ -62,6 +64,7 @@ class Judgement:
     metrics: dict[str, float] = field(default_factory=dict)
     lines: dict[int, dict[str, dict[str, int]]] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+    device: str = ""
 
     @property
     def passed(self) -> bool:
@@ -84,6 +87,7 @@ class Judgement:
                 "all": self.metrics,
                 "lines": {str(line): counts for line, counts in sorted(self.lines.items())},
             },
+            "device": self.device,
             "gates": [
                 {"require": one.text, "value": one.value, "naive": one.naive, "holds": one.holds}
                 for one in self.gates

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from engine.errors import BadValue, UnknownName, closest
 from engine.judging.judgement import Gate
 from engine.ptx import Run
+from engine.ptx.counts import Requests
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -18,8 +19,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 _GATE = re.compile(r"\s*([a-z ]+?)\s*(<=|>=|==|<|>)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 METRICS = {
-    "sectors per request": "sectors of 32 bytes that a warp's load from global memory takes",
-    "sectors per store": "the same of its stores",
+    "sectors per request": "sectors of 32 bytes that a warp's load from the picture takes",
+    "sectors per store": "the same of its stores to the result",
     "loads per result": "loads from the picture, of all threads, for each result",
     "stores per result": "stores to the result, of all threads, for each result",
     "wavefronts per request": "passes over the banks of shared memory that a warp's access takes; 1 without conflicts",
@@ -34,9 +35,7 @@ METRICS = {
 def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, float]:
     """Return the metrics of a launch with so many results, blocks, and warps in a block."""
     counts = run.counts
-    loads, stores = counts.total("global", "loads"), counts.total("global", "stores")
-    copies = counts.total("global", "copies")
-    loads.add(copies)
+    loads, stores = _requests_to(run, "image", "loads", "copies"), _requests_to(run, "out", "stores")
     shared = counts.total("shared", "loads")
     shared.add(counts.total("shared", "stores"))
     executed = lanes = 0
@@ -48,8 +47,8 @@ def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, flo
     return {
         "sectors per request": _share(loads.sectors, loads.requests),
         "sectors per store": _share(stores.sectors, stores.requests),
-        "loads per result": _of_array(run, "image", "loads", "copies") / results,
-        "stores per result": _of_array(run, "out", "stores") / results,
+        "loads per result": loads.bytes / run.machine.itemsize_of("image") / results,
+        "stores per result": stores.bytes / run.machine.itemsize_of("out") / results,
         "wavefronts per request": _share(shared.wavefronts, shared.requests),
         "shared bytes": float(run.machine.shared_bytes),
         "barriers per block": counts.barriers / (blocks * warps),
@@ -62,17 +61,13 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def _of_array(run: Run, name: str, *kinds: str) -> float:
-    """Return how many values threads ask for of an array."""
-    segment = next((one for one in run.machine.memory.segments if one.name == name), None)
-    if segment is None:
-        return 0.0
-    asked = sum(
-        requests.bytes
-        for key, requests in run.counts.accesses.items()
-        if key.space == "global" and key.array == name and key.kind in kinds
-    )
-    return asked / run.machine.itemsize_of(name)
+def _requests_to(run: Run, array: str, *kinds: str) -> Requests:
+    """Return the requests of some kinds to an array in global memory."""
+    found = Requests()
+    for key, requests in run.counts.accesses.items():
+        if key.space == "global" and key.array == array and key.kind in kinds:
+            found.add(requests)
+    return found
 
 
 def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:

@@ -1,0 +1,102 @@
+"""`judge`: is a kernel right? One that somebody wrote, in CUDA C or Numba, without a GPU."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.commands import BAD_INPUT, DONE, UNEXPECTED
+from engine.commands.arguments import Settings, Use, option, required
+from engine.commands.output import print_answer, print_json, table
+from engine.judging.judge import judge
+from engine.judging.judgement import Judgement, Verdict
+from engine.judging.metrics import METRICS, gate_of
+from engine.results.quantities import rate_text
+
+_STATUS = {Verdict.RIGHT: DONE, Verdict.WRONG: UNEXPECTED, Verdict.FAULTY: UNEXPECTED, Verdict.REFUSED: BAD_INPUT}
+_WORDS = {
+    Verdict.RIGHT: "right",
+    Verdict.WRONG: "wrong",
+    Verdict.FAULTY: "has a fault, although the picture is right",
+    Verdict.REFUSED: "refused",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings(Settings):
+    """What `judge` takes."""
+
+    about = (
+        'A file .cu has one kernel extern "C" __global__ void any_name(...), a file .py one function under '
+        "@cuda.jit. Parameters are known by name, in any order: image, mask, out, width, height, mask_width, "
+        "mask_height, channels, border_value. Comments at its top say how it is launched: block: 32 8 "
+        "(default 16 16), results: 28 4 (of a block; default one per thread), mask: 5 5 (default any odd up to "
+        "9 × 9), border: replicate (default zero), shared: 4096 (bytes), type: uint8. The kernel runs in an "
+        "interpreter that sees races, accesses outside of arrays and reads of what nobody wrote. "
+        "Exit status: 0 right, 1 wrong or faulty or a requirement that does not hold, 2 refused."
+    )
+    examples = (
+        "tiled.cu",
+        "tiled.cu --json",
+        'tiled.py --full --require "loads per result <= 3" --require "wavefronts per request <= 1.1"',
+    )
+
+    file: str = required("FILE  a kernel: .cu (CUDA C) or .py (Numba)", str, file=Use.READ)
+    full: bool = option("--full  all sizes and masks, not four launches; and the GPU, where one is", False)
+    function: str | None = option("--function NAME  the kernel, where the file has several", None)
+    require: tuple[str, ...] = option(
+        lambda: f'--require PROPERTY  such as "loads per result <= 3"; --require again for more. Known: {", ".join(METRICS)}',
+        (),
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a requirement that is none before anything is compiled."""
+        for text in self.require:
+            gate_of(text)
+
+
+def run(settings: JudgeSettings) -> int:
+    """Judge a kernel and print the verdict; return the exit status."""
+    judgement = judge(
+        settings.file, full=settings.full, function=settings.function, require=settings.require
+    )
+    if settings.json:
+        print_json(judgement.as_json())
+    else:
+        print_answer(in_words(judgement, Path(settings.file).name))
+    status = _STATUS[judgement.verdict]
+    return UNEXPECTED if status == DONE and not judgement.passed else status
+
+
+def in_words(judgement: Judgement, file: str) -> str:
+    """Return a judgement as text for a terminal."""
+    name = f"{judgement.kernel} in {file}" if judgement.kernel else file
+    lines = [f"{name}: {_WORDS[judgement.verdict]}"]
+    for finding in judgement.findings:
+        where = "" if not finding.lines else f"line{'s' * (len(finding.lines) > 1)} {' and '.join(map(str, finding.lines))}: "
+        lines.append(f"  {where}{finding.message}")
+    for gate in judgement.gates:
+        other = "" if gate.naive is None else f", naive has {rate_text(gate.naive)}"
+        state = "holds" if gate.holds else "does not hold"
+        lines.append(f"  required: {gate.text}: {state}, it has {rate_text(gate.value)}{other}")
+    if judgement.device:
+        lines.append(f"  {judgement.device}")
+    if judgement.launches:
+        lines += ["", f"Launched {len(judgement.launches)} times: {'; '.join(judgement.launches)}.", ""]
+        lines.append(table(("count, in the largest launch", ""), [(one, rate_text(value)) for one, value in judgement.metrics.items()], right=(1,)))
+        rows = list(_line_rows(judgement))
+        if rows:
+            header = "line", "requests to", "requests", "sectors", "wavefronts"
+            lines += ["", table(header, rows, right=(0, 2, 3, 4))]
+    return "\n".join(lines)
+
+
+def _line_rows(judgement: Judgement) -> list[tuple[str, ...]]:
+    def text(number: int) -> str:
+        return f"{number:,}" if number else "-"
+
+    return [
+        (str(line), what, *(text(counts[name]) for name in ("requests", "sectors", "wavefronts")))
+        for line, kinds in sorted(judgement.lines.items())
+        for what, counts in kinds.items()
+    ]
+
+

@@ -1,0 +1,91 @@
+"""A judged kernel on a GPU, where there is one: the result of its largest launch, and the time of that."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from engine.device_info import DeviceInfo
+from engine.judging.judgement import JudgeFinding
+from engine.judging.source import JudgedKernel
+from engine.judging.trials import Outcome
+from engine.ptx.types import DTYPES
+
+# Launches that are timed, after one that warms up; the median is told.
+TIMED = 9
+
+
+def usable_gpu() -> DeviceInfo | None:
+    """Return the first GPU that can be used."""
+    from engine.device.devices import devices
+
+    return next((one for one in devices() if one.is_usable_gpu), None)
+
+
+def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[str, JudgeFinding | None]:
+    """Launch a kernel as an outcome's trial did; return what to say, and what differs from the interpreter.
+
+    A kernel that the interpreter found at fault is not launched: a wrong access ends the process for CUDA.
+    """
+    if outcome.run.findings:
+        return f"Not run on {gpu.title}: a kernel with a fault could end the process.", None
+    from cuda.bindings import driver
+
+    from engine.device.cuda_graph import check
+    from engine.device.devices import backend
+    from engine.device.numba_cuda import cuda
+
+    with backend(gpu.key).selected():
+        module = check(driver.cuModuleLoadData(kernel.ptx.encode() + b"\0"))
+        machine = outcome.run.machine
+        entry = machine.program.function.name
+        function = check(driver.cuModuleGetFunction(module, entry.encode()))
+        if kernel.header.shared > 48 * 1024:
+            limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            check(driver.cuFuncSetAttribute(function, limit, kernel.header.shared))
+        arrays, values = _values(machine, outcome, cuda)
+        pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        shape = (*machine.grid, *machine.block, kernel.header.shared, 0, ctypes.addressof(pointers), 0)
+        times = []
+        for _ in range(TIMED + 1):
+            begin, end = cuda.event(timing=True), cuda.event(timing=True)
+            begin.record()
+            check(driver.cuLaunchKernel(function, *shape))
+            end.record()
+            end.synchronize()
+            times.append(float(begin.elapsed_time(end)))
+        found = arrays["out"].copy_to_host()
+        check(driver.cuModuleUnload(module))
+    text = f"On {gpu.title}: {np.median(times[1:]) * 1e3:.1f} µs with the launch, {outcome.trial}."
+    unlike = found.view(np.uint8) != outcome.out.values.reshape(found.shape).view(np.uint8)
+    if not unlike.any():
+        return f"{text} The same bits as interpreted.", None
+    with np.errstate(invalid="ignore"):
+        difference = float(np.nanmax(np.abs(found.astype(np.float64) - outcome.out.values.reshape(found.shape))))
+    scale = float(np.nanmax(np.abs(outcome.wanted)))
+    if difference <= 1e-4 * scale:
+        # Products and sums that PTX leaves free are contracted by the assembler.
+        return f"{text} It differs from the interpreted result by {difference:.3g} at most.", None
+    message = f"the result on {gpu.title} differs from the interpreted one by up to {difference:.6g}"
+    return text, JudgeFinding("wrong", 0, (), message)
+
+
+def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Return arrays on the device, and a kernel's parameters with their addresses."""
+    arrays: dict[str, Any] = {}
+    by_base: dict[int, Any] = {}
+    for segment in machine.memory.segments:
+        if segment.name in ("image", "mask", "out") and segment.space == "global":
+            values = segment.data.view(outcome.out.values.dtype) if segment.name == "out" else segment.data
+            arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
+            by_base[segment.base] = arrays[segment.name]
+    values = []
+    function = machine.program.function
+    for variable, kind in zip(function.parameters, function.parameter_types, strict=True):
+        _, data = machine.parameters[variable.name]
+        own = data.view(DTYPES[kind])[0]
+        if int(own) in by_base and DTYPES[kind].itemsize == 8:
+            values.append(ctypes.c_uint64(by_base[int(own)].device_ctypes_pointer.value))
+        else:
+            values.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data.tobytes()))
+    return arrays, values
