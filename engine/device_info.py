@@ -15,8 +15,10 @@ ALL_GPUS = "cuda:all"
 RECORDED = "recorded"
 """In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
-SIMULATOR_SIDE = 64
-"""The longest side of a picture or a matrix, and the largest batch, that the simulator takes."""
+SIMULATOR_PIXELS = 2 << 20
+"""The pixels of a picture that the simulator takes: 2 to 20 s for a kernel that is not slow."""
+SIMULATOR_SIDE = 512
+"""The side of the part of a larger picture that is offered to it: a second or two."""
 
 
 @dataclass(frozen=True, slots=True)

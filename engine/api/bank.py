@@ -14,11 +14,10 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.results.html_table import html_table
 from engine.results.quantities import MISSING
-from engine.run.executor import outcomes_of
+from engine.run.on_device import measure_each_on
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.tasks.filtering.results import RunResult
@@ -117,7 +116,7 @@ def apply_bank(
         job.refuse(chosen)
     plan = SamplingPlan(budget_s=as_seconds(budget_s) / len(jobs))
     applied = []
-    for number, outcome in enumerate(outcomes_of(jobs, chosen, plan, executor_for), start=1):
+    for number, outcome in enumerate(measure_each_on(jobs, chosen.key, plan), start=1):
         try:
             applied.append(as_applied(outcome, array.shape))
         except VerificationFailed as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.api.arguments import as_seconds
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError, VerificationFailed
 from engine.geometry.block import Block
@@ -72,14 +72,7 @@ def plan_for(budget_s: float) -> "SamplingPlan":
 def computed(
     job: AnyJob, device: DeviceInfo, shape: tuple[int, ...], out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the result of a job in that shape, unverified, but verified in the simulator.
-
-    It lies in `out`, where that is given and the device is one of this process. Raises what `as_applied`
-    raises.
-    """
-    if own_process_needed(device):
-        values: np.ndarray = measured(job, device, shape, plan_for(0.0)).values
-        return values
+    """Return the result of a job in that shape, unverified; it lies in `out`, where that is given."""
     return compute(job, backend(device.key), out).reshape(shape)
 
 
@@ -96,10 +89,9 @@ def measured(
     `as_applied` raises.
     """
     # As in `plan_for`.
-    from engine.host.executor import executor_for
-    from engine.run.executor import outcome_of
+    from engine.run.on_device import measure_on
 
-    return as_applied(outcome_of(job, device, plan, executor_for, on_values), shape)
+    return as_applied(measure_on(job, device.key, plan, on_values=on_values), shape)
 
 
 def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:

@@ -10,13 +10,13 @@ import numpy as np
 
 from engine.api.arguments import BlockLike, Image, Options, as_array, as_block, as_number, other_shape
 from engine.api.call_device import ResolvedCall
-from engine.api.calls import check_block, check_choices, computed
+from engine.api.calls import check_block, check_choices
 from engine.api.host_copy import device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of
 from engine.device.core_count import most_launch_cores
-from engine.device.devices import backend, own_process_needed
+from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
@@ -27,7 +27,7 @@ from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.html_table import html_table
 from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
+from engine.tasks.filtering.task import FILTERING, refuse_non_finite
 from engine.tasks.pictures import as_samples, sample_type
 
 if TYPE_CHECKING:
@@ -64,12 +64,8 @@ class Plan:
         self._on_host: OnHost | None = None
         self._on_device: DeviceCalls | None = None
         self._prepared: Prepared | None = None
-        if own_process_needed(device):
-            # Which prepares for itself.
-            self._on_host = self._simulate
-        else:
-            with backend(device.key).selected():
-                self._prepared = FILTERING.prepare(resolved.job())
+        with backend(device.key).selected():
+            self._prepared = FILTERING.prepare(resolved.job())
 
     def _host_call(self) -> OnHost:
         """Return what filters arrays of the host, for the first call with some."""
@@ -79,11 +75,6 @@ class Plan:
         machine, layout = backend(self.device.key), self._resolved.asked.layout
         self._on_host = call = machine.caller(prepared, self._resolved.samples, self.result_dtype, layout)
         return call
-
-    def _simulate(self, samples: np.ndarray, out: np.ndarray) -> None:
-        asked, choice, problem = self._resolved.asked, self._resolved.choice, self._resolved.problem
-        job = filter_job(choice, problem, asked.mask, samples, layout=asked.layout)
-        out[...] = computed(job, self.device, samples.shape)
 
     @property
     def variant(self) -> str:

@@ -18,7 +18,6 @@ from engine.device.devices import devices
 from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import DeviceFault, DeviceUnavailable, EngineError
-from engine.host.executor import executor_for
 from engine.results.export import machine_document
 from engine.results.measurement import AnyResult
 from engine.run.sweep import Measure, measured_result, not_run, sweep
@@ -126,7 +125,7 @@ def measured_here(
     job: AnyJob, device: str, budget_s: float, measure: Measure, fault: DeviceFault | None
 ) -> Cell:
     """Return the result of a job, with this machine's name. Called on: a worker."""
-    results, fault = sweep([job], device, budget_s, executor_for, measure=measure, fault=fault)
+    results, fault = sweep([job], device, budget_s, measure=measure, fault=fault)
     return _of_machine(results[0], machine_name()), fault
 
 

@@ -28,7 +28,6 @@ from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
-from engine.run.executor import ExecutorFor
 from engine.run.registered import named
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result, ways
@@ -273,8 +272,8 @@ def _recorded(results: Sequence[RunResult], sweep: FilterSweep, baseline: str) -
     return list({id(run): run for one in found for run in one.runs if run.variant in wanted}.values())
 
 
-def _with_reason(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> AnyResult:
-    return with_reason(measured_result(job, device, plan, executor_for), job, device)
+def _with_reason(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
+    return with_reason(measured_result(job, device, plan), job, device)
 
 
 def _concluded(results: Sequence[RunResult], settings: BenchSettings) -> tuple[Mapping[str, object], str]:

@@ -25,7 +25,6 @@ from engine.explain.sections import Explained, explained
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host.executor import executor_for
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
@@ -147,8 +146,7 @@ def _ablation(settings: ExplainSettings, subject: Subject[Problem], samples: np.
         samples = random_picture(samples.shape, samples.dtype.name, 0)
     job = filter_job(Choice(chosen, subject.block), problem, mask, samples)
     job.refuse(device)
-    found: Ablation = executor_for(device).submit(ablated, job, device.key, BUDGET_S).result()
-    return found
+    return ablated(job, device.key, BUDGET_S)
 
 
 def _lines(said: Explained) -> str:

@@ -11,7 +11,12 @@ from engine.judging.judgement import Judgement, Verdict
 from engine.judging.metrics import METRICS, gate_of
 from engine.results.quantities import rate_text
 
-_STATUS = {Verdict.RIGHT: DONE, Verdict.WRONG: UNEXPECTED, Verdict.FAULTY: UNEXPECTED, Verdict.REFUSED: BAD_INPUT}
+_STATUS = {
+    Verdict.RIGHT: DONE,
+    Verdict.WRONG: UNEXPECTED,
+    Verdict.FAULTY: UNEXPECTED,
+    Verdict.REFUSED: BAD_INPUT,
+}
 _WORDS = {
     Verdict.RIGHT: "right",
     Verdict.WRONG: "wrong",
@@ -43,7 +48,9 @@ class JudgeSettings(Settings):
     full: bool = option("--full  all sizes and masks, not four launches; and the GPU, where one is", False)
     function: str | None = option("--function NAME  the kernel, where the file has several", None)
     require: tuple[str, ...] = option(
-        lambda: f'--require PROPERTY  such as "loads per result <= 3"; --require again for more. Known: {", ".join(METRICS)}',
+        lambda: (
+            f'--require PROPERTY  such as "loads per result <= 3"; --require again for more. Known: {", ".join(METRICS)}'
+        ),
         (),
     )
 
@@ -55,9 +62,7 @@ class JudgeSettings(Settings):
 
 def run(settings: JudgeSettings) -> int:
     """Judge a kernel and print the verdict; return the exit status."""
-    judgement = judge(
-        settings.file, full=settings.full, function=settings.function, require=settings.require
-    )
+    judgement = judge(settings.file, full=settings.full, function=settings.function, require=settings.require)
     if settings.json:
         print_json(judgement.as_json())
     else:
@@ -71,7 +76,11 @@ def in_words(judgement: Judgement, file: str) -> str:
     name = f"{judgement.kernel} in {file}" if judgement.kernel else file
     lines = [f"{name}: {_WORDS[judgement.verdict]}"]
     for finding in judgement.findings:
-        where = "" if not finding.lines else f"line{'s' * (len(finding.lines) > 1)} {' and '.join(map(str, finding.lines))}: "
+        where = (
+            ""
+            if not finding.lines
+            else f"line{'s' * (len(finding.lines) > 1)} {' and '.join(map(str, finding.lines))}: "
+        )
         lines.append(f"  {where}{finding.message}")
     for gate in judgement.gates:
         other = "" if gate.naive is None else f", naive has {rate_text(gate.naive)}"
@@ -81,7 +90,13 @@ def in_words(judgement: Judgement, file: str) -> str:
         lines.append(f"  {judgement.device}")
     if judgement.launches:
         lines += ["", f"Launched {len(judgement.launches)} times: {'; '.join(judgement.launches)}.", ""]
-        lines.append(table(("count, in the largest launch", ""), [(one, rate_text(value)) for one, value in judgement.metrics.items()], right=(1,)))
+        lines.append(
+            table(
+                ("count, in the largest launch", ""),
+                [(one, rate_text(value)) for one, value in judgement.metrics.items()],
+                right=(1,),
+            )
+        )
         rows = list(_line_rows(judgement))
         if rows:
             header = "line", "requests to", "requests", "sectors", "wavefronts"
@@ -98,5 +113,3 @@ def _line_rows(judgement: Judgement) -> list[tuple[str, ...]]:
         for line, kinds in sorted(judgement.lines.items())
         for what, counts in kinds.items()
     ]
-
-

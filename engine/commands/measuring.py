@@ -17,7 +17,6 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
-from engine.host.executor import executor_for
 from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
@@ -116,7 +115,7 @@ def measure_cells(
     with report_interrupt(files, lambda: f"{done} of {count} cells done"):
         added_machines: Mapping[str, object] = {}
         if scheduler is None:
-            results, fault = sweep(cells.jobs, how.device, how.budget, executor_for, on_result, cells.measure)
+            results, fault = sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
         else:
             # It needs the extra `cluster`.
             with import_module("engine.cluster.machines").machines_of(scheduler) as machines:

@@ -12,7 +12,6 @@ from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.results.quantities import ms_cell
 from engine.run.compute import compute
-from engine.run.executor import ExecutorFor
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
@@ -77,12 +76,10 @@ def run(settings: NetworkSettings) -> int:
     weights = trained_weights() if file is None else read_weights(Path(file))
     timed: dict[int, StageRun] = {}  # by the identity of the result
 
-    def measure_stage(
-        job: NetworkJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
-    ) -> NetworkResult:
+    def measure_stage(job: NetworkJob, device: DeviceInfo, plan: SamplingPlan) -> NetworkResult:
         job.refuse(device)
         plan = plan if device.times_mean_speed else NO_SAMPLES
-        found: StageRun = executor_for(device).submit(measured_stage, job, device.key, plan).result()
+        found = measured_stage(job, device.key, plan)
         timed[id(found.result)] = found
         if found.result.is_proven and found.error is not None:
             log(f"The layers of {found.result.variant} were not timed: {found.error}")

@@ -13,7 +13,7 @@ from engine.course.paper import CourseTable
 from engine.course.runs import Measured, Results, Run
 from engine.course.tables import PaperTables, tables_module
 from engine.course.transactions import transactions_per_request
-from engine.device.devices import device_named, own_process_needed
+from engine.device.devices import device_named
 from engine.errors import BadValue
 from engine.results.progress import Progress
 from engine.run.sampling import SamplingPlan
@@ -86,7 +86,7 @@ def measured_paper(
 
 def check_device(device: str) -> None:
     """Raise DeviceUnavailable for a device that is not there, BadValue for the simulator."""
-    if device != "auto" and own_process_needed(device_named(device)):
+    if device != "auto" and not device_named(device).times_mean_speed:
         why = "its times mean nothing, and the tables are about times"
         raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 
@@ -35,8 +34,6 @@ def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callabl
     The kernel only declares the array; a piece of PTX beside it defines it. If the kernel's own module
     defined it, optimisation at link time would treat an array that no kernel writes as constant.
     """
-    if SIMULATED:
-        return cuda.jit
     array = f".visible .const .align 16 .b8 {name}[{4 * count}];"
     ptx = f".version 6.3\n.target sm_75\n.address_size 64\n{array}\n"
     return cuda.jit(link=[cuda.PTXSource(ptx.encode())], **limits)

@@ -1,8 +1,8 @@
-"""A CUDA device, real or simulated: buffers, copies, launches."""
+"""A CUDA device: buffers, copies, launches."""
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from engine.device.contexts import context_of
 from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.host_calls import HostCalls
@@ -23,6 +22,7 @@ from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.pinned_memory import pinned_array
+from engine.device.selected import interpreter_selected, select_interpreter
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -46,8 +46,6 @@ class MemoryBus:
 def memory_bus(device: DeviceInfo) -> MemoryBus:
     """Return the memory bus; raises DeviceUnavailable for the simulator, and if the driver states none."""
     what = f"The memory of {device.title}"
-    if SIMULATED:
-        raise DeviceUnavailable(what, "a simulated device has none")
     with cuda_errors_in_words("asking for the memory's clock and width"):
         stated = cuda.gpus[_number(device)]
         bus = MemoryBus(stated.MEMORY_CLOCK_RATE / 1e3, stated.GLOBAL_MEMORY_BUS_WIDTH)
@@ -66,6 +64,12 @@ def start_gpu(gpu: DeviceInfo) -> None:
         cuda.current_context()
 
 
+@contextmanager
+def _selected(context: Any) -> Iterator[None]:
+    with interpreter_selected(False), context.selected():
+        yield
+
+
 class CudaBackend:
     """Runs CUDA variants on one device that is available in this process."""
 
@@ -74,18 +78,18 @@ class CudaBackend:
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         with cuda_errors_in_words(f"starting to use {info.title}"):
-            self._context = None if SIMULATED else context_of(_number(info))
+            self._context = context_of(_number(info))
             with self.selected():
                 self._stream: Any = cuda.stream()
 
     def activate(self) -> None:
         """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""
-        if self._context is not None:
-            self._context.select()
+        select_interpreter(False)
+        self._context.select()
 
     def selected(self) -> AbstractContextManager[None]:
         """Select the device for the while."""
-        return nullcontext() if self._context is None else self._context.selected()
+        return _selected(self._context)
 
     def allocate(
         self,
@@ -166,15 +170,7 @@ class CudaBackend:
         self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
     ) -> Callable[[np.ndarray, np.ndarray], None]:
         """Return what copies a picture in, filters it and copies the result out."""
-        if self._context is None:
-            return lambda samples, out: self._simulate(prepared, samples, out, layout)
         return HostCalls(self._context, prepared, like, np.dtype(result_dtype), layout)
-
-    def _simulate(self, prepared: Prepared, samples: np.ndarray, out: np.ndarray, layout: Layout) -> None:
-        buffers = self.allocate(samples, out, layout)
-        self.upload(samples, buffers)
-        self.run(prepared, buffers)
-        self.download(buffers)
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
         """Return a clock of device events around a replayed graph; in the simulator the host's.
@@ -182,8 +178,6 @@ class CudaBackend:
         What waits for the device on its way, because the host does a part or copies in chunks, cannot be
         captured: the host's clock times it.
         """
-        if SIMULATED:
-            return HostClock(prepared, buffers, name="none: simulated")
         if getattr(prepared, "waits_for_device", False):
             host_clock = HostClock(prepared, buffers)
             host_clock.calibrate()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.
@@ -48,7 +48,7 @@ def translated(error: Exception, doing: str) -> Exception:
 @cache
 def _api_errors() -> tuple[type[Exception], ...]:
     """Return the classes of the driver's failures: Numba's own, and for launches that of cuda.core."""
-    if SIMULATED or missing:
+    if missing:
         return ()
     from numba.cuda.cudadrv.driver import CudaAPIError
 

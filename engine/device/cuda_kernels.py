@@ -5,14 +5,13 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_events import NewestLaunch
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
@@ -57,14 +56,11 @@ class PreparedPasses:
     @property
     def resources(self) -> tuple[KernelResources, ...]:
         """What the kernel of each launch takes; empty in the simulator, where nobody knows."""
-        return () if SIMULATED else tuple(kernel.resources for kernel, _, _ in self._steps)
+        return tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another; on any number of streams."""
         with self._launching:
-            if SIMULATED:
-                self._enqueue({Operand.IMAGE: image, Operand.OUT: out, **self._memory(out.shape)}, stream)
-                return
             bound = self._bound.get((image.shape, out.shape)) or self.bind(image, out)
             bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
 
@@ -191,8 +187,6 @@ def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _loaded(step: Pass) -> Launchable:
     """Return the kernel of a pass for the selected device, with its values in constant memory."""
-    if SIMULATED:
-        return cast(Launchable, step.kernel)
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
     # It needs cuda.core, which the simulator does without.

@@ -14,11 +14,9 @@ from engine.device.backend import Backend, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import check
-from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
-from engine.errors import DeviceUnavailable
 
 ROUNDS = 20
 """How often memory is allocated and freed; a round takes less than a millisecond."""
@@ -38,8 +36,6 @@ def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
     Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
     which run was before it. Raises DeviceUnavailable in the simulator, which has no driver.
     """
-    if SIMULATED:
-        raise DeviceUnavailable("Fresh memory", "a simulated device has none")
     allocating, freeing = [], []
     with cuda_errors_in_words(f"allocating {sum(sizes) / 1e6:,.1f} MB"):
         for _ in range(1 + ROUNDS):

@@ -7,9 +7,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-"""Whether Numba simulates `cuda`, which it decides for the whole process when it is first imported."""
-
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 
 _FOLDERS = ("/usr/lib", "/usr/lib64")

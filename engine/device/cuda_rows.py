@@ -6,7 +6,6 @@ import numpy as np
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
-from engine.device.cuda_presence import SIMULATED
 from engine.device.device_view import address_of
 from engine.device.numba_cuda import driver
 
@@ -15,8 +14,6 @@ def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
     """Enqueue a copy of a C-contiguous picture (H, W, C) to a device array (H, W or more, C) of its type."""
     if host.shape == device.shape:
         device.copy_to_device(host, stream=stream)
-    elif SIMULATED:
-        device[:, : host.shape[1]] = host
     else:
         copy_rows(host, device, stream, to_device=True)
 
@@ -25,10 +22,6 @@ def copy_out(device: Any, host: np.ndarray, stream: Any) -> None:
     """Enqueue a copy of a device array to a picture; shapes as for `copy_in`."""
     if host.shape == device.shape:
         device.copy_to_host(host, stream=stream)
-    elif SIMULATED:
-        whole = np.empty(device.shape, host.dtype)
-        device.copy_to_host(whole)
-        host[...] = whole[:, : host.shape[1]]
     else:
         copy_rows(host, device, stream, to_device=False)
 
@@ -64,10 +57,6 @@ def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, fi
 
 def fill_bytes(device: Any, byte: int) -> None:
     """Fill a device array with one byte and wait; 255 makes every float32 a NaN."""
-    if SIMULATED:
-        values = np.full(device.size * device.dtype.itemsize, byte, np.uint8).view(device.dtype)
-        device.copy_to_device(values.reshape(device.shape))
-        return
     address = driver.CUdeviceptr(device.__cuda_array_interface__["data"][0])
     with CAPTURE_LOCK:
         check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 
 from engine.device.core_count import cores
-from engine.device.cuda_presence import SIMULATED, has_driver, missing
-from engine.device_info import SIMULATOR_SIDE, DeviceInfo
+from engine.device.cuda_presence import has_driver, missing
+from engine.device_info import SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
 from engine.reason import Reason
 
 
@@ -42,18 +42,25 @@ def cpu_chosen_as(count: int) -> Iterator[None]:
 
 
 def simulator_info() -> DeviceInfo:
-    """Return the facts of the simulator, which needs no driver."""
+    """Return the facts of the simulator, which needs NVIDIA's compiler and no driver."""
     return DeviceInfo(
-        key="simulator",
+        key=SIMULATOR,
         kind="cuda",
         title="CUDA simulator",
+        available=not missing,
+        reason=_package_missing() if missing else None,
         times_mean_speed=False,
         facts={
-            "what it is": "the real kernels, run in Python, thread by thread",
+            "what it is": "an interpreter of PTX: it runs what a GPU would run, and finds races and wrong accesses",
             "times": "mean nothing and are never shown as speed",
-            "pictures": f"up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}",
+            "pictures": f"up to {SIMULATOR_PIXELS:,} pixels",
         },
     )
+
+
+def _package_missing() -> Reason:
+    remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
+    return Reason("package-missing", missing, remedy=remedy)
 
 
 NO_GPU = Reason("no-gpu", "The NVIDIA driver is installed, but it finds no GPU")
@@ -63,8 +70,7 @@ NO_DRIVER = Reason("no-driver", "No NVIDIA driver")
 def why_no_cuda() -> Reason | None:
     """Return why no GPU is looked for, outside the simulator; None to look."""
     if missing:
-        remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
-        return Reason("package-missing", missing, remedy=remedy)
+        return _package_missing()
     return None if has_driver() else NO_DRIVER
 
 
@@ -79,8 +85,6 @@ def unusable_gpu(reason: Reason, key: str = "cuda:0") -> DeviceInfo:
 
 
 def _listed_gpus() -> tuple[DeviceInfo, ...]:
-    if SIMULATED:
-        return ()
     if why_not := why_no_cuda():
         return (unusable_gpu(why_not),)
     # Loaded where there is a driver: it reads tables of the system.

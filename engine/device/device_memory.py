@@ -15,7 +15,6 @@ from numpy.typing import DTypeLike
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
-from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda, driver
 
@@ -27,7 +26,7 @@ MOST_UPLOADS = 32
 
 def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return an uninitialised, C-contiguous array."""
-    if SIMULATED or not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
+    if not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
         return cuda.device_array(shape, dtype)
     size = math.prod(shape) * np.dtype(dtype).itemsize
     return array_in(_allocated(max(1, size)), shape, dtype)
@@ -59,7 +58,7 @@ def _allocated(size: int) -> Any:
 
 def freeing_stream() -> Any:
     """Return the stream on which memory of the selected device is freed; None where it has no pool."""
-    if SIMULATED or not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
+    if not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
         return None
     return _pool(cuda.get_current_device().id)[1]
 
@@ -95,7 +94,7 @@ def uploaded(values: np.ndarray) -> DeviceArray:
     Kernels may only read it. The upload goes through the default stream, so it waits for all work under way
     on the device, and all other work waits for it.
     """
-    device = 0 if SIMULATED else cuda.get_current_device().id
+    device = cuda.get_current_device().id
     return _uploaded(device, values.shape, values.dtype.str, values.tobytes())
 
 

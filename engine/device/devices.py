@@ -8,12 +8,11 @@ from typing import TypeVar
 
 from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend
-from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
-from engine.device_info import ALL_GPUS, DeviceInfo
+from engine.device_info import ALL_GPUS, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable
 
-__all__ = ["all_gpus", "backend", "device_named", "devices", "own_process_needed"]
+__all__ = ["all_gpus", "backend", "device_named", "devices"]
 
 Made = TypeVar("Made")
 
@@ -90,20 +89,16 @@ def all_gpus() -> tuple[DeviceInfo, ...]:
     return tuple(device for device in devices() if device.is_usable_gpu) or (device_named(ALL_GPUS),)
 
 
-def own_process_needed(device: DeviceInfo) -> bool:
-    """Return whether the device needs another process: Numba simulates in a whole process or not at all."""
-    return device.key == "simulator" and not SIMULATED
-
-
 @made_once
 def backend(key: str) -> Backend:
     """Return the backend of a device of this process, made once; raises DeviceUnavailable."""
     device = device_named(key)
     if device.key == "cpu":
         return CpuBackend()
-    if own_process_needed(device):
-        why = "this process was not started for it"
-        raise DeviceUnavailable("The CUDA simulator", why, "Set NUMBA_ENABLE_CUDASIM=1 before the start.")
+    if device.key == SIMULATOR:
+        from engine.device.interpreter import InterpreterBackend
+
+        return InterpreterBackend()
     # Numba's CUDA target: only where a GPU is used.
     from engine.device.cuda import CudaBackend
 

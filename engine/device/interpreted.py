@@ -1,17 +1,34 @@
-"""CUDA kernels of Numba run by the interpreter of PTX: no device, no driver; only NVVM compiles."""
+"""The passes of a CUDA variant in the interpreter: their PTX, their arguments as Numba passes them, their faults.
 
-from collections.abc import Callable, Sequence
+Numba's types and NVVM are needed, no driver.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numba import types
 
 from engine.device.explained_code import explained_ptx
-from engine.device.launches import Between, Operand, Pass, Placeholder
-from engine.ptx import Array, Run, run
+from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder
+from engine.device.selected import report_share
+from engine.errors import EngineError
+from engine.ptx import Array, Finding, Run, run
+from engine.results.launch_facts import KernelResources
 
 CAPABILITY = (9, 0)
 """The architecture whose PTX is interpreted."""
+Arrays = dict[Any, Array]
+
+
+class KernelFault(EngineError):
+    """A kernel of a variant has a fault that the interpreter found."""
+
+    code = "kernel-fault"
+    is_about_run = True
+
+    def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
+        super().__init__(what, why, remedy)
 
 
 def kernel_arguments(signature: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
@@ -28,53 +45,96 @@ def kernel_arguments(signature: Sequence[Any], arguments: Sequence[Any]) -> list
 
 
 def run_pass(
-    step: Pass, arrays: dict[Any, Array], checkpoint: Callable[[float], None] = lambda done: None, **asked: Any
+    step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] = report_share, **asked: Any
 ) -> Run:
     """Run one pass of a variant; `arrays` has an array for each placeholder; `asked` as of `engine.ptx.run`."""
-    given = [
-        arrays[one]
-        if isinstance(one, Placeholder | Between)
-        else Array("mask", np.ascontiguousarray(one))
-        if isinstance(one, np.ndarray)
-        else one
-        for one in step.arguments
-    ]
-    constants = {step.constant[0]: step.constant[1]} if step.constant is not None else {}
-    text = explained_ptx(step.kernel, step.signature, CAPABILITY)
+
+    def given(argument: Any) -> Any:
+        if isinstance(argument, Placeholder | Between):
+            return arrays[argument]
+        if isinstance(argument, np.ndarray):
+            return Array("mask", np.ascontiguousarray(argument))
+        return argument
+
     return run(
-        text,
+        explained_ptx(step.kernel, step.signature, CAPABILITY),
         None,
         step.launch.grid,
         step.launch.block,
-        kernel_arguments(step.signature, given),
-        constants=constants,
+        kernel_arguments(step.signature, [given(one) for one in step.arguments]),
+        constants={} if step.constant is None else {step.constant[0]: step.constant[1]},
         checkpoint=checkpoint,
         **asked,
     )
 
 
-def run_passes(
-    passes: Sequence[Pass],
-    arrays: dict[Any, Array],
-    checkpoint: Callable[[float], None] = lambda done: None,
-    **asked: Any,
-) -> list[Run]:
-    """Run the passes of a variant one after another; arrays between them are made and count as not written."""
-    arrays = dict(arrays)
-    for step in passes:
-        for one in step.arguments:
-            if one in arrays if isinstance(one, Placeholder | Between) else True:
+class InterpretedPasses:
+    """The passes of a variant, with steps of the host between them where it has some."""
+
+    resources: tuple[KernelResources, ...] = ()
+
+    def __init__(self, steps: Sequence[Pass | HostStep]) -> None:
+        self._steps = steps
+        # Compiled now, as for a device.
+        for step in steps:
+            if isinstance(step, Pass):
+                explained_ptx(step.kernel, step.signature, CAPABILITY)
+        self._between: dict[str, np.ndarray] = {}
+
+    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
+        """Run all passes; raises KernelFault for the first that has a fault."""
+        arrays: Arrays = {Operand.OUT: Array("the result", out, is_output=True)}
+        self._between = {}
+        for step in self._steps:
+            if isinstance(step, HostStep):
+                self._compute(step, arrays)
                 continue
-            if isinstance(one, Between):
-                same = next((known for known in arrays if isinstance(known, Between) and known.name == one.name), None)
-                values = np.zeros(one.shape, one.dtype) if same is None else arrays[same].values.reshape(one.shape)
-                arrays[one] = Array(one.name, values, is_output=same is None)
-            elif one is Operand.SCRATCH:
-                arrays[one] = Array("scratch", np.zeros(arrays[Operand.OUT].values.shape, np.float32), True)
-    runs = []
-    for number, step in enumerate(passes):
-        runs.append(run_pass(step, arrays, checkpoint, **asked))
-        for array in arrays.values():
-            # What one pass wrote the next one may read; whether all was written is the last one's to say.
-            array.is_output = array.is_output and array is arrays.get(Operand.OUT) and number == len(passes) - 1
-    return runs
+            for argument in step.arguments:
+                if isinstance(argument, Placeholder | Between) and argument not in arrays:
+                    arrays[argument] = self._array(argument, image, out)
+            result = run_pass(step, arrays, counted=False)
+            for array in arrays.values():
+                # What one pass wrote the next one may read.
+                array.is_output = False
+            if result.findings:
+                raise _fault(step, result.findings)
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the values between two passes after a launch."""
+        return self._between[name]
+
+    def spans(self, image: Any, out: Any) -> tuple[Any, ...]:
+        """Return no spans of time, for the same reason."""
+        return ()
+
+    def part_ms(self, image: Any, out: Any, clock: object) -> dict[str, float]:
+        """Return no times: simulated ones mean nothing."""
+        return {}
+
+    def _array(self, argument: Placeholder | Between, image: Any, out: np.ndarray) -> Array:
+        if isinstance(argument, Between):
+            size = int(np.prod(argument.shape))
+            is_new = argument.name not in self._between
+            values = self._between.setdefault(argument.name, np.zeros(size, argument.dtype))
+            return Array(argument.name, values.reshape(argument.shape), is_output=is_new)
+        if argument is Operand.SCRATCH:
+            return Array("scratch memory", np.zeros(out.shape, np.float32), is_output=True)
+        if not isinstance(image, tuple | list):
+            return Array("the picture", image)
+        # A task with several operands has a placeholder for each, in their order.
+        number = 0 if isinstance(argument, Operand) else list(type(argument)).index(argument)
+        return Array(str(argument.value), image[number])
+
+    def _compute(self, step: HostStep, arrays: Arrays) -> None:
+        takes = arrays[step.takes].values if step.takes in arrays else self._between[step.takes.name]
+        if step.gives not in arrays:
+            arrays[step.gives] = self._array(step.gives, None, np.empty(0))
+        arrays[step.gives].is_output = False
+        shaped = takes.reshape(step.takes.shape)
+        for values, results in zip(shaped, arrays[step.gives].values, strict=True):
+            step.compute(values, results)
+
+
+def _fault(step: Pass, findings: Sequence[Finding]) -> KernelFault:
+    said = "; ".join(str(one) for one in findings[:3])
+    return KernelFault(f"the kernel {step.name}", f"the interpreter found a fault: {said}")

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import Kernel
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -37,9 +36,8 @@ def kernel_factory(factory: Factory) -> Factory:
     def made(*arguments: Any, **named: Any) -> Any:
         import_names(factory.__module__)
         kernel = factory(*arguments, **named)
-        if not SIMULATED:
-            name = f"{factory.__module__}.{factory.__qualname__}"
-            _origins[kernel] = [name, _plain(arguments), _plain(named)]
+        name = f"{factory.__module__}.{factory.__qualname__}"
+        _origins[kernel] = [name, _plain(arguments), _plain(named)]
         return kernel
 
     return made  # type: ignore[return-value]

@@ -6,16 +6,14 @@ simulates, but drives no GPU that this program supports.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from numba import cuda, float32, float64, int32, int64, types, uint8
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.launches import registers_for
 
 __all__ = [
-    "SIMULATED",
     "cuda",
     "driver",
     "float32",
@@ -41,13 +39,6 @@ try:
 except ImportError:  # Numba's own CUDA target, without the package: nothing is compiled for it
     from numba.extending import intrinsic
 
-if SIMULATED:
-    # Without greenlet, or where Numba's simulator lies elsewhere, its own threads do, slower.
-    with suppress(ImportError):
-        from engine.device.simulated_threads import run_threads_as_greenlets
-
-        run_threads_as_greenlets()
-
 
 def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
     """Return the decorator of a kernel that needs many registers, for blocks of `threads` threads.
@@ -60,7 +51,7 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
 
 def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
     """Return the decorator of a kernel with at most `registers` registers per thread; None: no limit."""
-    if SIMULATED or registers is None:
+    if registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
 
@@ -72,4 +63,4 @@ def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]],
     in `split-float16` tensor-core products then waited for one another (7 x 7 on 4096 x 4096: 133 instead of
     184 registers, 70 us; H200).
     """
-    return cuda.jit if SIMULATED else cuda.jit(launch_bounds=(threads, blocks))
+    return cuda.jit(launch_bounds=(threads, blocks))

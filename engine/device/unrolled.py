@@ -8,8 +8,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, cast
 
-from engine.device.cuda_presence import SIMULATED
-
 # The compiler unrolls a loop whose code then stays short: of up to 17 taps in one kernel, of 12 in another.
 _TAPS_PER_LOOP = 8
 # What is longer stays a loop: its code would not fit in the cache of instructions.
@@ -22,8 +20,6 @@ def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
     Those are `for n in range(COUNT)`, COUNT a constant of the function around the kernel. Each is cut into
     loops of a few taps, one after the other, so that kernels that are compared have straight-line code alike.
     """
-    if SIMULATED:
-        return kernel
     constants = dict(inspect.getclosurevars(kernel).nonlocals)
     (function,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
     assert isinstance(function, ast.FunctionDef)

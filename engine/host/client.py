@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 
@@ -48,11 +47,10 @@ class RemoteHost(Protocol):
 class EngineClient:
     """Sends requests to the engine's process and keeps one alive.
 
-    `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` with a warning
+    `on_ready` is called when the host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
-    The end of the simulator's host is reported to its requests only. `described` is a task's request whose
-    variants a host names when it is up. With `remote` the real host is on another machine: what touches files
-    is done here. When the line to it is lost, its requests fail with `LineLost`; nobody is asked for a
+    `described` is a task's request whose variants a host names when it is up. With `remote` the host is on
+    another machine: what touches files is done here. When the line to it is lost, its requests fail with `LineLost`; nobody is asked for a
     password again before the next request, or `reconnect`.
     """
 
@@ -72,8 +70,7 @@ class EngineClient:
         self._on_notice = on_notice
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
-        # By whether it is the simulator's.
-        self._hosts: dict[bool, Host] = {}
+        self._current: Host | None = None
         self._faults = Faults()
         self._closing = False
         self._segments = HandedSegments()
@@ -90,16 +87,16 @@ class EngineClient:
 
     @property
     def host_pid(self) -> int | None:
-        """Process id of the real host."""
+        """Process id of the host."""
         with self._lock:
-            host = self._hosts.get(False)
+            host = self._current
         return host.link.pid if host else None
 
     def start(self) -> None:
         """Start the host in the background and return at once; not after `shutdown`."""
         with self._lock:
             if not self._closing:
-                self._host(simulator=False)
+                self._host()
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
         """Return the future of a request: the reply that the request's docstring names, or an `EngineError`.
@@ -113,7 +110,7 @@ class EngineClient:
                 refusal = Cancelled("The engine", "it is being shut down")
             if refusal is None:
                 try:
-                    host = self._host(request.wants_simulator)
+                    host = self._host()
                 except (OSError, RuntimeError) as error:  # no pipe, or no thread
                     what, short = "The engine's process cannot be started", shortage_of(error)
                     why = f"{short.what[:1].lower()}{short.what[1:]}, {short.why}" if short else str(error)
@@ -132,7 +129,7 @@ class EngineClient:
         Its future fails with `Cancelled`, unless it is answered first.
         """
         with self._lock:
-            sent = (pending for host in self._hosts.values() for pending in host.requests.values())
+            sent = () if self._current is None else self._current.requests.values()
             pending = next((p for p in sent if p.future is future), None)
             if pending is None:
                 future.cancel()
@@ -143,7 +140,7 @@ class EngineClient:
         if not pending.begun:
             self._answer(pending, None, Cancelled("The request", "it was stopped before it was begun"))
             return
-        timer = threading.Timer(self._grace_s(pending.request), self._give_up_on, (pending,))
+        timer = threading.Timer(self._grace_s, self._give_up_on, (pending,))
         timer.daemon = True
         timer.start()
 
@@ -152,7 +149,7 @@ class EngineClient:
         if not names:
             return
         with self._lock:
-            links = [host.link for host in self._hosts.values()]
+            links = self._links
             handed = self._segments.give_back(names, links)
         for link in links if handed else ():
             link.send(Release(handed))
@@ -163,9 +160,9 @@ class EngineClient:
             if self._closing:
                 return
             self._faults.forget()
-            host = self._hosts.get(False)
+            host = self._current
             if host is None:
-                self._host(simulator=False)
+                self._host()
                 return
             host.end_wanted = True
         host.link.kill("it is started again to use the GPU")
@@ -181,7 +178,7 @@ class EngineClient:
         """
         with self._lock:
             self.remote = remote
-            host = self._hosts.get(False)
+            host = self._current
             if host is None:
                 self.start()
                 return
@@ -191,7 +188,7 @@ class EngineClient:
     def supersede(self, future: Future[Any]) -> None:
         """Say that a newer preview waits: another machine sends no more of this one, if that takes long."""
         with self._lock:
-            host = self._hosts.get(False)
+            host = self._current
             for pending in host.requests.values() if host is not None and host.is_remote else ():
                 if pending.future is future and pending.link is not None:
                     pending.link.send(Superseded(pending.id))
@@ -199,65 +196,67 @@ class EngineClient:
     def detach(self, *names: str) -> None:
         """Let hosts detach segments that the caller has made, and removes."""
         with self._lock:
-            links = [host.link for host in self._hosts.values()]
+            links = self._links
         for link in links:
             link.send(Release(names))
 
     def shutdown(self) -> None:
-        """End every host and free all shared memory; unanswered requests fail as cancelled.
+        """End the host and free all shared memory; unanswered requests fail as cancelled.
 
         A file that is being written is completed first; one that is only encoded is abandoned.
         """
         with self._lock:
             self._closing = True
-            hosts = list(self._hosts.values())
-            for host in hosts:
-                if host.waiting_preview is not None:
-                    host.waiting_preview.future.cancel()
-                    host.waiting_preview = None
-        for host in hosts:
-            host.link.send(Stop())
-        for host in hosts:
-            # A host that is not up yet works on nothing.
-            if host.link.join(STOP_S if host.ready else 0.0):
-                continue
-            with self._lock:
-                is_saving = host.is_saving
-            if is_saving:
-                # A kill would leave a part of the file. The host's deadline still applies.
-                host.link.join(None)
-            host.link.kill("the program is closing")
-            host.link.join(5.0)
+            host = self._current
+            if host is not None and host.waiting_preview is not None:
+                host.waiting_preview.future.cancel()
+                host.waiting_preview = None
+        if host is not None:
+            self._end(host)
         self._segments.remove_all()
 
-    def _host(self, simulator: bool) -> Host:
-        host = self._hosts.get(simulator)
+    def _end(self, host: Host) -> None:
+        host.link.send(Stop())
+        # A host that is not up yet works on nothing.
+        if host.link.join(STOP_S if host.ready else 0.0):
+            return
+        with self._lock:
+            is_saving = host.is_saving
+        if is_saving:
+            # A kill would leave a part of the file. The host's deadline still applies.
+            host.link.join(None)
+        host.link.kill("the program is closing")
+        host.link.join(5.0)
+
+    @property
+    def _links(self) -> list[HostLink]:
+        return [] if self._current is None else [self._current.link]
+
+    def _host(self) -> Host:
+        host = self._current
         if host is None:
             prefix = self._segments.prefix_of_next_host()
-            options = HostOptions(simulator, self._faults.use_cuda, prefix, self._described)
-            remote = None if simulator else self.remote
-            serving = None if remote is None else remote.serve
-            seconds_left = partial(self._seconds_left, simulator)
-            link = HostLink(options, self._receive, self._ended, seconds_left, serving)
-            host = Host(link, is_remote=remote is not None)
+            options = HostOptions(self._faults.use_cuda, prefix, self._described)
+            serving = None if self.remote is None else self.remote.serve
+            link = HostLink(options, self._receive, self._ended, self._seconds_left, serving)
+            host = Host(link, is_remote=self.remote is not None)
             link.start()
             # Only after the start: the end of a host that was never started is not reported.
-            self._hosts[simulator] = host
+            self._current = host
         return host
 
-    def _seconds_left(self, simulator: bool) -> float | None:
+    def _seconds_left(self) -> float | None:
         with self._lock:
-            host = self._hosts.get(simulator)
-            return host.seconds_left if host else None
+            return self._current.seconds_left if self._current else None
 
     def _receive(self, link: HostLink, message: object) -> None:
         with self._lock:
-            host = self._hosts[link.options.simulator]
+            host = self._current
+        assert host is not None
         if isinstance(message, Ready):
             self._note_ready(host, message)
         elif isinstance(message, CodeNotKept):
-            if not link.options.simulator:
-                _call(self._on_notice, message)
+            _call(self._on_notice, message)
         elif isinstance(message, Working):
             with self._lock:
                 pending = host.note_progress(message.id, message.progress)
@@ -284,18 +283,18 @@ class EngineClient:
     def _note_ready(self, host: Host, ready: Ready) -> None:
         options = host.link.options
         with self._lock:
-            self._faults.note_up(options.simulator)
-            if options.use_cuda and not options.simulator:
+            self._faults.note_up()
+            if options.use_cuda:
                 self._faults.note_gpu(any(device.is_usable_gpu for device in ready.devices))
             host.note_ready(ready)
-        if not options.simulator and not host.end_wanted:
+        if not host.end_wanted:
             _call(self._on_ready, ready)
 
     def _ended(self, link: HostLink, reason: str) -> None:
         """Answer the requests of a host that ended, or hand them to a successor; then remove its segments."""
-        simulator = link.options.simulator
         with self._lock:
-            host = self._hosts.pop(simulator)
+            host, self._current = self._current, None
+            assert host is not None
             late, late_error = host.late_request() if link.is_given_up else (None, None)
             if late_error is not None:
                 host.end_wanted = True
@@ -303,13 +302,13 @@ class EngineClient:
             if host.waiting_preview is not None:
                 left.append(host.waiting_preview)
             if not self._closing and not host.end_wanted and not host.is_remote:
-                self._faults.note_end(simulator, was_up=host.ready is not None)
+                self._faults.note_end(was_up=host.ready is not None)
             has_successor, again = self._begin_again(host, left)
             error = self._error_of_end(host, reason, has_successor)
             answers = [(p, self._answer_of_end(p, error, reason)) for p in left if p not in again]
             if late_error is not None:
                 answers = [(p, late_error if p is late else answer) for p, answer in answers]
-        if isinstance(error, HostLost) and not simulator:
+        if isinstance(error, HostLost):
             _call(self._on_lost, error)
         for pending, answer in answers:
             self._answer(pending, None, answer)
@@ -320,18 +319,17 @@ class EngineClient:
 
     def _begin_again(self, host: Host, left: list[Pending]) -> tuple[bool, list[Pending]]:
         """Start a successor if there is to be one; return whether there is, and the requests that it has."""
-        simulator = host.link.options.simulator
         # A host that never comes up is replaced a few times only.
-        is_wanted = host.ready is not None or self._faults.may_start_again(simulator)
+        is_wanted = host.ready is not None or self._faults.may_start_again()
         again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
         if host.is_remote or host.start_again:
             # The line would be lost again, and somebody asked for a password again and again. What was asked
             # of one machine may be about pixels that are only there.
             is_wanted, again = host.start_again, []
-        if self._closing or not is_wanted or (simulator and not again):
+        if self._closing or not is_wanted:
             return False, []
         try:
-            successor = self._host(simulator)
+            successor = self._host()
         except Exception:  # noqa: BLE001 - no pipe or no thread is free: the next request tries again
             _log.exception("A new engine's process could not be started")
             return False, []
@@ -352,7 +350,7 @@ class EngineClient:
                 f"of its process on this machine: {reason}",
                 "Your work is kept: connect again.",
             )
-        return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
+        return self._faults.lost_error(reason, has_successor)
 
     def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
         is_second = pending.sent_again and pending.link is not None
@@ -363,15 +361,15 @@ class EngineClient:
 
     def _give_up_on(self, pending: Pending) -> None:
         with self._lock:
-            host = self._hosts.get(pending.request.wants_simulator)
+            host = self._current
             if host is None or host.requests.get(pending.id) is not pending:
                 return
             host.end_wanted = True
-        grace_s = self._grace_s(pending.request)
-        host.link.kill(f"it could not stop within {grace_s:g} s and was replaced")
+        host.link.kill(f"it could not stop within {self._grace_s:g} s and was replaced")
 
-    def _grace_s(self, request: Request) -> float:
-        return GRACE_S if self.remote is None or request.wants_simulator else REMOTE_GRACE_S
+    @property
+    def _grace_s(self) -> float:
+        return GRACE_S if self.remote is None else REMOTE_GRACE_S
 
     def _answer(self, pending: Pending, value: object, error: EngineError | None) -> None:
         with self._lock:

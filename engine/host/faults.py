@@ -8,15 +8,14 @@ from engine.host.request import Request
 
 FAULTS_ALLOWED = 3
 FAULT_WINDOW_S = 600.0
-# Hosts of a kind in a row that may end before they are up; after that only a request starts one.
+# Hosts in a row that may end before they are up; after that only a request starts one.
 FAILED_STARTS_ALLOWED = 3
 
 
 class Faults:
     """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
 
-    `use_cuda` is False after three faults of the real host in ten minutes, if there is a GPU; faults of the
-    simulator do not count.
+    `use_cuda` is False after three faults in ten minutes, if there is a GPU.
     """
 
     def __init__(self) -> None:
@@ -24,22 +23,20 @@ class Faults:
         # The GPU may end a host before it is up: until a host has reported, assume that there is one.
         self._has_gpu = True
         self._times: deque[float] = deque()
-        self._failed_starts = {False: 0, True: 0}
+        self._failed_starts = 0
         self._lost_twice: dict[tuple[type, ...], tuple[Request, HostLostTwice]] = {}
 
-    def note_up(self, simulator: bool) -> None:
-        """Note that a host of this kind is up."""
-        self._failed_starts[simulator] = 0
+    def note_up(self) -> None:
+        """Note that a host is up."""
+        self._failed_starts = 0
 
     def note_gpu(self, is_there: bool) -> None:
         """Note whether a host that looked for a GPU has found one that it can use."""
         self._has_gpu = is_there
 
-    def note_end(self, simulator: bool, was_up: bool) -> None:
-        """Note that a host of this kind ended unexpectedly."""
-        self._failed_starts[simulator] += not was_up
-        if simulator:
-            return
+    def note_end(self, was_up: bool) -> None:
+        """Note that a host ended unexpectedly."""
+        self._failed_starts += not was_up
         now = time.monotonic()
         self._times.append(now)
         while self._times and now - self._times[0] > FAULT_WINDOW_S:
@@ -47,23 +44,23 @@ class Faults:
         if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
             self.use_cuda = False
             # A driver that ends starting processes is not used any more: the CPU gets its own attempts.
-            self._failed_starts[False] = 0
+            self._failed_starts = 0
 
-    def may_start_again(self, simulator: bool) -> bool:
+    def may_start_again(self) -> bool:
         """Return whether a host that ended before it was up is to be replaced at once."""
-        return self._failed_starts[simulator] < FAILED_STARTS_ALLOWED
+        return self._failed_starts < FAILED_STARTS_ALLOWED
 
     def forget(self) -> None:
         """Allow CUDA again, as if nothing had happened."""
         self.use_cuda = True
         self._times.clear()
-        self._failed_starts[False] = 0
+        self._failed_starts = 0
         self._lost_twice.clear()
 
     def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
         """Note that two hosts ended with a request; return the error for it and for its repetitions."""
         error = HostLostTwice(
-            f"{_process_name(request.wants_simulator)} ended twice in the same work",
+            "The engine's process ended twice in the same work",
             reason,
             "It is not tried again until you change the picture, the mask or a setting.",
         )
@@ -78,15 +75,11 @@ class Faults:
             return None
         return error
 
-    def lost_error(self, simulator: bool, reason: str, has_successor: bool) -> HostLost:
+    def lost_error(self, reason: str, has_successor: bool) -> HostLost:
         """Return the error of the requests of a host that ended."""
         remedy = "The next request starts a new one."
         if has_successor:
             remedy = "A new one is being started and your work is kept: run again."
-        if not self.use_cuda and not simulator:
+        if not self.use_cuda:
             remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
-        return HostLost(f"{_process_name(simulator)} ended", reason, remedy)
-
-
-def _process_name(simulator: bool) -> str:
-    return "The simulator's process" if simulator else "The engine's process"
+        return HostLost("The engine's process ended", reason, remedy)

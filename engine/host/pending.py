@@ -50,7 +50,7 @@ class Pending:
 
 @dataclass(eq=False)
 class Host:
-    """One host, the real one or the simulator's. Called on: any thread, under the client's lock."""
+    """The host. Called on: any thread, under the client's lock."""
 
     link: HostLink
     ready: Ready | None = None  # what it reported when it was up

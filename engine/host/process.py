@@ -15,7 +15,6 @@ from engine.host.verbs import Asked, Describe
 class HostOptions:
     """Choices that hold for the whole life of a host process."""
 
-    simulator: bool = False  # Numba decides once per process whether it simulates
     use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
     segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
     described: Asked | None = None  # a task's request whose variants it names when it says that it is up
@@ -31,8 +30,6 @@ def serve(connection: Connection, options: HostOptions) -> None:
     for ending in ("SIGINT", "SIGHUP"):
         if hasattr(signal, ending):
             signal.signal(getattr(signal, ending), signal.SIG_IGN)
-    if options.simulator:
-        os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     with _on_one_core():

@@ -10,8 +10,9 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, ClassVar
 
+from engine.device.selected import heard_by
 from engine.errors import EngineError
-from engine.results.progress import Checkpoint
+from engine.results.progress import Checkpoint, Progress
 
 
 class QueuePolicy(StrEnum):
@@ -51,11 +52,6 @@ class Request:
         """What it is a request of; where one of a kind ended two hosts, another one of it may not."""
         return (type(self),)
 
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether it is for the simulator, which has a process of its own."""
-        return False
-
     def error_if_late(self) -> EngineError | None:
         """Return its error where it is given up because it takes too long; None: its process is at fault."""
         return None
@@ -72,4 +68,5 @@ def answer(request: Request, report: Checkpoint) -> Any:
     Raises what the function raises: an `EngineError` where the request cannot be answered.
     """
     module, _, name = request.answered_by.partition(":")
-    return getattr(import_module(module), name)(request, report)
+    with heard_by(lambda done: report(Progress("interpreting", done, 10.0))):
+        return getattr(import_module(module), name)(request, report)

@@ -7,7 +7,6 @@ each verb that it can be asked by.
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.host.request import QueuePolicy, Request
 
@@ -27,11 +26,6 @@ class Verb(Request, Generic[J]):
     __slots__ = ()
     computes: ClassVar[bool] = False  # where the job's device is; questions are answered by the real host
     job: J
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether it computes and the job names the simulator as its device."""
-        return self.computes and getattr(self.job, "device", "") == SIMULATOR
 
     @property
     def kind(self) -> tuple[type, ...]:

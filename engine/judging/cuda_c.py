@@ -14,7 +14,9 @@ from engine.judging.source import EXPECTED, JudgedKernel, NotJudged, checked_par
 
 CAPABILITY = "compute_80"
 MOST_BYTES = 1 << 20
-_INCLUDE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include|include_next|import|embed)\b(.*)$", re.MULTILINE)
+_INCLUDE = re.compile(
+    r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include|include_next|import|embed)\b(.*)$", re.MULTILINE
+)
 _HEADER = re.compile(r"\s*<\s*[A-Za-z][\w./]*\s*>\s*")
 _KERNEL = re.compile(
     r'extern\s+"C"\s+(?:\{\s*)?(?:static\s+)?__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+'
@@ -30,7 +32,16 @@ _ARRAY_TYPES = {
     "std::uint8_t": "uint8",
     "unsigned char int": "uint8",
 }
-_NUMBER_TYPES = {"int", "unsigned", "unsigned int", "long", "long long", "size_t", "unsigned long long", "short"}
+_NUMBER_TYPES = {
+    "int",
+    "unsigned",
+    "unsigned int",
+    "long",
+    "long long",
+    "size_t",
+    "unsigned long long",
+    "short",
+}
 # What compilers print of a whole file is too much for a person.
 MOST_ERRORS = 3
 
@@ -62,13 +73,17 @@ def _without_comments(text: str) -> str:
     def blank(found: re.Match[str]) -> str:
         return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
 
-    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.DOTALL)
+    return re.sub(
+        r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.DOTALL
+    )
 
 
 def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, str]]:
     names, dtypes = [], {}
     for text in filter(None, (one.strip() for one in declared.split(","))):
-        found = re.fullmatch(r"(.*?)(\w+)\s*(?:\[\s*\])?", " ".join(_QUALIFIERS.sub(" ", text).split()), re.DOTALL)
+        found = re.fullmatch(
+            r"(.*?)(\w+)\s*(?:\[\s*\])?", " ".join(_QUALIFIERS.sub(" ", text).split()), re.DOTALL
+        )
         if found is None:
             raise NotJudged(f"the kernel {name}", f"the parameter '{text}' is not understood", EXPECTED)
         kind, parameter = " ".join(found[1].replace("*", " * ").split()), found[2]
@@ -91,7 +106,9 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
 def missing() -> str:
     """Return why CUDA C cannot be compiled here; empty where it can."""
     if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-        return "NVRTC, the compiler of CUDA C, is not installed (pip install 'haloscope[cuda]'; none for macOS)"
+        return (
+            "NVRTC, the compiler of CUDA C, is not installed (pip install 'haloscope[cuda]'; none for macOS)"
+        )
     return ""
 
 

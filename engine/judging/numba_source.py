@@ -93,7 +93,9 @@ def _names(tree: ast.Module, path: str) -> dict[str, Any]:
             for one in step.names:
                 if hasattr(modules[step.module], one.name):
                     names[one.asname or one.name] = getattr(modules[step.module], one.name)
-        elif isinstance(step, ast.Assign) and len(step.targets) == 1 and isinstance(step.targets[0], ast.Name):
+        elif (
+            isinstance(step, ast.Assign) and len(step.targets) == 1 and isinstance(step.targets[0], ast.Name)
+        ):
             value = _constant(step.value, names)
             if value is not None:
                 names[step.targets[0].id] = value
@@ -170,7 +172,9 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
     except NumbaError as error:
         raise _refusal(error) from error
     except Exception as error:  # noqa: BLE001 - whatever a compiler raises for a kernel that it cannot compile
-        raise NotJudged("the kernel does not compile", f"{type(error).__name__}: {str(error)[:300]}") from error
+        raise NotJudged(
+            "the kernel does not compile", f"{type(error).__name__}: {str(error)[:300]}"
+        ) from error
     return JudgedKernel(name, ptx, "", parameters, header, dtypes["image"], dtypes["out"], is_numba=True)
 
 

@@ -61,7 +61,9 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
     if not unlike.any():
         return f"{text} The same bits as interpreted.", None
     with np.errstate(invalid="ignore"):
-        difference = float(np.nanmax(np.abs(found.astype(np.float64) - outcome.out.values.reshape(found.shape))))
+        difference = float(
+            np.nanmax(np.abs(found.astype(np.float64) - outcome.out.values.reshape(found.shape)))
+        )
     scale = float(np.nanmax(np.abs(outcome.wanted)))
     if difference <= 1e-4 * scale:
         # Products and sums that PTX leaves free are contracted by the assembler.

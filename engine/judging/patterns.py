@@ -25,7 +25,10 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
     for depth in range(1, 5):
         edge = "" if depth == 1 else f"{depth} "
         places += [
-            (f"the right edge, {edge}column{'s' * (depth > 1)} wide", (columns >= width - depth) & everywhere),
+            (
+                f"the right edge, {edge}column{'s' * (depth > 1)} wide",
+                (columns >= width - depth) & everywhere,
+            ),
             (f"the left edge, {edge}column{'s' * (depth > 1)} wide", (columns < depth) & everywhere),
             (f"the bottom edge, {edge}row{'s' * (depth > 1)} high", (rows >= height - depth) & everywhere),
             (f"the top edge, {edge}row{'s' * (depth > 1)} high", (rows < depth) & everywhere),
@@ -35,9 +38,15 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
         places.append((f"the rim of the picture, {depth} wide", rim & everywhere))
     for depth in range(1, 5):
         places += [
-            (f"the first {depth} columns of each block but the first", (columns % across < depth) & (columns >= across) & everywhere),
+            (
+                f"the first {depth} columns of each block but the first",
+                (columns % across < depth) & (columns >= across) & everywhere,
+            ),
             (f"the last {depth} columns of each block", (columns % across >= across - depth) & everywhere),
-            (f"the first {depth} rows of each block but the first", (rows % down < depth) & (rows >= down) & everywhere),
+            (
+                f"the first {depth} rows of each block but the first",
+                (rows % down < depth) & (rows >= down) & everywhere,
+            ),
             (f"the last {depth} rows of each block", (rows % down >= down - depth) & everywhere),
         ]
     last_block = (columns >= width // across * across) | (rows >= height // down * down)

@@ -66,5 +66,3 @@ def only_one(found: list[str], wanted: str | None) -> str:
         remedy = "Name one of them (--function NAME); a filter in two kernels is not judged as a whole."
         raise NotJudged("the file", f"it has {len(found)} kernels: {', '.join(found)}", remedy)
     return found[0]
-
-

@@ -76,9 +76,13 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
     if kernel.dtype == "float32":
         image = (random.random(shape) * 255).astype(np.float32)
     mask = _mask(trial, random, positive=kernel.result_dtype == "uint8")
-    border_value = float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
+    border_value = (
+        float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
+    )
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
-    out = Array("out", np.full(shape, np.nan if kernel.result_dtype == "float32" else 0xA5, kernel.result_dtype), True)
+    out = Array(
+        "out", np.full(shape, np.nan if kernel.result_dtype == "float32" else 0xA5, kernel.result_dtype), True
+    )
     result = _launched(kernel, trial, image, mask, out, border_value, checkpoint)
     wanted = correlate(image, mask, kernel.header.border, border_value)
     bound = rounding_bound(magnitudes(image, mask, kernel.header.border, border_value), mask.weights32.size)
@@ -125,7 +129,15 @@ def _launched(
         one = given[name]
         if kernel.is_numba and isinstance(one, Array):
             values = one.values[..., 0] if one.values.ndim == 3 else one.values
-            arguments += [0, 0, values.size, values.itemsize, one, *values.shape, values.shape[1] * values.itemsize]
+            arguments += [
+                0,
+                0,
+                values.size,
+                values.itemsize,
+                one,
+                *values.shape,
+                values.shape[1] * values.itemsize,
+            ]
             arguments.append(values.itemsize)
         else:
             arguments.append(one)

@@ -352,7 +352,13 @@ class Machine:
         instruction: Instruction,
         chosen: NDArray[np.intp] | None,
     ) -> list[Place]:
-        verb = "writes" if instruction.name in ("st", "red") else "accesses" if instruction.name != "ld" else "reads"
+        verb = (
+            "writes"
+            if instruction.name in ("st", "red")
+            else "accesses"
+            if instruction.name != "ld"
+            else "reads"
+        )
         if segment is None:
             message = f"a thread {verb} an address where no array is"
             self.report("outside", instruction, active, np.ones(active.count, bool), message)
@@ -388,9 +394,7 @@ class Machine:
 
     # Checks.
 
-    def check(
-        self, kind: str, number: int, place: Place, size: int, *, atomic: bool = False
-    ) -> None:
+    def check(self, kind: str, number: int, place: Place, size: int, *, atomic: bool = False) -> None:
         """Check an access for races and reads of what nobody wrote: "read", "write", "copy" or "arrive"."""
         segment, active = place.segment, place.active
         hazards = segment.hazards
@@ -515,4 +519,3 @@ def _distance(offset: int, segment: Segment) -> str:
     if offset < 0:
         return f"{-offset} bytes before the beginning of {segment.name}"
     return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
-

@@ -154,9 +154,7 @@ class Hazards:
         self._tell("race", bad, history, access, report)
 
     @staticmethod
-    def _tell(
-        kind: str, bad: NDArray[np.bool_], history: "_History", access: Access, report: Report
-    ) -> None:
+    def _tell(kind: str, bad: NDArray[np.bool_], history: "_History", access: Access, report: Report) -> None:
         # One report for each instruction that the others came from.
         numbers = history.number[access.places]
         for number in np.unique(numbers[bad]):

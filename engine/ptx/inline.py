@@ -66,9 +66,7 @@ class _Inliner:
             changed = replace(instruction, operands=operands, guard=guard)
             whole.instructions += self._passing(changed, depth) or [changed]
 
-    def _call(
-        self, call: Instruction, caller: Function, named: Callable[[str], str], depth: int
-    ) -> None:
+    def _call(self, call: Instruction, caller: Function, named: Callable[[str], str], depth: int) -> None:
         operands = list(call.operands)
         results = _listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)

@@ -16,9 +16,8 @@ from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
 from engine.ptx.counts import Counts
 from engine.ptx.errors import PtxError
-from engine.ptx.findings import Finding, Findings, Index3
-from engine.ptx.hazards import Hazards
-from engine.ptx.memory import Array, Segment
+from engine.ptx.findings import Finding, Index3
+from engine.ptx.memory import Array
 from engine.ptx.program import Program, program_of
 from engine.ptx.types import as_type
 
@@ -93,7 +92,15 @@ def run(
     tracked: set[str] = set()
     while True:
         machine = Machine(
-            program, shape.grid, shape.block, arguments, constants or {}, dynamic_shared, checks, counted, tracked
+            program,
+            shape.grid,
+            shape.block,
+            arguments,
+            constants or {},
+            dynamic_shared,
+            checks,
+            counted,
+            tracked,
         )
         with np.errstate(all="ignore"):
             _Launch(program, machine, shape, checkpoint).run(chosen_blocks)
@@ -165,7 +172,9 @@ class _Launch:
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
-                machine.release({number: [one.active for one in groups] for number, groups in waiting.items()})
+                machine.release(
+                    {number: [one.active for one in groups] for number, groups in waiting.items()}
+                )
                 ready, waiting = waiting, {}
                 ready.pop(end, None)
                 continue

@@ -124,7 +124,9 @@ def number(text: str, dtype: np.dtype) -> Values:
         value = np.uint64(int(text[2:], 16)).view(np.float64)
         return value.astype(dtype) if dtype.kind == "f" else as_type(value, dtype)
     try:
-        value = int(text.rstrip("U"), 0) if not re.fullmatch(r"-?0[0-7]+U?", text) else int(text.rstrip("U"), 8)
+        value = (
+            int(text.rstrip("U"), 0) if not re.fullmatch(r"-?0[0-7]+U?", text) else int(text.rstrip("U"), 8)
+        )
     except ValueError:
         if dtype.kind == "f" and re.fullmatch(r"-?\d+\.\d*(e[+-]?\d+)?", text):
             return dtype.type(float(text))

@@ -167,11 +167,15 @@ class _Builder:
             narrow = compute
             compute = lambda *given: extended(narrow(*given), width)  # noqa: E731
         if other:
-            return self._both_predicates(at, self._operands.register(other.strip(), instruction), sources, compute)
+            return self._both_predicates(
+                at, self._operands.register(other.strip(), instruction), sources, compute
+            )
         return _STEPS_BY_COUNT[len(sources)](at, compute, *sources)
 
     @staticmethod
-    def _both_predicates(at: int, opposite: int, sources: list[Source], compute: Callable[..., Values]) -> Step:
+    def _both_predicates(
+        at: int, opposite: int, sources: list[Source], compute: Callable[..., Values]
+    ) -> Step:
         def step(values: Registers, active: Active, machine: "Machine") -> None:
             found = compute(*(source(values, active, machine) for source in sources))
             values[at], values[opposite] = found, ~found

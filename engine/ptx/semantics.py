@@ -568,9 +568,7 @@ def _logic_3(said: Spelling) -> Rule:
         found = a & dtype.type(0)
         for number in range(8):
             if int(table) >> number & 1:
-                part = (
-                    (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
-                )
+                part = (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
                 found = found | part
         return found
 
@@ -588,7 +586,9 @@ def _permute(said: Spelling) -> Rule:
         found = np.uint32(0)
         for place in range(4):
             pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
-            byte = ((both >> ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)) & np.uint64(255)).astype(U32)
+            byte = ((both >> ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)) & np.uint64(255)).astype(
+                U32
+            )
             sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
             byte = np.where(pick & np.uint32(8), sign, byte)[()]
             found = found | (byte << np.uint32(8 * place))

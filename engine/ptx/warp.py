@@ -108,7 +108,10 @@ def _vote(instruction: Instruction, number: int, operands: Operands) -> "Step":
     if not mode or "sync" not in instruction.modifiers or instruction.guard is not None:
         raise unknown(instruction)
     at = operands.register(instruction.operands[0], instruction)
-    holds, mask = operands.source(instruction.operands[1], BOOL), operands.source(instruction.operands[2], U32)
+    holds, mask = (
+        operands.source(instruction.operands[1], BOOL),
+        operands.source(instruction.operands[2], U32),
+    )
 
     def step(values: list[Any], active: Active, machine: "Machine") -> None:
         warps = _Warps(active)
@@ -150,7 +153,9 @@ def _reduce(instruction: Instruction, number: int, operands: Operands) -> "Step"
     def step(values: list[Any], active: Active, machine: "Machine") -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
-        given = np.where(named & warps.is_here, warps.spread(own(values, active, machine), dtype), dtype.type(neutral))
+        given = np.where(
+            named & warps.is_here, warps.spread(own(values, active, machine), dtype), dtype.type(neutral)
+        )
         values[at] = _REDUCTIONS[name].reduce(given, axis=1, dtype=dtype)[warps.rows]
 
     return step

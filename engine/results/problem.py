@@ -26,12 +26,8 @@ class TaskProblem(Protocol):
         """What is computed with, in words: "a picture of 65 x 20"."""
 
     @property
-    def longest_side(self) -> int:
-        """The longest of its sides, which the simulator limits."""
-
-    def limit_text(self, side: int) -> str:
-        """Return what a limit of the longest side means, in words: "64 x 64"."""
-        return f"{side} × {side}"
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
 
     @property
     def values(self) -> int:

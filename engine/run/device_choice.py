@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
@@ -25,7 +25,7 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
     try:
         return device_named("cuda")
     except DeviceUnavailable as error:
-        remedy = f"Choose a CPU variant, or the simulator (sides and batches up to {SIMULATOR_SIDE})."
+        remedy = "Choose a CPU variant, or the simulator."
         raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
 
 
@@ -54,8 +54,7 @@ def refuse_unsuitable(
                 "Choose another variant, or another device.",
             ),
         )
-    if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
-        limit = problem.limit_text(SIMULATOR_SIDE)
+    if device.key == SIMULATOR and (limit := problem.simulator_limit):
         why = f"too large for the simulator (limit {limit})"
         raise TooLargeForSimulator(problem.subject, why, "Choose a smaller size or batch, or another device.")
     refusal = variant.why_not(problem, constant, block, device.limits, known)

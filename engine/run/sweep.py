@@ -12,13 +12,13 @@ from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.problem import P
 from engine.run.device_choice import device_for
-from engine.run.executor import ExecutorFor, outcome_of
 from engine.run.measure import unrun
+from engine.run.on_device import measure_on
 from engine.run.registered import V
 from engine.run.sampling import SamplingPlan
 from engine.run.task import AnyJob, ProblemJob
 
-Measure = Callable[[Any, DeviceInfo, SamplingPlan, ExecutorFor], AnyResult]
+Measure = Callable[[Any, DeviceInfo, SamplingPlan], AnyResult]
 """Measures a job on a device and returns its result."""
 ONE_LAYOUT = (Layout.PITCHED,)
 
@@ -36,18 +36,15 @@ def ways(
                 yield variant, block, layout
 
 
-def measured_result(
-    job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
-) -> AnyResult:
-    """Return the result of a job that is measured where its device is."""
-    return outcome_of(job, device, plan, executor_for).result
+def measured_result(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
+    """Return the result of a job that is measured on a device."""
+    return measure_on(job, device.key, plan).result
 
 
 def sweep(
     jobs: Iterable[AnyJob],
     device: str,
     budget_s: float,
-    executor_for: ExecutorFor,
     on_result: Callable[[Any], None] = lambda result: None,
     measure: Measure = measured_result,
     fault: DeviceFault | None = None,
@@ -81,7 +78,7 @@ def sweep(
             if fault is not None and job.variant.device == DeviceKind.CUDA:
                 reason = f"the device was lost before ({fault.what}: {fault.why})"
                 raise EngineError("Not measured", reason, fault.remedy)
-            result = measure(job, device_for(job.variant, device), plan, executor_for)
+            result = measure(job, device_for(job.variant, device), plan)
         except DeviceFault as error:
             fault = error
             result = not_run(job, device, error)

@@ -9,17 +9,12 @@ from functools import cache, lru_cache, partial
 import numpy as np
 
 from engine.api.arguments import Image
-from engine.api.calls import as_applied
 from engine.api.request import Request
-from engine.device.cpu import CpuBackend
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.device.devices import backend
 from engine.device.launches import Prepared
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
-from engine.run.executor import outcome_of
-from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
 from engine.streams.bands import Band, cut, refuse_cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
@@ -28,7 +23,7 @@ from engine.streams.timeline import Chunk, Timeline
 from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
+from engine.tasks.filtering.task import FILTERING, refuse_non_finite
 from engine.tasks.filtering.variants import Variant
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
@@ -105,9 +100,11 @@ class Stream:
             spans, keys = on_gpus.run(jobs, gpus, layout, self.ring, self._finished)
             clock, ring = "device events", self.ring
         else:
-            # A simulator in a process of its own is called by `_InSimulator`, with arrays of the host.
-            machine = CpuBackend() if own_process_needed(device) else backend(device.key)
-            spans, clock, ring = run_in_order(jobs, machine, layout, self._finished), "host clock", 1
+            spans, clock, ring = (
+                run_in_order(jobs, backend(device.key), layout, self._finished),
+                "host clock",
+                1,
+            )
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
             variant=", ".join(self._variants),
@@ -188,8 +185,6 @@ class Stream:
 def _prepare(request: Request, choice: Choice[Variant], problem: Problem) -> Prepared:
     """Return the variant prepared for a picture or a band, with the mask and the device of a request."""
     FILTERING.refuse(choice.variant, problem, request.mask, choice.block, request.device)
-    if own_process_needed(request.device):
-        return _InSimulator(choice, problem, request)
     return choice.variant.prepare(problem, request.mask, choice.block)
 
 
@@ -219,20 +214,3 @@ def _chunk_bytes(request: Request, pictures: int, gpus: int) -> int:
     if request.device.kind == "cpu":
         wanted, smallest = CHUNKS_IN_ORDER, SMALLEST_CHUNK_IN_ORDER_BYTES
     return min(max(whole // wanted, smallest), LARGEST_CHUNK_BYTES)
-
-
-@dataclass(frozen=True)
-class _InSimulator:
-    """A variant in the simulator's own process."""
-
-    choice: Choice[Variant]
-    problem: Problem
-    request: Request
-
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Filter arrays of the host; the simulator's process verifies the result."""
-        job = filter_job(
-            self.choice, self.problem, self.request.mask, image, layout=self.request.asked.layout
-        )
-        outcome = outcome_of(job, device_named(SIMULATOR), NO_SAMPLES, executor_for)
-        out[...] = as_applied(outcome, out.shape).values

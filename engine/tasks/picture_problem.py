@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from engine.device_info import SIMULATOR_PIXELS
 from engine.errors import BadValue
 from engine.results.problem import TaskProblem
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
@@ -61,9 +62,10 @@ class PictureProblem(TaskProblem):
         return self.samples * self.itemsize + self.values * self.result_itemsize
 
     @property
-    def longest_side(self) -> int:
-        """The longer side of the picture, pixels."""
-        return max(self.height, self.width)
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
+        is_larger = self.height * self.width > SIMULATOR_PIXELS
+        return f"{SIMULATOR_PIXELS:,} pixels" if is_larger else ""
 
     @property
     def subject(self) -> str:

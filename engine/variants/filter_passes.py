@@ -1,17 +1,25 @@
 """The passes of CUDA variants, made ready: Numba is imported when the first one is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.device.launches import Operand, Pass, Prepared
+from engine.device.launches import HostStep, Operand, Pass, Prepared
+from engine.device.selected import interprets
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 
 P = TypeVar("P")
 C = TypeVar("C")
+
+
+def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
+    """Return steps made ready for the interpreter."""
+    from engine.device.interpreted import InterpretedPasses
+
+    return InterpretedPasses(steps)
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
@@ -37,6 +45,8 @@ def prepare_passes(
     """Return the `prepare` of a variant that consists of these passes."""
 
     def prepare(problem: P, constant: C, block: Block) -> Prepared:
+        if interprets():
+            return interpreted(passes(problem, constant, block))
         from engine.device.cuda_kernels import PreparedPasses
 
         return PreparedPasses(passes(problem, constant, block))

@@ -125,18 +125,15 @@ class PreviewController(QObject):
     def _leave_stale(self) -> None:
         """Stop the preview in flight if another one is wanted and its time is over.
 
-        One in the simulator is stopped at once, because it may take minutes; another device does not wait for
-        its end, because the simulator has its own process.
+        One in the simulator is stopped at once, because it may take long.
         """
         asked, wanted = self._previews.in_flight, self._wanted
         if asked is None or wanted is None:
             return
         assert isinstance(asked, Preview)
-        if asked.wants_simulator and asked.job != wanted:
-            self._stop()
-            if wanted.device != SIMULATOR:
-                self._previews.forget()
-                self._state.end_task(SOURCE)
+        if asked.job.device == SIMULATOR and asked.job != wanted:
+            if not self._is_stopped:
+                self._stop()
         elif self._is_stopped:
             return
         elif asked.job == wanted:

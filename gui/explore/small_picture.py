@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS, SIMULATOR_SIDE
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, PageMessages, Severity
 
 USE_SIMULATOR = "Use the simulator with a small picture"
-USE_PART = "Use 64 × 64 of this picture"
+USE_PART = f"Use {SIMULATOR_SIDE} × {SIMULATOR_SIDE} of this picture"
 
 
 def small_picture_helps(workspace: Workspace, state: EngineState) -> bool:
     """Return whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
     picture, settings = workspace.picture, workspace.settings
     if settings.device == SIMULATOR:
-        return picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
+        return picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
     chosen = state.variant(settings.variant)
     has_gpu = any(one.is_usable_gpu for one in state.devices)
     return chosen is not None and chosen.kind == "cuda" and not has_gpu

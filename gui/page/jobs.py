@@ -108,8 +108,8 @@ class JobQueue(QObject):
         if isinstance(error, Cancelled):
             self._waiting.clear()
         else:
-            # The link reports the loss of the host, once, but not that of the simulator's.
-            if self._messages and (not isinstance(error, HostLost) or job.request.wants_simulator):
+            # The link reports the loss of the host, once.
+            if self._messages and not isinstance(error, HostLost):
                 self._messages.show_error(self._source, error)
             job.failed(error)
         self._next()

@@ -23,7 +23,7 @@ from engine.course.messages import (
     SaveCourse,
 )
 from engine.course.recorded import RecordedCourse
-from engine.device_info import SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
 from engine.explain.ablation.messages import AblationJob
 from engine.explain.bounds.messages import TimeRequest
@@ -461,7 +461,7 @@ def _is_too_large(job):
     return (
         picture is not None
         and getattr(job, "device", "") == SIMULATOR
-        and max(picture.width, picture.height) > SIMULATOR_SIDE
+        and picture.width * picture.height > SIMULATOR_PIXELS
     )
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import Between, Kernel, Pass, Placeholder
 from engine.device.numba_cuda import cuda
 from engine.device.unrolled import cut_loops, function_of, unrolled
@@ -75,7 +74,7 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     function = kernel.py_func
     constants = dict(inspect.getclosurevars(function).nonlocals)
     definition, is_unrolled = _definition(function)
-    if is_unrolled and not SIMULATED:
+    if is_unrolled:
         cut_loops(definition, constants)
     rules = {name: value for name, value in constants.items() if _rule_of(value) in _RULES}
 
@@ -91,9 +90,6 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     if cost is Cost.WIDE_INDICES:
         constants |= {name: _narrow_rule(_rule_of(rule)) for name, rule in rules.items()}
     made = _made(definition, function, constants)
-    if SIMULATED:
-        simulated: Kernel = cuda.jit(made)
-        return simulated
     return Sibling(made, kernel.targetoptions)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.numba_cuda import intrinsic
 
 NEVER = np.float32(-3e38)
@@ -24,8 +23,6 @@ _HALVES = "{ .reg .b32 low, high; mov.b64 {low, high}, $1;\n\txor.b32 $0, low, h
 
 def _stand_in(plain: Callable[..., Any], definition: Callable[..., Any]) -> Any:
     """Return a function for kernels; its `py_func` is what it is in plain Python."""
-    if SIMULATED:
-        return plain
     function: Any = intrinsic(definition)
     function.py_func = plain
     return function
@@ -199,7 +196,7 @@ def _from_end(builder, index, side):
     return builder.select(below, builder.add(index, side), index)
 
 
-bare_index = _stand_in(index_inside if SIMULATED else bare_index_plain, _bare_index)
+bare_index = _stand_in(bare_index_plain, _bare_index)
 not_loaded = _stand_in(not_loaded_plain, _not_loaded)
 fence = _stand_in(fence_plain, _fence)
 narrow = _stand_in(narrow_plain, _narrow)

@@ -17,7 +17,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.launches import DeviceKind
 from engine.explain.code.listing import short_path
 from engine.explain.code.module_story import story_of
@@ -35,7 +35,7 @@ _LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threa
 def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant = example.variant
-    if variant.has_kernels and missing and not SIMULATED:
+    if variant.has_kernels and missing:
         # Kernels with memory of their own cannot be made, so what they call is not known.
         remark = f"The functions that the kernel calls are not shown: {missing}."
         return KernelSource(story_of(variant), _functions(_factories(variant)), remark)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.code.code_diff import Diff, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
@@ -157,7 +157,7 @@ def _of_same_kernels(
 
 def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCost | None:
     """Return what a multiply-add costs in the kernel with most of them; None if nothing is compiled."""
-    if missing or SIMULATED:
+    if missing:
         return None
     try:
         kernels = listed_kernels(example_of(variant), Form.PTX, architecture)

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.device.cubin import resources_of
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources
 from engine.run.variant import AnyVariant
 
 # Numba's CUDA target, which takes 0.4 s: only what explains a kernel imports this module.
-if not (SIMULATED or missing):
+if not missing:
     from engine.device.kernel_code import with_code
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
@@ -34,9 +34,6 @@ class ExplainedLaunch:
 
 def why_not_compiled() -> Reason | None:
     """Return why this process compiles no kernels, or None."""
-    if SIMULATED:
-        detail = "The simulator compiles nothing: what a kernel takes of a GPU is not known here."
-        return Reason("simulated", "Simulated, not compiled", detail)
     if missing:
         remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
         return Reason("package-missing", f"Not compiled: {missing}", remedy=remedy)

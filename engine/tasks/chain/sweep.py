@@ -10,7 +10,6 @@ from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult
 from engine.run.device_choice import device_for
-from engine.run.executor import ExecutorFor
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import ONE_LAYOUT, measured_result, ways
 from engine.tasks.chain.request import ChainRequest
@@ -61,8 +60,6 @@ def chain_jobs(
     )
 
 
-def measured_chain(
-    job: ChainJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
-) -> AnyResult:
+def measured_chain(job: ChainJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
     """Return the result of a chain that is measured where its device is, with the time of each step."""
-    return with_steps(measured_result(job, device, plan, executor_for), job)
+    return with_steps(measured_result(job, device, plan), job)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.device_info import SIMULATOR
 from engine.geometry.tile_plan import TilePlan
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Request
@@ -65,11 +64,6 @@ class ShowDifference(Request):
     first: FilterJob
     second: FilterJob
     handler: ClassVar[str] = "engine.tasks.filtering.difference:difference"
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether one of the two runs in the simulator."""
-        return SIMULATOR in (self.first.device, self.second.device)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ MAX_LAYER = 1024
 """Maps, hidden values and classes of a layer at most."""
 
 
+SIMULATOR_BATCH = 100
+"""Drawings that the simulator takes at once: some seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One step of the forward pass, and the shape of what it gives for one drawing."""
@@ -160,13 +164,9 @@ class ForwardPass(TaskProblem):
         return self.batch * sum(layer.values for layer in self.layers[:-1]) * FLOAT_BYTES
 
     @property
-    def longest_side(self) -> int:
-        """The longest of its sides, which the simulator limits."""
-        return max(self.side, self.batch)
-
-    def limit_text(self, side: int) -> str:
-        """Return what a limit of the longest side means, in words."""
-        return f"batches of {side}"
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
+        return f"batches of {SIMULATOR_BATCH}" if self.batch > SIMULATOR_BATCH else ""
 
     @property
     def size_text(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.problem import TaskProblem
@@ -69,9 +70,10 @@ class MatrixProduct(TaskProblem):
         return self.values * FLOAT_BYTES
 
     @property
-    def longest_side(self) -> int:
-        """The longest of the three sides."""
-        return max(self.rows, self.inner, self.columns)
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
+        is_larger = self.rows * self.inner * self.columns > SIMULATOR_SIDE**3
+        return f"{SIMULATOR_SIDE} × {SIMULATOR_SIDE}" if is_larger else ""
 
     @property
     def subject(self) -> str:

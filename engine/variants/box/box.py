@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
@@ -175,7 +174,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     sum_down = column_summer(shape.down, shape.kept_at)
     store = result_storer(shape.rows, shape.columns, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
+    ALIGNMENT = 16
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
     CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, shape.out_samples, shape.results
     WARP_ROWS, ROUND_ROWS, LOT_ROWS = shape.warp_rows, shape.round_rows, shape.lot_rows
@@ -213,15 +212,6 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
                     kept = there + lot_row
                     kept = kept - RING_ROWS if kept >= RING_ROWS else kept
                     keep(tile, KEPT_AT + kept * KEPT_PITCH + across, sums)
-            elif SIMULATED:
-                # Its barrier is for the whole block: all threads must reach it equally often.
-                for first_row in range(0, LOT_ROWS, ROUND_ROWS):
-                    lot_row = first_row + own_row
-                    at = lot_row * PITCH + across
-                    sums = sum_along(tile, at, weight) if lot_row < LOT_ROWS else ()
-                    cuda.syncthreads()
-                    if lot_row < LOT_ROWS:
-                        keep(tile, at, sums)
             else:
                 for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
                     at = lot_row * PITCH + across

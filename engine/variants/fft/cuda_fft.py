@@ -23,7 +23,6 @@ from types import ModuleType
 
 from engine.device.array_libraries import cupy_stream
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
@@ -49,13 +48,6 @@ def _has_cupy() -> bool:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return that CuPy is missing, or that it cannot be simulated, or None."""
-    if SIMULATED:
-        return Refusal(
-            "library-in-simulator",
-            "The simulator does not run cuFFT",
-            "The simulator runs kernels of Numba, not those of cuFFT.",
-            "Use tiled, or a real device.",
-        )
     if not _has_cupy():
         return Refusal(
             "library-missing",

@@ -5,13 +5,12 @@ from typing import Any, Protocol, cast
 
 from numba import types
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.numba_cuda import intrinsic
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import definition
 from engine.variants.ir.plain import PLAIN
 
-SHARED_ALIGNMENT = None if SIMULATED else 16
+SHARED_ALIGNMENT = 16
 """Bytes that arrays in shared memory are aligned to, for copies of 16; the simulator knows no alignment."""
 
 
@@ -53,7 +52,7 @@ def device_function(
         return made if returns == types.void or not isinstance(made, list) else tuple(made)
 
     plain = reference or run
-    function: Any = plain if SIMULATED else intrinsic(definition(returns, emit, CudaCode))
+    function: Any = intrinsic(definition(returns, emit, CudaCode))
     function.py_func, function.emit, function.returns = plain, emit, returns
     return cast(DeviceFunction, function)
 

@@ -15,7 +15,6 @@ from collections.abc import Callable
 import numpy as np
 from numba import types
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.numba_cuda import intrinsic
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import ArrayArgument
@@ -30,8 +29,6 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
     def flat(weights: np.ndarray) -> np.ndarray:
         return weights.ravel()
 
-    if SIMULATED:
-        return flat
     kind = types.Array(types.float32, 1, "C")
 
     @intrinsic

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
@@ -137,12 +136,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         accumulators = zeros()
         for step in range(steps):
             wait()
-            # The group is there, and no lane reads the one before it any more, whose cells the next one
-            # takes.
-            if SIMULATED:
-                cuda.syncthreads()
-            else:
-                cuda.syncwarp()
+            cuda.syncwarp()
             if step < groups:
                 load(tile, there, image, samples, top, lane, left - BEFORE, columns, ghost_value)
             else:

@@ -8,10 +8,12 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
+from engine.device.selected import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
+from engine.variants.filter_passes import interpreted
 from engine.variants.network.layer_kernels import roundings_by_parts
 from engine.variants.network.passes import Step, linear, maps_after, passes_of, plan_of, work_of
 
@@ -63,10 +65,12 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
     of_device = [step for step in steps if isinstance(step, Step)]
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
+        _compile(problem, weights)
+        if interprets():
+            return interpreted(made_steps(steps, problem, weights))
         # The variants are listed without Numba.
         from engine.variants.network.prepared_layers import PreparedWithHost
 
-        _compile(problem, weights)
         return PreparedWithHost(made_steps(steps, problem, weights))
 
     return NetworkVariant(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
+from engine.device.selected import interprets
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
@@ -14,6 +15,7 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
+from engine.variants.filter_passes import interpreted
 from engine.variants.kernel_types import argument_type, type_of
 from engine.variants.network import layer_kernels as kernels
 
@@ -168,6 +170,8 @@ def stage(
     passes = passes_of(steps)
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
+        if interprets():
+            return interpreted(passes(problem, weights, block))
         # The variants are listed without Numba.
         from engine.variants.network.prepared_layers import PreparedLayers
 

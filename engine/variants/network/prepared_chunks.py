@@ -7,7 +7,6 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
@@ -40,10 +39,7 @@ class _Slot:
 
     def compute(self) -> None:
         """Enqueue the chunk's layers."""
-        if SIMULATED:
-            self._layers.launch((self.image,), self.out, self.stream)
-        else:
-            self._launch.enqueue()
+        self._launch.enqueue()
 
 
 class PreparedChunks:
@@ -81,8 +77,6 @@ class PreparedChunks:
 
     def spans(self, image: Sequence[np.ndarray], out: DeviceArray) -> tuple[Span, ...]:
         """Return when each chunk was copied and computed; none in the simulator."""
-        if SIMULATED:
-            return ()
         # Twice: the first walk allocates and captures.
         self.launch(image, out)
         marks: list[tuple[int, int, Events]] = []
@@ -136,9 +130,6 @@ class PreparedChunks:
 
 
 def _copy_in(part: np.ndarray, slot: _Slot) -> None:
-    if SIMULATED:
-        slot.image.copy_to_device(part)
-        return
     address = slot.image.device_ctypes_pointer.value
     handle = driver.CUstream(int(slot.stream.handle))
     check(driver.cuMemcpyHtoDAsync(address, part.ctypes.data, part.nbytes, handle))
@@ -146,9 +137,6 @@ def _copy_in(part: np.ndarray, slot: _Slot) -> None:
 
 def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
     """Enqueue the copy of a chunk's scores to their rows among all."""
-    if SIMULATED:
-        out[first:end] = slot.out.copy_to_host()
-        return
     row_bytes = 4 * out.shape[1]
     target = out.device_ctypes_pointer.value + first * row_bytes
     handle = driver.CUstream(int(slot.stream.handle))

@@ -20,10 +20,12 @@ should be reduced to around 2 seconds" was never measured.
 from dataclasses import replace
 
 from engine.device.launches import DeviceKind, Launch, Prepared
+from engine.device.selected import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
+from engine.variants.filter_passes import interpreted
 from engine.variants.network.gemm_kernels import passes, unsupported, work
 from engine.variants.network.gemm_kernels import plan as plan_of_chunk
 from engine.variants.network.layer_kernels import roundings_by_parts
@@ -46,6 +48,8 @@ def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
+    if interprets():
+        return interpreted(passes(problem, weights, block))
     # The variants are listed without Numba.
     from engine.variants.network import prepared_chunks, prepared_layers
 

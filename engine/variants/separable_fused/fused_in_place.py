@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
@@ -218,7 +217,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     CELLS, LOT_CELLS = shape.tile_rows * PITCH, shape.lot_rows * PITCH
     ROWS, STEP_ROWS, LOT_ROWS = shape.rows, shape.step_rows, shape.lot_rows
     LANES, WARP_ROWS, ROUND_ROWS = along.lanes, shape.warp_rows, along.warps * shape.warp_rows
-    ROUNDS, IS_RING, NOTHING = shape.rounds, shape.is_ring, np.float32(0)
+    IS_RING, NOTHING = shape.is_ring, np.float32(0)
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_in_place(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
@@ -246,22 +245,12 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
                 wait_for_all()
             # No thread may read a cell before the one that copies it has it there.
             cuda.syncthreads()
-            if SIMULATED:
-                # Its barrier is for the whole block: all threads must come to it equally often.
-                for number in range(ROUNDS):
-                    lot_row = number * ROUND_ROWS + own_row
-                    at = (here + lot_row) * PITCH
-                    values = filter_along(tile, at, own_lane, along, NOTHING) if lot_row < LOT_ROWS else ()
-                    cuda.syncthreads()
-                    if lot_row < LOT_ROWS:
-                        keep(tile, at, own_lane, values)
-            else:
-                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
-                    at = (here + lot_row) * PITCH
-                    values = filter_along(tile, at, own_lane, along, NOTHING)
-                    # All lanes have read what these values replace.
-                    cuda.syncwarp()
-                    keep(tile, at, own_lane, values)
+            for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                at = (here + lot_row) * PITCH
+                values = filter_along(tile, at, own_lane, along, NOTHING)
+                # All lanes have read what these values replace.
+                cuda.syncwarp()
+                keep(tile, at, own_lane, values)
             cuda.syncthreads()
             if IS_RING:
                 # The half before this one is where the results of this step begin.

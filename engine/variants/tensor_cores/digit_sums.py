@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
@@ -148,7 +147,7 @@ def kernel(border: Border, shape: DigitShape):
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before
     # Pieces of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
+    ALIGNMENT = 16
     TILE_SAMPLES, TILE_BYTES, STAGE_BYTES = shape.tile_samples, shape.tile_bytes, shape.stage_bytes
     SHARED_BYTES, OUT_ROWS, OUT_SAMPLES = shape.shared_bytes, shape.out_rows, shape.out_samples
     ROUNDS = shape.rounds

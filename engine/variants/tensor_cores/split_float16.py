@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
@@ -177,11 +176,7 @@ def kernel(border: Border, shape: SplitShape):
         accumulators, scaling, weights = zeros(), first_scaling(), weights_of(fragments, lane)
         for step in range(steps):
             wait()
-            # The group is there, and no lane reads the one before it any more, whose cells come next.
-            if SIMULATED:
-                cuda.syncthreads()
-            else:
-                cuda.syncwarp()
+            cuda.syncwarp()
             if step < groups:
                 load(tile, there, image, width, row + further, lane, left - BEFORE, columns, ghost_value)
             else:

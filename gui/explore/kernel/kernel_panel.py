@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
-from engine.device_info import AUTO, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR_PIXELS
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
@@ -94,7 +94,7 @@ class KernelPanel(QWidget):
     def simulate(self) -> None:
         """Choose the simulator, with a picture that it takes where the one that is open is too large."""
         picture = self._workspace.picture
-        if picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE:
+        if picture is not None and picture.width * picture.height > SIMULATOR_PIXELS:
             self._take_small_picture()
         else:
             choose_simulator(self._workspace, self._engine_state)

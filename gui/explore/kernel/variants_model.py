@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
@@ -189,7 +189,7 @@ class VariantsModel(QAbstractListModel):
         """Return what lets CUDA kernels run that cannot: the simulator, or a picture that it takes."""
         settings, picture = self._workspace.settings, self._workspace.picture
         if settings.device == SIMULATOR:
-            is_large = picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
+            is_large = picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
             return SMALL_PICTURE if is_large else ""
         has_gpu = any(one.is_usable_gpu for one in self._engine_state.devices)
         return "" if has_gpu or not self._engine_state.is_ready else SIMULATE
