@@ -15,6 +15,8 @@ ALL_GPUS = "cuda:all"
 RECORDED = "recorded"
 """In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
+INTERPRETED_PER_S = 5e6
+"""Multiply-adds, or loads, that the simulator does per second."""
 SIMULATOR_PIXELS = 2 << 20
 """The pixels of a picture that the simulator takes: 2 to 20 s for a kernel that is not slow."""
 SIMULATOR_SIDE = 512

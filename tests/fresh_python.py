@@ -1,4 +1,4 @@
-"""Python in a process of its own, for what only a fresh one shows: imports, the simulator, settings."""
+"""Python in a process of its own, for what only a fresh one shows: imports, settings."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def fresh_python(*arguments: str, simulated: bool = False, **settings: str) -> str:
+def fresh_python(*arguments: str, **settings: str) -> str:
     """Return what Python prints, started from the root with these arguments; it must end with status 0.
 
     `settings` are further environment variables.
     """
-    environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if simulated else {}) | settings
+    environment = os.environ | settings
     # A crash says where; without a word only the status tells what ended it.
     command = [sys.executable, "-X", "faulthandler", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)

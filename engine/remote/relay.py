@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
@@ -256,8 +256,7 @@ class Relay:
 
     def _labelled(self, value: Any) -> Any:
         """Return a device with the server where it is; results name it themselves."""
-        # What is simulated is simulated here.
-        if isinstance(value, DeviceInfo) and value.key != SIMULATOR:
+        if isinstance(value, DeviceInfo):
             return replace(value, title=f"{value.title} on {self._server.title}")
         return value
 

@@ -182,9 +182,7 @@ def _kind(name: str) -> Any:
 
 
 def _may_cross(kind: type) -> bool:
-    """Return whether a kind is plain data: also a dataclass that must stay in its process is not."""
-    if getattr(kind, "stays_here", False):
-        return False
+    """Return whether a kind is plain data."""
     if is_dataclass(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
     return issubclass(kind, Enum | EngineError | tuple)

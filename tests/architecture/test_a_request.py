@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
@@ -25,9 +24,8 @@ from engine.results.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """The reply: the process that answered, and the doubled numbers."""
+    """The reply: the doubled numbers."""
 
-    simulated: bool
     numbers: tuple[SharedArray, ...]
 
 
@@ -36,12 +34,7 @@ class Double(Request):
     """Double an array of shared memory. Reply: Doubled."""
 
     numbers: SharedArray
-    in_simulator: bool = False
     handler = f"{__name__}:double"
-
-    @property
-    def wants_simulator(self):
-        return self.in_simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +62,10 @@ class Newest(Request):
 
 
 def double(request, report):
-    from engine.device.numba_cuda import SIMULATED
 
     (result,) = shared.create((request.numbers.shape, request.numbers.dtype))
     shared.attach(result)[...] = 2 * shared.attach(request.numbers)
-    return Doubled(SIMULATED, (result,))
+    return Doubled((result,))
 
 
 def wait(request, report):
@@ -120,13 +112,11 @@ def client():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_simulator", [False, True])
-def test_that_a_new_request_is_answered_by_the_host_that_it_wants(client, in_simulator):
+def test_that_a_new_request_is_answered_by_the_host(client):
     (numbers,) = shared.create(((5,), "float32"))
     try:
         shared.attach(numbers)[...] = np.arange(5)
-        answer = client.submit(Double(numbers, in_simulator)).result(PATIENCE_S)
-        assert answer.simulated is in_simulator
+        answer = client.submit(Double(numbers)).result(PATIENCE_S)
         assert shared.attach(answer.numbers[0]).tolist() == [0, 2, 4, 6, 8]
         # Handed over: the client has noted it, and takes it back.
         assert segments_of(answer) == (answer.numbers[0].name,)
@@ -159,14 +149,10 @@ def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(clien
 
 
 def test_that_a_verb_is_queued_as_its_request_says():
-    here, simulated = Sum(()), Sum((), SIMULATOR)
+    here = Sum(())
     waits = {type(verb): verb.queue for verb in (Describe(here), Check(here), Preview(here), Run(here))}
     at_once, newest = QueuePolicy.AT_ONCE, QueuePolicy.NEWEST
     assert waits == {Describe: at_once, Check: at_once, Preview: newest, Run: QueuePolicy.IN_ORDER}
-    assert [verb.wants_simulator for verb in (Preview(here), Run(here))] == [False, False]
-    # Questions are answered by the real host, which knows the limits of the simulator too.
-    asked = Describe(simulated), Check(simulated), Preview(simulated), Run(simulated)
-    assert [verb.wants_simulator for verb in asked] == [False, False, True, True]
 
 
 def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
@@ -176,7 +162,7 @@ def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
 
 def requests():
     """Return every request of the program: of a task or the course, or of a kind of its own."""
-    of_host = ("engine.host.protocol", "engine.host.call", "engine.host.tiles")
+    of_host = ("engine.host.protocol", "engine.host.tiles")
     names = [
         module.name
         for module in pkgutil.walk_packages(engine.__path__, "engine.")

@@ -9,6 +9,8 @@ import json
 
 import numpy as np
 import pytest
+from engine.host.executor import executor_for
+from engine.run.executor import outcome_of
 
 from engine.api.calls import computed
 from engine.commands import COMMANDS, Command
@@ -16,7 +18,6 @@ from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.client import EngineClient
-from engine.host.executor import executor_for
 from engine.host.verbs import Check, Describe, Run
 from engine.results.columns import columns_of, problem_text
 from engine.results.compare import Compared, compared
@@ -24,7 +25,6 @@ from engine.results.export import results_csv, results_document
 from engine.results.strict_json import json_text
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
-from engine.run.executor import outcome_of
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted, sweep

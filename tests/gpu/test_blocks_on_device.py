@@ -1,11 +1,11 @@
 """Blocks side by side on a real device: what is not refused is right, and the best one is kept."""
 
 import pytest
+from engine.host.executor import executor_for
 
 from engine.commands.command_line import main
 from engine.device.devices import backend, device_named
 from engine.geometry.block_list import every_block
-from engine.host.executor import executor_for
 from engine.mask.generators import gaussian
 from engine.run.sweep import sweep
 from engine.tasks.filtering.best_blocks import best_blocks_path, load_best_blocks

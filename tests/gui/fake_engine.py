@@ -95,7 +95,7 @@ OPERATION_INFOS = tuple(
     for key in OPERATIONS
 )
 TOO_LARGE = BadValue(
-    "a picture of 96 × 72", "too large for the simulator (limit 64 × 64)", "Choose another device."
+    "a picture of 1600 × 1600", "too large for the simulator (limit 2,097,152 pixels)", "Choose another device."
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
@@ -218,12 +218,6 @@ class FakeEngineClient:
         self._on_lost(error)
         while self.asked:
             self.fail(error)
-
-    def lose_simulator(self, reason="it was killed (SIGKILL)"):
-        """End the simulator's host: only the requests that it held are told."""
-        error = HostLost("The engine's process ended", reason, "A new one starts with the next request.")
-        for asked in [asked for asked in self.asked if asked.request.wants_simulator]:
-            self.fail(error, asked)
 
     def cancel(self, future):
         for asked in self.asked:

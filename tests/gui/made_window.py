@@ -120,8 +120,8 @@ class Bench:
         self.settle()
 
     # What the fake engine does, with all that follows.
-    answer, answer_all, fail, tell, lose, lose_simulator, become_ready = map(
-        _settled, ("answer", "answer_all", "fail", "tell", "lose", "lose_simulator", "become_ready")
+    answer, answer_all, fail, tell, lose, become_ready = map(
+        _settled, ("answer", "answer_all", "fail", "tell", "lose", "become_ready")
     )
 
     def open(self, name="photo.png"):

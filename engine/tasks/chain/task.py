@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
 from engine.tasks.chain.planned import ChainOperands, Plan
 from engine.tasks.chain.problem import ChainProblem
@@ -28,7 +28,7 @@ class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
     def expected_launch_s(self, job: "ChainJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds, by what the steps cost the oracle."""
         steps = job.problem.samples * sum(planned.cost for planned in job.operands.plan)
-        return 0.5 + steps / (1e5 if device.key == SIMULATOR else 3e8)
+        return 0.5 + steps / (INTERPRETED_PER_S if device.key == SIMULATOR else 3e8)
 
     def allocate(self, backend: Backend, job: "ChainJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and the result."""

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from engine.device_info import SIMULATOR
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
@@ -21,7 +20,7 @@ def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder
     samples, problem = asked_problem(job)
     if request.job.reads_floats:
         problem = replace(problem, dtype="float32")
-    order = sum_order_of(job.variant, problem, job.mask, device=job.device)
+    order = sum_order_of(job.variant, problem, job.mask)
     if order.is_known:
         return order
     chosen = variant(job.variant, takes_auto=False)
@@ -31,7 +30,6 @@ def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder
     return replace(order, added_error=added + chosen.added_steps(job.mask) * SMALLEST_SUBNORMAL)
 
 
-def sum_order_of(key: str, problem: Problem, mask: Mask, *, device: str) -> SumOrder:
-    """Return the order of a variant's sums on a device: the simulator rounds products of the same order."""
-    order = variant(key, takes_auto=False).sum_order(problem, mask)
-    return replace(order, is_fused=False) if device == SIMULATOR else order
+def sum_order_of(key: str, problem: Problem, mask: Mask) -> SumOrder:
+    """Return the order of a variant's sums."""
+    return variant(key, takes_auto=False).sum_order(problem, mask)

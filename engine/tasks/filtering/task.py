@@ -1,6 +1,5 @@
 """The task of filtering for the pipeline."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
@@ -39,16 +38,10 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
         """Estimate one launch, seconds.
 
         The plain loops on one core make about 0.3 G multiply-adds per second, the plain kernel on a small GPU
-        10 G, the simulator 0.1 M. There, a thread that only loads costs as much as one that computes (its
-        start and its barriers take about 1 ms), and a block may have twenty such threads for each result:
-        `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
+        10 G, the interpreter 5 M.
         """
-        problem = job.problem
-        if device.key != SIMULATOR:
-            return 0.5 + problem.multiply_adds / (1e10 if device.kind == "cuda" else 3e8)
-        launches = job.variant.plan(problem, job.block)
-        threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
-        return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
+        per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 3e8
+        return 0.5 + job.problem.multiply_adds / per_second
 
     def allocate(self, backend: Backend, job: "FilterJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and the result."""

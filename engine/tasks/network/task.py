@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.run.task import Job, Task
@@ -43,11 +43,10 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     heading = "Stages of the network (`python main.py network`)"
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
-        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second, the simulator 0.1 M."""
+        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second."""
         multiply_adds = job.problem.multiply_adds
-        if device.key != SIMULATOR:
-            return 1.0 + multiply_adds / (1e10 if device.kind == "cuda" else 5e8)
-        return 1.0 + multiply_adds / 1e5 + sum(one.blocks for one in job.variant.plan(job.problem, job.block))
+        per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 5e8
+        return 1.0 + multiply_adds / per_second
 
     def allocate(self, backend: Backend, job: "NetworkJob", host_out: Any = None) -> Buffers:
         """Return buffers for the drawings and the scores."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
 from engine.tasks.operation.contract import OperationOperands, Patch
 from engine.tasks.operation.operations import OPERATIONS
@@ -37,9 +37,7 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
         """Estimate one launch, seconds, by what the model of work loads."""
         work = job.variant.work(job.problem, job.block)
         steps = work.global_loads + work.shared_loads + work.flops
-        if device.key == SIMULATOR:
-            return 0.5 + steps / 1e5 + job.problem.values / 1e3
-        return 0.5 + steps / 2e8
+        return 0.5 + steps / (INTERPRETED_PER_S if device.key == SIMULATOR else 2e8)
 
     def allocate(self, backend: Backend, job: "OperationJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and for the array that the variant writes."""

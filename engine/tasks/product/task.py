@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
 from engine.tasks.product.operands import Matrices
 from engine.tasks.product.problem import MatrixProduct
@@ -26,12 +26,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     def expected_launch_s(self, job: "ProductJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: the slowest CPU makes 1 G multiply-adds per second."""
         multiply_adds = job.problem.multiply_adds
-        if device.key != SIMULATOR:
-            return 0.5 + multiply_adds / 1e9
-        # Python threads that meet at a barrier take about 0.7 ms each time; each phase has two barriers and
-        # two stores.
-        work = job.variant.work(job.problem, job.block)
-        return 0.5 + multiply_adds / 1e5 + (work.shared_stores / 1e3 if work else 0.0)
+        return 0.5 + multiply_adds / (INTERPRETED_PER_S if device.key == SIMULATOR else 1e9)
 
     def allocate(self, backend: Backend, job: "ProductJob", host_out: Any = None) -> Buffers:
         """Return buffers for the three matrices."""

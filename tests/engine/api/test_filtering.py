@@ -10,11 +10,11 @@ import scipy.ndimage
 import engine
 import engine.api.request
 from engine.device import devices as device_module
+from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host.executor import SimulatorExecutor
 from engine.reason import Reason
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
@@ -236,7 +236,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
 )
 def test_that_what_cannot_be_done_is_refused_with_the_reason(monkeypatch, changes, error, says):
-    monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
+    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
     arguments = {"image": IMAGE, "mask": [[1, 2, 3]], "device": "cpu"} | changes
     with pytest.raises(error, match=says) as caught:
         engine.correlate(arguments.pop("image"), arguments.pop("mask"), **arguments)
@@ -364,7 +364,7 @@ def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monke
 def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
     monkeypatch, masks, options, error, says
 ):
-    monkeypatch.setattr(SimulatorExecutor, "submit", None)
+    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
     with pytest.raises(error, match=says):
         engine.apply_bank(BYTES, masks, **{"device": "simulator"} | options)
 
@@ -400,6 +400,6 @@ def test_that_the_simulator_multiplies(variant):
     ],
 )
 def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):
-    monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
+    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
     with pytest.raises(error, match=says):
         engine.matmul(A, b, **options)

@@ -18,9 +18,9 @@ from engine import interrupts
 from engine.commands import command_line
 from engine.device import device_list
 from engine.device import devices as device_module
+from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
-from engine.host.executor import SimulatorExecutor
 from engine.reason import Reason
 from engine.tasks.filtering.task import Filtering
 from tests.fresh_python import ROOT
@@ -171,7 +171,7 @@ def left(monkeypatch):
 @pytest.fixture
 def lost_device(monkeypatch, left):
     """Let the simulator be lost at its first job; return the exit statuses, as `left`."""
-    monkeypatch.setattr(SimulatorExecutor, "submit", raising(LOST))
+    monkeypatch.setattr(InterpreterBackend, "run", raising(LOST))
     return left
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.results.compare import compared
 from engine.results.export import results_document
 from engine.results.strict_json import json_text
@@ -12,7 +12,7 @@ from tests.made_runs import make_result
 
 needs_nvvm = [
     pytest.mark.nvvm,
-    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
 ]
 
 
@@ -60,7 +60,7 @@ def test_that_a_library_is_named_where_it_computes(command):
 
 @pytest.mark.slow
 @pytest.mark.nvvm
-@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+@pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
 def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
     answer = command("code cached --ptx --arch sm_86")
     assert "correlate_cached: PTX for sm_86" in answer.out
@@ -75,7 +75,7 @@ def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
 
 @pytest.mark.slow
 @pytest.mark.nvvm
-@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+@pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
 def test_that_what_a_kernel_depends_on_can_be_chosen(command):
     def taps(*arguments):
         return command("code row-naive --ptx --json", *arguments).document["kernels"][0]["counts"]
@@ -86,7 +86,7 @@ def test_that_what_a_kernel_depends_on_can_be_chosen(command):
 
 @pytest.mark.slow
 @pytest.mark.nvvm
-@pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler")
+@pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
 def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypatch):
     monkeypatch.setattr("engine.device.disassembler.disassembler", lambda: None)
     answer = command("code row-naive --sass")

@@ -1,11 +1,9 @@
-"""A process of the CUDA simulator: filter with both layouts, and check how the rows were stored."""
-
-import sys
+"""Filters in the simulator with both layouts, and checks how the rows were stored."""
 
 import numpy as np
 
 import engine
-from engine.device.cuda import CudaBackend
+from engine.device.interpreter import InterpreterBackend
 from engine.geometry.layout import ROW_BYTES
 
 # Small widths that are as awkward as 1001, and two that are boundaries already.
@@ -16,11 +14,16 @@ PICTURES = (
 HEIGHT = 2
 
 
-def main():
-    """Check the rows of picture and result with each layout, and that the results are equal."""
+def checked(monkeypatch):
+    """Check the rows of picture and result with each layout, and that the results are equal; return how many."""
     made = []
-    allocate = CudaBackend.allocate
-    CudaBackend.allocate = lambda *given, **named: made.append(allocate(*given, **named)) or made[-1]
+    allocate = InterpreterBackend.allocate
+
+    def noted(*given, **named):
+        made.append(allocate(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(InterpreterBackend, "allocate", noted)
     random, packed_bytes = np.random.default_rng(5), []
     for width, channels, dtype in PICTURES:
         picture = random.integers(0, 200, (HEIGHT, width, channels)).astype(dtype)
@@ -36,7 +39,7 @@ def main():
             assert applied.result.layout == layout, case
             assert "every pixel" in applied.result.status, (case, applied.result.status)
             assert "exactly" in applied.result.status, (case, applied.result.status)
-            assert np.array_equal(image.copy_to_host()[:, :width], picture), case
+            assert np.array_equal(image[:, :width], picture), case
             assert np.array_equal(results[0], results[-1]), case
             rows = [image.strides[0], out.strides[0]]
             dense = [picture[0].nbytes, picture[0].size * 4]
@@ -47,8 +50,4 @@ def main():
                 assert all(row % ROW_BYTES == 0 for row in rows), case
                 assert all(row >= least for row, least in zip(rows, dense, strict=True)), case
     assert any(row % ROW_BYTES for row in packed_bytes)
-    sys.stdout.write(f"{len(packed_bytes)} checked\n")
-
-
-if __name__ == "__main__":
-    main()
+    return len(packed_bytes)

@@ -18,14 +18,14 @@ from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda import CudaBackend
 from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_list import simulator_info
 from engine.device.device_view import DeviceView
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda, float32, int64
 
-pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
+pytestmark = pytest.mark.skipif(bool(missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)
 PICTURE = DeviceView(4096, (2, 3, 1), np.dtype(np.float32))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.device.cubin import resources_of
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -17,14 +17,14 @@ from engine.tasks.network.weights import trained_weights
 from engine.tasks.operation.problem import OperationProblem, Settings
 from engine.tasks.operation.variants import operation_variant
 
-if not (SIMULATED or missing):
+if not missing:
     from engine.device.kernel_code import compiled
     from engine.device.numba_cuda import cuda, float32, int64
 
 pytestmark = [
     pytest.mark.nvvm,
     pytest.mark.slow,
-    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
 ]
 CAPABILITIES = ((7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0), (12, 1))
 

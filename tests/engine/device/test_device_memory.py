@@ -12,7 +12,7 @@ from numba.cuda.cudadrv.error import CudaSupportError
 from engine.device import cuda_faults, cuda_graph, device_memory, pinned_memory
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import LAUNCHES_BEFORE_GRAPH, RepeatedLaunch
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.device_memory import MOST_UPLOADS, device_array, uploaded
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
@@ -44,7 +44,7 @@ class Pool:
 @pytest.fixture
 def pool(device, monkeypatch):
     """Return the pool of a made-up driver, of 1,000 bytes."""
-    if SIMULATED or missing:
+    if missing:
         pytest.skip("needs numba-cuda, not simulated")
     from cuda.bindings import driver
 

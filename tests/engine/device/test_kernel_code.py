@@ -11,7 +11,7 @@ import pytest
 import engine.variants
 from engine.device import cuda_kernels, kernel_factory
 from engine.device.cubin import resources_of
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.device.numba_cuda import cuda, float32, int64, jit_within, types
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -20,7 +20,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import variant
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
-if not (SIMULATED or missing):
+if not missing:
     from cuda.bindings import driver
 
     from engine.device import kernel_code, loaded_kernel
@@ -28,7 +28,7 @@ if not (SIMULATED or missing):
 
 pytestmark = [
     pytest.mark.nvvm,
-    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
 ]
 SIGNATURE = (float32[:, ::1], int64)
 

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from engine.device.simulated_threads import run_threads_as_greenlets
 from greenlet import greenlet
 from numba.cuda.simulator import kernel as launches
 from numba.cuda.simulator import kernelapi
 
 from engine.device.numba_cuda import cuda
-from engine.device.simulated_threads import run_threads_as_greenlets
 
 THREADS = 8
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 
-if not (SIMULATED or missing):
+if not missing:
     from engine.device.disassembler import disassembler
 
-HAS_NVDISASM = not (SIMULATED or missing) and disassembler() is not None
+HAS_NVDISASM = not missing and disassembler() is not None
 NEEDS_NVDISASM = pytest.mark.skipif(not HAS_NVDISASM, reason="nvdisasm is not installed")

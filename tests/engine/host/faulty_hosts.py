@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.device.spares import Spares
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
 from engine.host.messages import Ready
@@ -49,10 +49,6 @@ class Show(Request):
     device: str = "cpu"
     number: int = 0
     policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-
-    @property
-    def wants_simulator(self) -> bool:
-        return self.device == SIMULATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +124,8 @@ def light(connection, options, gpu=None):
 
 
 def exit_at_once(connection, options, of=""):
-    """End before anything was said: always, or as a host "with CUDA" or "simulator" only."""
-    if {"": True, "with CUDA": options.use_cuda, "simulator": options.simulator}[of]:
+    """End before anything was said: always, or as a host "with CUDA" only."""
+    if {"": True, "with CUDA": options.use_cuda}[of]:
         os._exit(3)
     light(connection, options)
 

@@ -50,9 +50,3 @@ def test_that_results_with_the_same_bits_are_black(picture):
     job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial")
     values, screen, largest = shown(job, replace(job, variant="cpu-parallel"))
     assert (values.max(), largest, screen[..., :3].max()) == (0.0, 0.0, 0)
-
-
-def test_that_a_simulated_run_is_asked_of_the_simulator(picture):
-    job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="naive")
-    assert ShowDifference(job, replace(job, device="simulator")).wants_simulator
-    assert not ShowDifference(job, job).wants_simulator

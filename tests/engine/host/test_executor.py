@@ -1,4 +1,4 @@
-"""The simulator for scripts, and whatever goes wrong between two processes: each end has a reason."""
+"""The simulator in scripts, and whatever goes wrong between two processes: each end has a reason."""
 
 import logging
 import os
@@ -16,10 +16,7 @@ import pytest
 import engine
 from engine.errors import HostLost, VerificationFailed
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.host import executor as executor_module
-from engine.host.call import Call
 from engine.host.client import EngineClient
-from engine.host.executor import SimulatorExecutor
 from engine.host.link import HostLink
 from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture
@@ -30,7 +27,7 @@ from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make
 
-ROOT = Path(executor_module.__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 SCRIPT = """
 import numpy, engine
@@ -85,42 +82,6 @@ def test_that_everything_of_the_request_arrives():
             assert np.array_equal(values, number * image)
 
 
-def wait_for_ever(checkpoint):
-    clock = threading.Event()
-    while not clock.wait(0.01):
-        checkpoint(Progress("waiting", 0.0, 60.0))
-
-
-def at_work_in(executor):
-    """Return a call that the host has begun and that ends only where it is stopped."""
-    begun = threading.Event()
-    future = executor._client.submit(Call(wait_for_ever, ()), lambda step: begun.set())
-    assert begun.wait(PATIENCE_S)
-    return future
-
-
-def pid_of_host(checkpoint):
-    return os.getpid()
-
-
-@pytest.mark.slow
-def test_that_the_call_after_a_killed_host_has_a_new_one():
-    executor = SimulatorExecutor()
-    try:
-        first = executor.submit(pid_of_host).result(PATIENCE_S)
-        assert executor.submit(wait_for_ever).cancel()
-        assert executor.submit(pid_of_host).result(PATIENCE_S) == first
-        at_work = at_work_in(executor)
-        # It waits behind: its successor does it.
-        behind = executor.submit(pid_of_host)
-        os.kill(first, signal.SIGKILL)
-        with pytest.raises(HostLost, match=r"The simulator's process ended: it was killed \(SIGKILL\)"):
-            at_work.result(PATIENCE_S)
-        assert behind.result(PATIENCE_S) != first
-    finally:
-        executor.shutdown()
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -132,27 +93,6 @@ def test_that_an_error_comes_back_as_it_was(error):
     back = pickle.loads(pickle.dumps(error))
     assert (type(back), back.args) == (type(error), error.args)
     assert getattr(back, "nearest_block", None) == getattr(error, "nearest_block", None)
-
-
-INTERRUPTED = """
-import os, signal, threading
-from engine.host import executor
-from tests.engine.host.test_executor import at_work_in, pid_of_host
-simulator = executor._simulator()
-print(simulator.submit(pid_of_host).result(), flush=True)
-future = at_work_in(simulator)
-threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-future.result()
-"""
-
-
-@pytest.mark.slow
-def test_that_ctrl_c_ends_a_script_and_its_host():
-    done = run_python("-c", INTERRUPTED, folder=ROOT)
-    assert done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr
-    assert done.stderr.count("Traceback") == 1
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(done.stdout), 0)
 
 
 def fail(*_):

@@ -214,18 +214,6 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
 
 
 @pytest.mark.slow
-def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start):
-    watched = start(partial(faulty_hosts.exit_at_once, of="simulator"))
-    words = "The simulator's process ended: it ended with exit code 3. The next request starts a new one."
-    with pytest.raises(HostLost) as caught:
-        watched.ask(Show("simulator"))
-    assert str(caught.value) == words
-    assert watched.lost == []
-    assert watched.client.use_cuda
-    assert watched.ask(Make())
-
-
-@pytest.mark.slow
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
     monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
     watched = start(faulty_hosts.say_nothing)

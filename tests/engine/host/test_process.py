@@ -15,17 +15,16 @@ from engine.host.process import HostOptions, serve
 from tests.engine.host.faulty_hosts import Question
 
 READY = Ready((), ())
-SWITCHES = "NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"
+SWITCHES = ("CUDA_VISIBLE_DEVICES",)
 
 
 @pytest.mark.parametrize(
     ("options", "switches", "prefix"),
     [
-        (HostOptions(), ["unset", "unset"], "mine"),
-        (HostOptions(simulator=True, segment_prefix="a"), ["1", "unset"], "a"),
-        (HostOptions(use_cuda=False), ["unset", ""], "mine"),
+        (HostOptions(), ["unset"], "mine"),
+        (HostOptions(use_cuda=False), [""], "mine"),
     ],
-    ids=["", "simulator", "no CUDA"],
+    ids=["", "no CUDA"],
 )
 def test_that_a_host_serves_until_it_is_stopped(monkeypatch, options, switches, prefix):
     def state(request, report):

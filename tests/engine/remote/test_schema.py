@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 import pytest
+from engine.host.call import Call
 
 import engine
 from engine.errors import EngineError, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.host.call import Call
 from engine.host.messages import Answer, Cancel, ToHost
 from engine.host.process import HostOptions
 from engine.host.request import Request
@@ -133,7 +133,6 @@ def test_that_a_field_of_another_type_is_refused():
     [
         "host.messages:Cancel",
         "host.messages:Cancel#00000000",
-        "host.call:Call#00000000",
         "os:system#00000000",
         "host.messages:__import__#00000000",
         "device.cuda:Cuda#00000000",

@@ -8,18 +8,14 @@ import pytest
 import engine
 from engine.device.devices import devices
 from engine.device.launches import DeviceKind
-from engine.errors import BadValue, Cancelled, EngineError, VerificationFailed
+from engine.errors import BadValue, Cancelled, EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host.executor import SimulatorExecutor
 from engine.results.progress import Progress
-from engine.run.measure import Outcome
-from engine.streams import chunking
 from engine.streams.timeline import Queue
 from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
-from tests.made_runs import make_unverified
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
@@ -106,30 +102,19 @@ def bands_of_every_variant(checkpoint):
 
 @pytest.mark.slow
 def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator():
-    simulator = SimulatorExecutor()
-    try:
-        found = simulator.submit(bands_of_every_variant).result()
-    finally:
-        simulator.shutdown()
+    found = bands_of_every_variant()
     assert {key for key, *_ in found} == {v.key for v in VARIANTS if v.has_kernels and v.band_invariant}
     assert "register-blocked" in {key for key, dtype, *_ in found if dtype == "uint8"}
     assert [entry for entry in found if not entry[3] or entry[2] < 2] == []
 
 
 @pytest.mark.slow
-def test_that_a_process_without_the_simulator_asks_one_for_each_chunk():
+def test_that_the_simulator_filters_chunk_after_chunk():
     picture = np.arange(12 * 5, dtype=np.float32).reshape(12, 5)
     how = {"device": "simulator", "variant": "naive", "chunk_bytes": 6 * 5 * 4}
     streamed = engine.filter_stream(picture, [[1], [2]], **how)
     np.testing.assert_array_equal(streamed.values, engine.correlate(picture, [[1], [2]], device="cpu"))
     assert len(streamed.timeline.chunks) == 2
-
-
-def test_that_a_chunk_that_the_simulator_did_not_verify_is_an_error(monkeypatch):
-    wrong = Outcome(np.zeros((12, 5, 1), np.float32), make_unverified("naive"))
-    monkeypatch.setattr(chunking, "outcome_of", lambda *job: wrong)
-    with pytest.raises(VerificationFailed, match="The result of 'naive'"):
-        engine.filter_stream(np.zeros((12, 5), np.float32), GOOD, device="simulator", variant="naive")
 
 
 def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():

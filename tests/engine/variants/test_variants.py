@@ -1,9 +1,5 @@
 """Every registered variant on every case and on tiny weights against the oracle; registering one tests it."""
 
-import json
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -40,31 +36,6 @@ def groups_of(variants, cases_of):
     ]
 
 
-@pytest.fixture(scope="session")
-def in_simulator():
-    """Ask a process of the simulator to check a group of cases; it returns faults by case name."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "tests.engine.variants.in_simulator"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-    )
-
-    def ask(variant, group):
-        child.stdin.write(f"{variant.key}\t{group}\n")
-        answer = child.stdout.readline()
-        assert answer, f"the simulator's process ended ({child.poll()})"
-        return json.loads(answer)
-
-    yield ask
-    child.stdin.close()
-    assert child.wait(60) == 0
-    child.stdout.close()
-
-
 @pytest.mark.parametrize(
     ("variant", "group", "cases"), groups_of(CPU, lambda variant: suited_cases(variant, full_cases()))
 )
@@ -74,8 +45,8 @@ def test_that_a_cpu_variant_agrees_with_the_oracle(variant, group, cases):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("variant", "group", "cases"), groups_of(CUDA, cases_in_simulator))
-def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases, in_simulator):
-    assert in_simulator(variant, group) == {}
+def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases):
+    assert faults_of(variant, cases, "simulator") == {}
 
 
 LIMITS = Limits()

@@ -171,26 +171,6 @@ def test_that_a_preview_of_the_simulator_stops_for_a_newer_one(slow_bench):
     slow_bench.change(border=Border.WRAP)
     assert old.request in slow_bench.fake.cancelled
     assert borders(slow_bench) == [Border.WRAP]
-    slow_bench.lose_simulator()
-    assert "SIGKILL" in slow_bench.messages.newest.why
-    assert slow_bench.state.is_ready
-    assert not slow_bench.state.busy
-
-
-def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeypatch):
-    # A simulated kernel does not stop when it is asked to.
-    monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
-    slow_bench.change(device="simulator")
-    slow_bench.change(border=Border.WRAP)
-    slow_bench.change(device="cpu")
-    _, on_cpu = previews(slow_bench)
-    assert on_cpu.request.job.device == "cpu"
-    slow_bench.answer(on_cpu)
-    shown, before = slow_bench.state.last_result, set(slow_bench.fake.released)
-    slow_bench.answer(Preview)
-    assert slow_bench.state.last_result is shown
-    assert set(slow_bench.fake.released) - before
-    assert not slow_bench.state.busy
 
 
 def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped(impatient, qtbot):

@@ -6,7 +6,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from engine.device_info import SIMULATOR
 from engine.errors import Cancelled
 from engine.explain.ablation import answers
 from engine.explain.ablation.costs import Cost
@@ -152,10 +151,6 @@ def asked(job, report=lambda step: None):
 
 def test_that_an_ablation_waits_its_turn_as_a_run_does(picture):
     assert Run(job_of(picture, "naive")).queue is QueuePolicy.IN_ORDER
-
-
-def test_that_an_ablation_on_the_simulator_is_asked_there(picture):
-    assert Run(job_of(picture, "naive", device=SIMULATOR)).wants_simulator
 
 
 def test_that_an_ablation_has_what_a_filtering_depends_on():

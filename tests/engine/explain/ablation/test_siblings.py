@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from bench.ncu import TEACHING
-from engine.device.cuda_presence import SIMULATED
-from engine.device.device_list import listed_devices
 from engine.device.launches import Operand
 from engine.device_info import SIMULATOR
 from engine.explain import ablation
@@ -27,7 +25,6 @@ from engine.explain.counts.request_log import RequestLog
 from engine.explain.examples import example_of
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
-from engine.host.executor import executor_for
 from engine.mask.generators import gaussian
 from engine.run.task import Choice
 from engine.tasks.filtering.resolve import describe_problem
@@ -296,11 +293,9 @@ def test_that_narrow_indices_are_the_same_indices(key):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(SIMULATED, reason="it starts the simulator's process")
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_the_simulator_runs_every_sibling_and_gives_no_time(key):
-    (simulator,) = (one for one in listed_devices() if one.key == SIMULATOR)
-    found = executor_for(simulator).submit(ablated, job_of(key), SIMULATOR, 0.0).result()
+    found = ablated(job_of(key), SIMULATOR, 0.0)
     assert [one.cost for one in found.siblings if not one.why_not] == list(siblings_of(job_of(key)))
     assert found.reason.startswith("Simulated")
     assert list(found.steps()) == []

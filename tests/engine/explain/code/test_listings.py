@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from engine.compiled.code_store import CodeStore
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import missing
 from engine.errors import BadValue
 from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.code.instruction_classes import InstructionClass as Class
@@ -20,17 +20,17 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from tests.engine.variants.emitted import kept_ptx
 
-if not (SIMULATED or missing):
+if not missing:
     from engine.device import disassembler, explained_code
     from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
     from engine.device.numba_cuda import cuda
 
-NVDISASM = not (SIMULATED or missing) and disassembler.disassembler()
+NVDISASM = not missing and disassembler.disassembler()
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.nvvm,
-    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
 ]
 
 # One of each family; of `cuda-equalise` NVVM refuses the variables ("Symbol name with unsupported ...").

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from engine.device.numba_cuda import SIMULATED, cuda, float32, int32, missing
+from engine.device.numba_cuda import cuda, float32, int32, missing
 from engine.explain.limits import gpu_rates_code as rates
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.nvvm,
-    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
 ]
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
 VALUES = (float32, float32, int32, int32, float32[::1])

@@ -1,8 +1,5 @@
 """Every stage on small networks against the oracle; its model of work against counts; its divergence."""
 
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from engine.variants.network import constant_filters, fast, layer_kernels, unrol
 from engine.variants.network.passes import chunks
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, scores_of
-from tests.fresh_python import ROOT
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 CPU = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CPU]
@@ -46,38 +42,14 @@ def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
 @pytest.mark.slow
 @every_cuda_stage
 def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
-    from engine.device.devices import device_named
-    from engine.host.executor import executor_for
-    from engine.run.executor import outcome_of
+    from engine.run.on_device import measure_on
     from engine.run.sampling import NO_SAMPLES
     from engine.tasks.network.task import network_job
 
-    # A thread of Python each: where blocks have 625 the smallest network is enough.
-    uses_blocks_of_625 = stage.work(SIMULATED[0].problem, BLOCK).shared_loads
-    for case in SIMULATED[:1] if uses_blocks_of_625 else SIMULATED:
-        job = network_job(stage, *case.operands())
-        outcome = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for)
+    for case in SIMULATED:
+        outcome = measure_on(network_job(stage, *case.operands()), "simulator", NO_SAMPLES)
         assert outcome.result.is_proven, outcome.result.status
         assert outcome.values.shape == (case.batch, case.classes)
-
-
-IN_CHUNKS = """
-from engine.variants.network import streams
-from engine.tasks.network.variants import network_variant
-from tests.engine.variants.network.cases import Case, check
-streams.CHUNK = 2
-_, prepared = check(network_variant("network-streams"), Case(5, 16, 1, 1, 2, 2), "simulator")
-print(len({slot.stream for slot in prepared._slots.values()}), len(prepared._slots))
-"""
-
-
-@pytest.mark.slow
-def test_that_every_chunk_of_a_batch_has_its_own_drawings_and_scores():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-c", IN_CHUNKS]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    # Two slots of two drawings, and one for the last chunk, which has one.
-    assert done.stdout == "2 3\n", done.stderr
 
 
 def arrays_of(job_maps, problem, passes, counts):

@@ -1,10 +1,6 @@
 """Every way to compute an operation on every case; models of work against counts; plans and refusals."""
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +15,7 @@ from engine.tasks.operation.variants import OPERATION_VARIANTS, operation_varian
 from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
-from tests.engine.variants.operations.cases import COLOURS, Case, cases_of, check
-from tests.fresh_python import ROOT
+from tests.engine.variants.operations.cases import COLOURS, SIMULATED, Case, cases_of, check
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CUDA]
@@ -72,35 +67,11 @@ def test_that_launches_at_the_same_time_count_into_bins_of_their_own():
     assert [counts[0, 0, 0] for counts in (out, *found)] == [12, 12, 12]
 
 
-@pytest.fixture(scope="module")
-def simulator():
-    """A process of the simulator that answers with the faults of a variant."""
-    command = [sys.executable, "-m", "tests.engine.variants.operations.in_simulator"]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-
-    def ask(key):
-        process.stdin.write(f"{key}\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
-
-    yield ask
-    process.stdin.close()
-    process.wait(60)
-    process.stdout.close()
-
-
 @pytest.mark.slow
 @every_cuda_variant
-def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, simulator):
-    assert simulator(variant.key) == {}
+def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant):
+    for case in (case for case in SIMULATED if case.operation == variant.operation):
+        check(variant, case, "simulator")
 
 
 def poison_of(dtype):
