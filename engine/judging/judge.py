@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
-from engine.judging import cuda_c, numba_source
+from engine.judging import cuda_c, numba_kernel_code
 from engine.judging.header import Header, header_of
 from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict
 from engine.judging.metrics import gate_of, lines_of, metrics_of
@@ -90,11 +90,11 @@ def _seed(seed: int | None) -> int:
 
 def _kernel(what: Any, function: str | None) -> JudgedKernel:
     if not isinstance(what, str | Path):
-        return numba_source.judged_function(what, header_of(numba_source.source_of(what)))
+        return numba_kernel_code.judged_function(what, header_of(numba_kernel_code.source_of(what)))
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        return numba_source.judged_file(text, str(path), header_of(text), function)
+        return numba_kernel_code.judged_file(text, str(path), header_of(text), function)
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function)

@@ -40,8 +40,8 @@ def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, flo
     shared.add(counts.total("shared", "stores"))
     executed = lanes = 0
     for number, (of_warps, of_threads) in counts.block_runs.items():
-        block = run.machine.program.blocks[number]
-        size = len(block.steps) + (block.end is not None)
+        block = run.machine.kernel.flow.blocks[number]
+        size = len(block.instructions) + (block.end is not None)
         executed += size * of_threads
         lanes += size * of_warps * 32
     return {

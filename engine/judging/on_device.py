@@ -38,7 +38,7 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
     with backend(gpu.key).selected():
         module = check(driver.cuModuleLoadData(kernel.ptx.encode() + b"\0"))
         machine = outcome.run.machine
-        entry = machine.program.function.name
+        entry = machine.kernel.function.name
         function = check(driver.cuModuleGetFunction(module, entry.encode()))
         if kernel.header.shared > 48 * 1024:
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -82,7 +82,7 @@ def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], 
             arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
             by_base[segment.base] = arrays[segment.name]
     values = []
-    function = machine.program.function
+    function = machine.kernel.function
     for variable, kind in zip(function.parameters, function.parameter_types, strict=True):
         _, data = machine.parameters[variable.name]
         own = data.view(DTYPES[kind])[0]

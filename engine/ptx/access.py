@@ -1,7 +1,7 @@
 """The machine that a kernel runs on: its memory, where each access goes, and what is checked and counted there."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Findings, Index3
 from engine.ptx.hazards import Access, Hazards
 from engine.ptx.inline import local_memory
+from engine.ptx.kernel import KernelFacts
 from engine.ptx.memory import (
     LOCAL_WINDOW,
     OUTSIDE_BYTE,
@@ -22,11 +23,8 @@ from engine.ptx.memory import (
     Segment,
 )
 from engine.ptx.module import Instruction, Variable
-from engine.ptx.program import Program
+from engine.ptx.pending_copies import PendingCopies
 from engine.ptx.types import DTYPES, Values
-
-if TYPE_CHECKING:
-    from engine.ptx.copies import Copies
 
 _U64 = np.dtype(np.uint64)
 _SLOT_BYTES = 16
@@ -37,7 +35,7 @@ class Machine:
 
     def __init__(
         self,
-        program: Program,
+        kernel: KernelFacts,
         grid: Index3,
         block: Index3,
         arguments: Sequence[Any],
@@ -47,9 +45,9 @@ class Machine:
         counted: bool,
         tracked: set[str],
     ) -> None:
-        self.program, self.grid, self.block = program, grid, block
+        self.kernel, self.grid, self.block = kernel, grid, block
         self.checks, self.counted = checks, counted
-        self.findings, self.counts = Findings(), Counts(program.instructions)
+        self.findings, self.counts = Findings(), Counts(kernel.instructions)
         self.moment = 1
         self.needs_reads_of: set[str] = set()
         self._tracked = tracked
@@ -62,12 +60,12 @@ class Machine:
         self.shared: Segment | None = None
         self.local: Segment | None = None
         self.warp_moments = np.zeros(1, np.int64)
-        self.copies: Copies | None = None
+        self.copies: PendingCopies | None = None
 
     # What a launch is given.
 
     def _parameters(self, arguments: Sequence[Any]) -> dict[str, tuple[int, Any]]:
-        function = self.program.function
+        function = self.kernel.function
         if len(arguments) != len(function.parameters):
             why = f"it takes {len(function.parameters)} arguments, not {len(arguments)}"
             raise PtxError(f"a launch of {function.name}", why)
@@ -93,12 +91,12 @@ class Machine:
 
     def _watch(self, segment: Segment, array: Array) -> None:
         if self.checks:
-            itemsize = min(array.values.itemsize, self.program.global_granule, 4)
+            itemsize = min(array.values.itemsize, self.kernel.global_granule, 4)
             segment.granule = itemsize.bit_length() - 1
             segment.hazards = Hazards(
                 len(segment.data) >> segment.granule,
                 is_written=not array.is_output,
-                knows_warps=self.program.knows_warps,
+                knows_warps=self.kernel.knows_warps,
                 among_blocks=True,
             )
             segment.hazards.tracks_reads = segment.name in self._tracked
@@ -107,7 +105,7 @@ class Machine:
         """Return the address of each variable; shared and local ones count from the window's beginning."""
         addresses: dict[str, int] = {}
         shared = 0
-        variables = {**self.program.module.variables, **self.program.function.variables}
+        variables = self.kernel.variables
         dynamic = []
         for name, one in variables.items():
             if one.space == "shared" and one.extern and not one.size:
@@ -123,7 +121,7 @@ class Machine:
         addresses |= {one.name: shared for one in dynamic}
         self.shared_bytes = shared + self._dynamic_shared
         local = 0
-        for name, one in local_memory(self.program.function).items():
+        for name, one in local_memory(self.kernel.function).items():
             local = -(-local // one.alignment) * one.alignment
             addresses[name] = local
             local += one.size
@@ -162,7 +160,7 @@ class Machine:
         thread, block, number = writer
         across, down, _ = self.grid
         where = block % across, block // across % down, block // (across * down)
-        return self._thread_at(thread), where, self.program.instructions[number]
+        return self._thread_at(thread), where, self.kernel.instructions[number]
 
     def itemsize_of(self, name: str) -> int:
         """Return the bytes of a value of an array that the kernel was launched with."""
@@ -192,13 +190,13 @@ class Machine:
             return None
         stride = -(-size // _SLOT_BYTES) * _SLOT_BYTES
         data = np.full(stride * owners, OUTSIDE_BYTE, np.uint8)
-        granule = (self.program.shared_granule if space == "shared" else 1).bit_length() - 1
+        granule = (self.kernel.shared_granule if space == "shared" else 1).bit_length() - 1
         segment = Segment(f"{space} memory", space, data, window, size, stride, granule)
         if self.checks:
             segment.hazards = Hazards(
                 len(data) >> segment.granule,
                 is_written=False,
-                knows_warps=self.program.knows_warps and space == "shared",
+                knows_warps=self.kernel.knows_warps and space == "shared",
                 among_blocks=False,
             )
             segment.hazards.tracks_reads = space == "shared"
@@ -210,7 +208,7 @@ class Machine:
         total = np.zeros(len(self.blocks), np.int64)
         barrier_of = np.full(len(self.blocks), -1)
         for number, groups in waiting.items():
-            end = self.program.blocks[number - 1].end
+            end = self.kernel.flow.blocks[number - 1].end
             assert end is not None
             for active in groups:
                 self.counts.barriers += active.warps
@@ -229,7 +227,7 @@ class Machine:
 
     def _meet(self, end: Instruction, here: NDArray[Any], barrier_of: NDArray[Any], number: int) -> None:
         """Report blocks whose threads wait at barriers of different lines."""
-        blocks = self.program.blocks
+        blocks = self.kernel.flow.blocks
         for block in np.flatnonzero(here):
             other = barrier_of[block]
             if other >= 0:
@@ -243,7 +241,7 @@ class Machine:
     def _missing(self, waiting: Mapping[int, list[Active]], total: NDArray[Any], threads: int) -> None:
         for block in np.flatnonzero((total > 0) & (total < threads)):
             for number, groups in waiting.items():
-                end = self.program.blocks[number - 1].end
+                end = self.kernel.flow.blocks[number - 1].end
                 slots = np.concatenate([one.slots[one.blocks == block] for one in groups])
                 if end is None or not len(slots):
                     continue
@@ -420,7 +418,7 @@ class Machine:
             slots % self.row + 1,
             self._block_numbers[slots // self.row],
             self.moment,
-            self.warp_moments[slots >> 5] if self.program.knows_warps and segment.space != "local" else None,
+            self.warp_moments[slots >> 5] if self.kernel.knows_warps and segment.space != "local" else None,
         )
 
         def report(fault: str, bad: NDArray[np.bool_], earlier: int, thread: int, block: int) -> None:
@@ -451,7 +449,7 @@ class Machine:
         place: Place,
         each: int,
     ) -> None:
-        instructions = self.program.instructions
+        instructions = self.kernel.instructions
         here = instructions[number]
         chosen = bad.reshape(-1, each).any(1) if each > 1 else bad
         name = place.segment.name

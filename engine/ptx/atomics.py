@@ -4,21 +4,18 @@ Their order is not defined on a device; here it is that of the threads.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.ptx import floats
+from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Operands
+from engine.ptx.operands import Operands, Step
 from engine.ptx.requests import check_alignment, count_request, guarded, spelled
 from engine.ptx.semantics import unknown
 from engine.ptx.types import Values, as_type, extended
-
-if TYPE_CHECKING:
-    from engine.ptx.access import Machine
-    from engine.ptx.program import Step
 
 Update = Callable[..., Values]
 
@@ -36,7 +33,7 @@ _UPDATES: dict[str, Update] = {
 }
 
 
-def atomic_step(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def atomic_step(instruction: Instruction, number: int, operands: Operands) -> Step:
     """Make an `atom`, which gives what was there before, or a `red`, which does not."""
     words = [word for word in instruction.modifiers if word not in _UPDATES and word != "noftz"]
     names = [word for word in instruction.modifiers if word in _UPDATES]
@@ -54,7 +51,7 @@ def atomic_step(instruction: Instruction, number: int, operands: Operands) -> "S
     at = operands.register(target, instruction) if target != "_" else None
     choose, update = guarded(instruction, operands), _UPDATES[name]
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return

@@ -92,7 +92,7 @@ def run(
     tracked: set[str] = set()
     while True:
         machine = Machine(
-            program,
+            program.facts,
             shape.grid,
             shape.block,
             arguments,

@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import registers_in
 from engine.ptx.module import Function, Guard, Instruction, Module
 from engine.ptx.types import DTYPES, Values, as_type, unsigned
 
-if TYPE_CHECKING:
-    from engine.ptx.access import Machine
-
-Source = Callable[[list[Any], Active, "Machine"], Values]
+Registers = list[Any]
+Source = Callable[[Registers, Active, Machine], Values]
+Step = Callable[[Registers, Active, Machine], None]
 
 _ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -62,7 +62,7 @@ class Operands:
         """Return where a guard's condition comes from."""
         at, negated = self._registers[guard.register], guard.negated
 
-        def holds(values: list[Any], active: Active, machine: "Machine") -> Values:
+        def holds(values: list[Any], active: Active, machine: Machine) -> Values:
             return ~values[at] if negated else values[at]
 
         return holds
@@ -88,7 +88,7 @@ class Operands:
         return _constant(number(text, dtype))
 
     def _of_register(self, at: int, dtype: np.dtype) -> Source:
-        def value(values: list[Any], active: Active, machine: "Machine") -> Values:
+        def value(values: list[Any], active: Active, machine: Machine) -> Values:
             found = values[at]
             return found if found.dtype is dtype else as_type(found, dtype)
 
@@ -104,7 +104,7 @@ class Operands:
             at, is_wide = self._registers[name], self._widths[self._registers[name]] == 8
             own, shift = (_U64, np.uint64(by % (1 << 64))) if is_wide else (_U32, np.uint32(by % (1 << 32)))
 
-            def value(values: list[Any], active: Active, machine: "Machine") -> Values:
+            def value(values: list[Any], active: Active, machine: Machine) -> Values:
                 base = values[at]
                 base = base if base.dtype is own else as_type(base, own)
                 moved = base + shift if by else base

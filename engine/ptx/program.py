@@ -8,30 +8,27 @@ computes of its parameters alone is computed once.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import Block, Flow, flow_of
 from engine.ptx.inline import with_calls_inlined
+from engine.ptx.kernel import KernelFacts, facts_of
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from engine.ptx.module import Function, Instruction, Module
-from engine.ptx.operands import Operands, Source
+from engine.ptx.operands import Operands, Registers, Source, Step
 from engine.ptx.parse import parsed
 from engine.ptx.semantics import BOOL, Rule, choose, rule_of, unknown
 from engine.ptx.steps import STEPS
 from engine.ptx.types import DTYPES, Values, extended
 
-if TYPE_CHECKING:
-    from engine.ptx.access import Machine
-
-Registers = list[Any]
-Step = Callable[[Registers, Active, "Machine"], None]
 # The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
 # pairs of such a number and the places of the threads that go there.
-Leave = Callable[[Registers, Active, "Machine"], Any]
+Leave = Callable[[Registers, Active, Machine], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,15 +46,9 @@ class ReadyBlock:
 class Program:
     """A kernel that can run."""
 
-    module: Module
-    function: Function
-    flow: Flow
+    facts: KernelFacts
     blocks: list[ReadyBlock]
     zeros: Registers
-    instructions: list[Instruction]
-    shared_granule: int  # the shortest access to shared memory, bytes
-    global_granule: int
-    knows_warps: bool
 
 
 @lru_cache(maxsize=64)
@@ -75,29 +66,8 @@ def program_of(ptx: str, entry: str | None = None) -> Program:
     flow = flow_of(function)
     builder = _Builder(module, function, flow)
     blocks = [builder.block(one) for one in flow.blocks]
-    instructions = function.instructions
-    return Program(
-        module,
-        function,
-        flow,
-        blocks,
-        [DTYPES[kind].type(0) for kind in function.registers.values()],
-        instructions,
-        _granule(instructions, "shared"),
-        _granule(instructions, "global"),
-        any(one.name in ("bar", "barrier") and "warp" in one.modifiers for one in instructions),
-    )
-
-
-def _granule(instructions: list[Instruction], space: str) -> int:
-    sizes = [
-        DTYPES[one.modifiers[-1]].itemsize
-        for one in instructions
-        if one.name in ("ld", "st", "atom", "red")
-        and not {"shared", "global", "local", "const", "param"} & ({*one.modifiers} - {space})
-        and one.modifiers[-1] in DTYPES
-    ]
-    return min([4, *sizes])
+    facts = facts_of(function, {**module.variables, **function.variables}, flow)
+    return Program(facts, blocks, [DTYPES[kind].type(0) for kind in function.registers.values()])
 
 
 class _Builder:
@@ -140,7 +110,7 @@ class _Builder:
         holds = self._operands.predicate(guard)
         written = self._operands.registers_in(instruction.operands[0])
 
-        def guarded(values: Registers, active: Active, machine: "Machine") -> None:
+        def guarded(values: Registers, active: Active, machine: Machine) -> None:
             condition = holds(values, active, machine)
             if condition.ndim == 0:
                 if condition:
@@ -176,7 +146,7 @@ class _Builder:
     def _both_predicates(
         at: int, opposite: int, sources: list[Source], compute: Callable[..., Values]
     ) -> Step:
-        def step(values: Registers, active: Active, machine: "Machine") -> None:
+        def step(values: Registers, active: Active, machine: Machine) -> None:
             found = compute(*(source(values, active, machine) for source in sources))
             values[at], values[opposite] = found, ~found
 
@@ -192,7 +162,7 @@ class _Builder:
             parts = [self._operands.source(name, part) for name in names]
             at, whole = self._operands.register(target, instruction), np.dtype(f"u{dtype.itemsize}")
 
-            def pack(values: Registers, active: Active, machine: "Machine") -> None:
+            def pack(values: Registers, active: Active, machine: Machine) -> None:
                 found = whole.type(0)
                 for number, one in enumerate(parts):
                     shift = whole.type(8 * part.itemsize * number)
@@ -205,7 +175,7 @@ class _Builder:
         own = self._operands.source(source, np.dtype(f"u{dtype.itemsize}"))
         targets = [self._operands.register(name, instruction) for name in names]
 
-        def unpack(values: Registers, active: Active, machine: "Machine") -> None:
+        def unpack(values: Registers, active: Active, machine: Machine) -> None:
             found = own(values, active, machine)
             for number, one in enumerate(targets):
                 values[one] = (found >> found.dtype.type(8 * part.itemsize * number)).astype(part)
@@ -222,7 +192,7 @@ class _Builder:
         shift = dtype.type(window) if dtype.itemsize == 8 else dtype.type(0)
         is_back = "to" in instruction.modifiers
 
-        def step(values: Registers, active: Active, machine: "Machine") -> None:
+        def step(values: Registers, active: Active, machine: Machine) -> None:
             found = source(values, active, machine)
             values[at] = found - shift if is_back else found + shift
 
@@ -247,7 +217,7 @@ class _Builder:
             return lambda values, active, machine: goal
         holds = self._operands.predicate(end.guard)
 
-        def leave(values: Registers, active: Active, machine: "Machine") -> Any:
+        def leave(values: Registers, active: Active, machine: Machine) -> Any:
             taken = holds(values, active, machine)
             if taken.ndim == 0:
                 return goal if taken else number + 1
@@ -264,7 +234,7 @@ class _Builder:
         index = self._operands.source(end.operands[0], np.dtype(np.uint32))
         goals = np.array([self._flow.labels[one] for one in self._function.targets[end.operands[1]]])
 
-        def leave(values: Registers, active: Active, machine: "Machine") -> Any:
+        def leave(values: Registers, active: Active, machine: Machine) -> Any:
             numbers = index(values, active, machine)
             if numbers.ndim == 0:
                 return int(goals[int(numbers)])
@@ -279,21 +249,21 @@ def _parts(text: str) -> list[str]:
 
 
 def _one(at: int, compute: Callable[..., Values], a: Source) -> Step:
-    def step(values: Registers, active: Active, machine: "Machine") -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         values[at] = compute(a(values, active, machine))
 
     return step
 
 
 def _two(at: int, compute: Callable[..., Values], a: Source, b: Source) -> Step:
-    def step(values: Registers, active: Active, machine: "Machine") -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         values[at] = compute(a(values, active, machine), b(values, active, machine))
 
     return step
 
 
 def _three(at: int, compute: Callable[..., Values], a: Source, b: Source, c: Source) -> Step:
-    def step(values: Registers, active: Active, machine: "Machine") -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         values[at] = compute(
             a(values, active, machine), b(values, active, machine), c(values, active, machine)
         )
@@ -302,7 +272,7 @@ def _three(at: int, compute: Callable[..., Values], a: Source, b: Source, c: Sou
 
 
 def _four(at: int, compute: Callable[..., Values], *sources: Source) -> Step:
-    def step(values: Registers, active: Active, machine: "Machine") -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         values[at] = compute(*(source(values, active, machine) for source in sources))
 
     return step

@@ -1,19 +1,16 @@
 """Loads and stores, and what every request to memory has: its spelling, its guard, its checks."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Operands
+from engine.ptx.operands import Operands, Step
 from engine.ptx.semantics import unknown
 from engine.ptx.types import DTYPES, Values, as_type, extended
-
-if TYPE_CHECKING:
-    from engine.ptx.access import Machine
-    from engine.ptx.program import Step
 
 SPACES = "global", "shared", "local", "const", "param"
 # How caches treat an access, and who sees it when: without effect on one launch alone.
@@ -40,7 +37,7 @@ def spelled(instruction: Instruction) -> tuple[str, int, np.dtype]:
     return space, count, DTYPES[kind]
 
 
-def load_step(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def load_step(instruction: Instruction, number: int, operands: Operands) -> Step:
     space, count, dtype = spelled(instruction)
     target, address = instruction.operands[:2]
     names = [one.strip() for one in target.strip("{} ").split(",")]
@@ -52,7 +49,7 @@ def load_step(instruction: Instruction, number: int, operands: Operands) -> "Ste
     size = count * dtype.itemsize
     choose = guarded(instruction, operands)
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return
@@ -79,7 +76,7 @@ def guarded(instruction: Instruction, operands: Operands) -> Callable[..., Any]:
         return lambda source, values, active, machine: (source(values, active, machine), active, None)
     holds = operands.predicate(guard)
 
-    def choose(source: Any, values: list[Any], active: Active, machine: "Machine") -> Any:
+    def choose(source: Any, values: list[Any], active: Active, machine: Machine) -> Any:
         condition = holds(values, active, machine)
         if condition.ndim == 0:
             return (source(values, active, machine), active if condition else None, None)
@@ -94,11 +91,11 @@ def guarded(instruction: Instruction, operands: Operands) -> Callable[..., Any]:
     return choose
 
 
-def _parameter(instruction: Instruction, targets: list[int], widths: list[int], dtype: np.dtype) -> "Step":
+def _parameter(instruction: Instruction, targets: list[int], widths: list[int], dtype: np.dtype) -> Step:
     name, _, by = instruction.operands[1].strip("[] ").partition("+")
     first = int(by or 0)
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         _, data = machine.parameters[name.strip()]
         for number, (one, width) in enumerate(zip(targets, widths, strict=True)):
             at = first + number * dtype.itemsize
@@ -108,7 +105,7 @@ def _parameter(instruction: Instruction, targets: list[int], widths: list[int], 
 
 
 def load(
-    machine: "Machine",
+    machine: Machine,
     instruction: Instruction,
     number: int,
     space: str,
@@ -142,7 +139,7 @@ def load(
     return whole
 
 
-def check_alignment(machine: "Machine", instruction: Instruction, place: Any, size: int) -> None:
+def check_alignment(machine: Machine, instruction: Instruction, place: Any, size: int) -> None:
     if size == 1:
         return
     offsets = place.offsets
@@ -153,7 +150,7 @@ def check_alignment(machine: "Machine", instruction: Instruction, place: Any, si
         machine.report("misaligned", instruction, place.active, bad, message, array=place.segment.name)
 
 
-def count_request(machine: "Machine", number: int, kind: str, place: Any, size: int) -> None:
+def count_request(machine: Machine, number: int, kind: str, place: Any, size: int) -> None:
     """Count the requests of the warps of an access."""
     offsets = place.offsets.view(np.int64)
     if offsets.ndim == 0:
@@ -161,7 +158,7 @@ def count_request(machine: "Machine", number: int, kind: str, place: Any, size: 
     machine.counts.access(number, kind, place.segment, place.active, offsets, size)
 
 
-def store_step(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def store_step(instruction: Instruction, number: int, operands: Operands) -> Step:
     space, count, dtype = spelled(instruction)
     address, given = instruction.operands[:2]
     source, _ = operands.address(address)
@@ -170,7 +167,7 @@ def store_step(instruction: Instruction, number: int, operands: Operands) -> "St
     size = count * dtype.itemsize
     choose = guarded(instruction, operands)
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return

@@ -6,20 +6,17 @@ take part is reported. Source: PTX ISA 9.0, sections 9.7.9.6 (`shfl.sync`), 9.7.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Operands
+from engine.ptx.operands import Operands, Step
 from engine.ptx.semantics import BOOL, S32, U32, unknown
 from engine.ptx.types import DTYPES, Values, extended
-
-if TYPE_CHECKING:
-    from engine.ptx.access import Machine
-    from engine.ptx.program import Step
 
 Lanes = NDArray[Any]
 
@@ -45,7 +42,7 @@ class _Warps:
 
 
 def _checked(
-    machine: "Machine", instruction: Instruction, active: Active, warps: _Warps, mask: Values
+    machine: Machine, instruction: Instruction, active: Active, warps: _Warps, mask: Values
 ) -> Lanes:
     """Return which lanes each lane's mask names, and report those that are named and not here."""
     masks = warps.spread(mask, U32)
@@ -59,7 +56,7 @@ def _checked(
     return named
 
 
-def _shuffle(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _shuffle(instruction: Instruction, number: int, operands: Operands) -> Step:
     mode = next((one for one in ("up", "down", "bfly", "idx") if one in instruction.modifiers), "")
     if not mode or "sync" not in instruction.modifiers or instruction.guard is not None:
         raise unknown(instruction)
@@ -67,7 +64,7 @@ def _shuffle(instruction: Instruction, number: int, operands: Operands) -> "Step
     targets = [operands.register(name, instruction) for name in names]
     own, by, clamp, mask = (operands.source(text, U32) for text in instruction.operands[1:5])
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         _checked(machine, instruction, active, warps, mask(values, active, machine))
         lane = np.arange(WARP)
@@ -103,7 +100,7 @@ def _shuffle(instruction: Instruction, number: int, operands: Operands) -> "Step
     return step
 
 
-def _vote(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _vote(instruction: Instruction, number: int, operands: Operands) -> Step:
     mode = next((one for one in ("all", "any", "uni", "ballot") if one in instruction.modifiers), "")
     if not mode or "sync" not in instruction.modifiers or instruction.guard is not None:
         raise unknown(instruction)
@@ -113,7 +110,7 @@ def _vote(instruction: Instruction, number: int, operands: Operands) -> "Step":
         operands.source(instruction.operands[2], U32),
     )
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         yes = warps.spread(holds(values, active, machine), BOOL)
@@ -139,7 +136,7 @@ _REDUCTIONS: dict[str, Any] = {
 }
 
 
-def _reduce(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _reduce(instruction: Instruction, number: int, operands: Operands) -> Step:
     name = next((one for one in _REDUCTIONS if one in instruction.modifiers), "")
     dtype = DTYPES.get(instruction.modifiers[-1])
     if not name or dtype is None or dtype.kind not in "iu" or instruction.guard is not None:
@@ -150,7 +147,7 @@ def _reduce(instruction: Instruction, number: int, operands: Operands) -> "Step"
         "min": np.iinfo(dtype).max, "max": np.iinfo(dtype).min, "and": -1 if dtype.kind == "i" else np.iinfo(dtype).max
     }.get(name, 0)  # fmt: skip
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         given = np.where(
@@ -161,14 +158,14 @@ def _reduce(instruction: Instruction, number: int, operands: Operands) -> "Step"
     return step
 
 
-def _match(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _match(instruction: Instruction, number: int, operands: Operands) -> Step:
     if "any" not in instruction.modifiers or instruction.guard is not None:
         raise unknown(instruction)
     dtype = DTYPES[instruction.modifiers[-1]]
     at = operands.register(instruction.operands[0], instruction)
     own, mask = operands.source(instruction.operands[1], dtype), operands.source(instruction.operands[2], U32)
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         given = warps.spread(own(values, active, machine), dtype)
@@ -178,10 +175,10 @@ def _match(instruction: Instruction, number: int, operands: Operands) -> "Step":
     return step
 
 
-def _active_mask(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _active_mask(instruction: Instruction, number: int, operands: Operands) -> Step:
     at = operands.register(instruction.operands[0], instruction)
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         values[at] = (warps.is_here << np.arange(WARP, dtype=np.int64)).sum(1).astype(U32)[warps.rows]
 
@@ -193,7 +190,7 @@ def _bytes(words: Lanes, dtype: np.dtype) -> Lanes:
     return np.ascontiguousarray(words).view(dtype).reshape(*words.shape, 4).astype(np.int32)
 
 
-def _matrix_product(instruction: Instruction, number: int, operands: Operands) -> "Step":
+def _matrix_product(instruction: Instruction, number: int, operands: Operands) -> Step:
     """Make `mma.sync.m16n8k32` of bytes: D = A B + C, rows of A by columns of B.
 
     Of lane l, group g = l / 4 and place t = l mod 4: A's registers have rows g, g + 8, g, g + 8 and columns
@@ -215,7 +212,7 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     lane = np.arange(WARP)
     group, place = lane // 4, lane % 4
 
-    def step(values: list[Any], active: Active, machine: "Machine") -> None:
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         if machine.checks and not warps.is_here.all():
             missing = ~warps.is_here.all(1)
@@ -241,7 +238,7 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     return step
 
 
-WARP_STEPS: dict[str, Callable[[Instruction, int, Operands], "Step"]] = {
+WARP_STEPS: dict[str, Callable[[Instruction, int, Operands], Step]] = {
     "shfl": _shuffle,
     "vote": _vote,
     "redux": _reduce,

@@ -9,8 +9,6 @@ import json
 
 import numpy as np
 import pytest
-from engine.host.executor import executor_for
-from engine.run.executor import outcome_of
 
 from engine.api.calls import computed
 from engine.commands import COMMANDS, Command
@@ -26,6 +24,7 @@ from engine.results.strict_json import json_text
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
+from engine.run.on_device import measure_on
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted, sweep
 from engine.tasks.read_results import results_from_document
@@ -75,7 +74,7 @@ def test_that_a_python_call_computes_it():
 
 
 def test_that_a_new_task_can_be_refused_and_stopped():
-    refused = outcome_of(toy_job("for-few", PROBLEM), device_named("cpu"), QUICK, executor_for)
+    refused = measure_on(toy_job("for-few", PROBLEM), "cpu", QUICK)
     assert isinstance(refused.error, UnsupportedVariant)
     assert refused.result.refused
 
@@ -91,7 +90,7 @@ def test_that_a_new_task_can_be_refused_and_stopped():
 def test_that_a_sweep_of_a_new_task_comes_back_from_its_file():
     jobs = [toy_job(key, PROBLEM) for key in KEYS]
     seen = []
-    results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
+    results, fault = sweep(jobs, "cpu", 0.0, lambda result: seen.append(result.variant))
     assert fault is None
     assert seen == list(KEYS)
     assert [result.is_proven for result in results] == [True, False, False, False]

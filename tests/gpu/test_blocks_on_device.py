@@ -1,7 +1,6 @@
 """Blocks side by side on a real device: what is not refused is right, and the best one is kept."""
 
 import pytest
-from engine.host.executor import executor_for
 
 from engine.commands.command_line import main
 from engine.device.devices import backend, device_named
@@ -26,7 +25,7 @@ def test_that_every_block_is_refused_with_a_reason_or_gives_the_right_result(dev
         masks=[gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)],
         blocks=every_block(),
     )
-    results, fault = sweep(cells.jobs(), device, 0.0, executor_for)
+    results, fault = sweep(cells.jobs(), device, 0.0)
     assert fault is None
     wrong = [f"{one.block}: {one.status}" for one in results if not one.is_proven and not one.refused]
     assert wrong == []

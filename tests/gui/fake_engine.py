@@ -95,7 +95,9 @@ OPERATION_INFOS = tuple(
     for key in OPERATIONS
 )
 TOO_LARGE = BadValue(
-    "a picture of 1600 × 1600", "too large for the simulator (limit 2,097,152 pixels)", "Choose another device."
+    "a picture of 1600 × 1600",
+    "too large for the simulator (limit 2,097,152 pixels)",
+    "Choose another device.",
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 

@@ -15,7 +15,8 @@ class Scaling(TaskProblem):
     factor: float
 
     size_text = subject = property(lambda self: f"{self.count} numbers")
-    longest_side = values = property(lambda self: self.count)
+    values = property(lambda self: self.count)
+    simulator_limit = ""
     comparable = property(lambda self: self)
     copied_bytes = property(lambda self: 8 * self.count)
 

@@ -391,12 +391,6 @@ def test_that_the_simulator_multiplies(variant):
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
         (B, {"device": 3}, BadValue, "a device is called by its key"),
         (B[0], {}, BadValue, "matrix B has 1 axis:"),
-        (
-            np.ones((5, 65)),
-            {"device": "simulator"},
-            BadValue,
-            r"too large for the simulator \(limit 64 × 64\)",
-        ),
     ],
 )
 def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):

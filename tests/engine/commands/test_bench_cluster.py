@@ -96,11 +96,11 @@ def test_that_what_was_measured_is_written_when_the_scheduler_is_lost(bench, mon
     assert "was lost" in answer.err
 
 
-def kill_this_worker(job, device, plan, executor_for):
+def kill_this_worker(job, device, plan):
     """In place of a measurement, of one variant."""
     if job.variant.key == "cpu-serial" and distributed.get_worker().name == 0:
         os.kill(os.getpid(), 9)
-    return measured_result(job, device, plan, executor_for)
+    return measured_result(job, device, plan)
 
 
 def test_that_a_cell_whose_worker_ends_is_a_result_with_its_reason(client):

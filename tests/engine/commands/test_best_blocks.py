@@ -11,7 +11,7 @@ def timed(monkeypatch):
     """Let every cell of a benchmark have a time: the best block is the one nearest to 64 threads."""
     sweeps = []
 
-    def measured(jobs, device, budget_s, executor_for, on_result, measure):
+    def measured(jobs, device, budget_s, on_result, measure):
         results = []
         for job in jobs:
             kernel_ms = 0.1 + abs(job.block.threads - 64) / 100

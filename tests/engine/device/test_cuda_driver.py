@@ -83,7 +83,7 @@ def install(monkeypatch):
     def install(driver):
         cuda_driver._name_of.cache_clear()
         monkeypatch.setattr(cuda_driver, "driver_library", lambda: driver)
-        for name, value in (("SIMULATED", False), ("missing", ""), ("has_driver", lambda: True)):
+        for name, value in (("missing", ""), ("has_driver", lambda: True)):
             monkeypatch.setattr(device_list, name, value)
 
     return install

@@ -153,7 +153,18 @@ def values_of(kind: str, random: np.random.Generator, count: int = VALUES) -> np
         info = np.finfo(dtype)
         special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, info.max, info.min]
         special += [info.smallest_normal, info.smallest_subnormal, -info.smallest_subnormal]
-        special += [254.5, 255.5, 256.0, -129.0, 32767.5, 65535.5, 2147483648.0, -2147483649.0, 9.3e18, 1.9e19]
+        special += [
+            254.5,
+            255.5,
+            256.0,
+            -129.0,
+            32767.5,
+            65535.5,
+            2147483648.0,
+            -2147483649.0,
+            9.3e18,
+            1.9e19,
+        ]
         half = count // 2
         # Numbers whose sums and products neither overflow nor vanish.
         with np.errstate(all="ignore"):
@@ -192,7 +203,12 @@ def kernel_of(name: str, opcode: str, result: str, operands: tuple[str, ...]) ->
         given.append("0xCA")
     size = 4 if result == "pred" else DTYPES[result].itemsize
     if result == "pred":
-        lines += [".reg .pred %q;", ".reg .b32 %r;", f"{opcode} %q, {', '.join(given)};", "selp.u32 %r, 1, 0, %q;"]
+        lines += [
+            ".reg .pred %q;",
+            ".reg .b32 %r;",
+            f"{opcode} %q, {', '.join(given)};",
+            "selp.u32 %r, 1, 0, %q;",
+        ]
     else:
         lines += [f".reg .{_REGISTER[size]} %r;", f"{opcode} %r, {', '.join(given)};"]
     lines += [

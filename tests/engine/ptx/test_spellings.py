@@ -21,7 +21,9 @@ def applied(opcode, result, operands):
         given[1][given[1] == 0] = 1
     out = np.zeros(VALUES, np.uint32 if result == "pred" else DTYPES[result])
     arrays = [ptx.Array(f"operand {number}", one) for number, one in enumerate((*given, out))]
-    run = ptx.run(module_of([kernel_of("k", opcode, result, operands)]), "k", (VALUES // 128,), (128,), arrays)
+    run = ptx.run(
+        module_of([kernel_of("k", opcode, result, operands)]), "k", (VALUES // 128,), (128,), arrays
+    )
     assert run.findings == ()
     return given, out
 

@@ -170,7 +170,7 @@ def test_that_a_long_message_is_refused_before_it_is_read():
         decoded(b"\x90" * (schema.MOST_BYTES + 1))
 
 
-def test_that_every_request_may_cross_or_says_that_it_stays():
+def test_that_every_request_may_cross():
     for kind in Request.__subclasses__():
         if kind.__module__.startswith("engine.") and "__dataclass_fields__" in vars(kind):
-            assert schema._may_cross(kind) or kind.stays_here
+            assert schema._may_cross(kind)

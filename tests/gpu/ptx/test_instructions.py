@@ -42,7 +42,11 @@ def results_of(table):
         addresses = [ctypes.c_uint64(one.device_ctypes_pointer.value) for one in arrays]
         pointers = (ctypes.c_void_p * len(addresses))(*map(ctypes.addressof, addresses))
         function = check(driver.cuModuleGetFunction(module, names[opcode].encode()))
-        check(driver.cuLaunchKernel(function, VALUES // 128, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(pointers), 0))
+        check(
+            driver.cuLaunchKernel(
+                function, VALUES // 128, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(pointers), 0
+            )
+        )
         cuda.synchronize()
         own = np.zeros(VALUES, dtype)
         interpreted = [ptx.Array(f"a{number}", one) for number, one in enumerate((*given, own))]
@@ -68,7 +72,11 @@ def test_that_every_instruction_has_the_bits_of_the_device():
 
 def test_that_approximations_are_near_those_of_the_device():
     for opcode, _, found, own in results_of(APPROXIMATE):
-        is_finite = np.isfinite(found) & np.isfinite(own) & (np.abs(own) > 2.0**-126) & (np.abs(own) < 2.0**126)
+        is_finite = (
+            np.isfinite(found) & np.isfinite(own) & (np.abs(own) > 2.0**-126) & (np.abs(own) < 2.0**126)
+        )
         error = np.abs(found[is_finite].astype(np.float64) - own[is_finite])
         # Two units in the last place of the device's, one of rounding here; `lg2` near 1 by an absolute error.
-        assert (error <= 4 * 2.0**-23 * np.abs(own[is_finite]) + 2.0**-22 * (opcode == "lg2.approx.f32")).all(), opcode
+        assert (
+            error <= 4 * 2.0**-23 * np.abs(own[is_finite]) + 2.0**-22 * (opcode == "lg2.approx.f32")
+        ).all(), opcode

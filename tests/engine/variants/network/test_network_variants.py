@@ -1,6 +1,5 @@
 """Every stage on small networks against the oracle; its model of work against counts; its divergence."""
 
-
 import numpy as np
 import pytest
 
