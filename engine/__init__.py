@@ -73,13 +73,13 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError",
-    "Judgement", "Mask",
-    "Operated", "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant",
+    "Applied", "AppliedBank", "Block", "Border", "Chained", "DeviceUnavailable", "EngineError", "Judgement",
+    "Mask", "Operated", "Picture", "Plan", "Recognition", "RunResult", "Streamed", "UnsupportedVariant",
     "VerificationFailed",
     "apply", "apply_bank", "chain", "convolve", "correlate", "filter_dask", "filter_stream",
-    "finished_picture", "format_mask", "judge", "list_devices", "list_variants", "matmul", "network", "open_image",
-    "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names", "save_image",
+    "finished_picture", "format_mask", "judge", "list_devices", "list_variants", "matmul", "network",
+    "open_image", "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names",
+    "save_image",
 ]  # fmt: skip
 
 

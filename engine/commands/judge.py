@@ -33,8 +33,8 @@ class JudgeSettings(Settings):
         'A file .cu has one kernel extern "C" __global__ void any_name(...), a file .py one function under '
         "@cuda.jit. Parameters are known by name, in any order: image, mask, out, width, height, mask_width, "
         "mask_height, channels, border_value. Comments at its top say how it is launched: block: 32 8 "
-        "(default 16 16), results: 28 4 (of a block; default one per thread), mask: 5 5 (default any odd up to "
-        "9 × 9), border: replicate (default zero), shared: 4096 (bytes), type: uint8. The kernel runs in an "
+        "(default 16 16), results: 28 4 (of a block; default one per thread), mask: 5 5 (default any "
+        "odd up to 9 × 9), border: replicate (default zero), shared: 4096 (bytes), type: uint8. The kernel runs in an "
         "interpreter that sees races, accesses outside of arrays and reads of what nobody wrote. "
         "Exit status: 0 right, 1 wrong or faulty or a requirement that does not hold, 2 refused."
     )
@@ -49,7 +49,8 @@ class JudgeSettings(Settings):
     function: str | None = option("--function NAME  the kernel, where the file has several", None)
     require: tuple[str, ...] = option(
         lambda: (
-            f'--require PROPERTY  such as "loads per result <= 3"; --require again for more. Known: {", ".join(METRICS)}'
+            '--require PROPERTY  such as "loads per result <= 3"; --require again for more. Known: '
+            + ", ".join(METRICS)
         ),
         (),
     )

@@ -51,7 +51,7 @@ def simulator_info() -> DeviceInfo:
         reason=_package_missing() if missing else None,
         times_mean_speed=False,
         facts={
-            "what it is": "an interpreter of PTX: it runs what a GPU would run, and finds races and wrong accesses",
+            "what it is": "an interpreter of PTX: what a GPU would run, checked for races and wrong accesses",
             "times": "mean nothing and are never shown as speed",
             "pictures": f"up to {SIMULATOR_PIXELS:,} pixels",
         },

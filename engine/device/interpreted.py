@@ -1,4 +1,4 @@
-"""The passes of a CUDA variant in the interpreter: their PTX, their arguments as Numba passes them, their faults.
+"""The passes of a CUDA variant in the interpreter: their PTX, their arguments as Numba passes them, faults.
 
 Numba's types and NVVM are needed, no driver.
 """
@@ -47,7 +47,7 @@ def kernel_arguments(signature: Sequence[Any], arguments: Sequence[Any]) -> list
 def run_pass(
     step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] = report_share, **asked: Any
 ) -> Run:
-    """Run one pass of a variant; `arrays` has an array for each placeholder; `asked` as of `engine.ptx.run`."""
+    """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
 
     def given(argument: Any) -> Any:
         if isinstance(argument, Placeholder | Between):
@@ -139,7 +139,7 @@ def _is_harmless(finding: Finding) -> bool:
     """Return whether the proof of the result says all of a finding.
 
     Some kernels leave out cells of a tile that only results past the picture need, and read them all the
-    same. Shared memory is full of NaN before it is written: a result that depends on such a cell is not right.
+    same. Shared memory is full of NaN before it is written: a result that depends on such a cell is wrong.
     """
     return finding.kind == "unwritten" and finding.array == "shared memory"
 

@@ -50,8 +50,8 @@ class EngineClient:
     `on_ready` is called when the host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     `described` is a task's request whose variants a host names when it is up. With `remote` the host is on
-    another machine: what touches files is done here. When the line to it is lost, its requests fail with `LineLost`; nobody is asked for a
-    password again before the next request, or `reconnect`.
+    another machine: what touches files is done here. When the line to it is lost, its requests fail with
+    `LineLost`; nobody is asked for a password again before the next request, or `reconnect`.
     """
 
     def __init__(

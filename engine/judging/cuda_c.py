@@ -141,7 +141,7 @@ def compiled(text: str) -> str:
         _, size = nvrtc.nvrtcGetPTXSize(program)
         ptx = b" " * size
         nvrtc.nvrtcGetPTX(program, ptx)
-        return ptx.decode().rstrip("\0")
+        return str(ptx.decode()).rstrip("\0")
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -24,8 +24,8 @@ from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, trials
 from engine.ptx import Finding
 
 Checkpoint = Callable[[float], None]
-_NAIVE = """extern "C" __global__ void naive(const float* image, const float* mask, float* out, int width, int height,
-                                 int mask_width, int mask_height)
+_NAIVE = """extern "C" __global__ void naive(const float* image, const float* mask, float* out,
+                                 int width, int height, int mask_width, int mask_height)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;

@@ -23,7 +23,7 @@ METRICS = {
     "sectors per store": "the same of its stores to the result",
     "loads per result": "loads from the picture, of all threads, for each result",
     "stores per result": "stores to the result, of all threads, for each result",
-    "wavefronts per request": "passes over the banks of shared memory that a warp's access takes; 1 without conflicts",
+    "wavefronts per request": "passes over the banks of shared memory per access; 1 without conflicts",
     "shared bytes": "shared memory of a block",
     "barriers per block": "times that the warps of a block wait at a barrier, for each warp",
     "instructions per result": "instructions of PTX that threads execute, for each result",
@@ -83,7 +83,7 @@ def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
 
 
 def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float] | None], Gate]:
-    """Return what checks a requirement such as "sectors per request <= 4.5"; raises what says what is wrong."""
+    """Return what checks a requirement such as "sectors per request <= 4.5"; refuses any other text."""
     found = _GATE.fullmatch(text)
     if found is None:
         remedy = f'Write for example "sectors per request <= 4.5". Known are: {", ".join(METRICS)}.'

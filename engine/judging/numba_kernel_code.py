@@ -5,6 +5,7 @@ the names of NumPy, Numba and `math` are there; a constant is a number or arithm
 """
 
 import ast
+import copy
 import inspect
 import math
 import operator
@@ -78,7 +79,7 @@ def _jit_of(function: ast.FunctionDef) -> str:
 
 
 def _names(tree: ast.Module, path: str) -> dict[str, Any]:
-    """Return the constants and device functions of a file, and the modules that it imports, as far as known."""
+    """Return a file's constants and device functions, and the modules that it imports, as far as known."""
     import numba
     from numba import cuda
 
@@ -136,11 +137,10 @@ def _defined(function: ast.FunctionDef, names: dict[str, Any], path: str) -> Fun
     """Return a function of a file without its decorators; its body does not run."""
     if function.args.defaults or any(one is not None for one in function.args.kw_defaults):
         raise NotJudged(f"the function {function.name}", "its parameters have defaults", line=function.lineno)
-    bare = ast.FunctionDef(**{name: getattr(function, name, None) for name in function._fields})
+    bare = copy.copy(function)
     bare.decorator_list, bare.returns = [], None
     for one in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs):
         one.annotation = None
-    ast.copy_location(bare, function)
     exec(compile(ast.Module([bare], []), path, "exec"), names)
     found = names[function.name]
     assert isinstance(found, FunctionType)
@@ -171,7 +171,7 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
         ptx = ptx_with_lines(cuda.jit(function), signature, CAPABILITY)
     except NumbaError as error:
         raise _refusal(error) from error
-    except Exception as error:  # noqa: BLE001 - whatever a compiler raises for a kernel that it cannot compile
+    except Exception as error:
         raise NotJudged(
             "the kernel does not compile", f"{type(error).__name__}: {str(error)[:300]}"
         ) from error

@@ -1,4 +1,4 @@
-"""Where wrong pixels lie, in words: the right edge, the first column of each block, everything by one column."""
+"""Where wrong pixels lie, in words: the right edge, the first column of each block, all by one column."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ MOST = 0.9
 
 
 def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_results: tuple[int, int]) -> str:
-    """Return where wrong pixels of a picture (H, W) lie; `block_results` are those of a block along x and y."""
+    """Return where wrong pixels of a picture (H, W) lie; `block_results` are those of a block (x, y)."""
     height, width = wrong.shape
     share = np.count_nonzero(wrong) / wrong.size
     if np.array_equal(found[wrong], np.zeros(np.count_nonzero(wrong))):
@@ -52,10 +52,10 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
     last_block = (columns >= width // across * across) | (rows >= height // down * down)
     places.append(("the last blocks, which the picture does not fill", last_block & everywhere))
     places.append(("every block but the first", ((columns >= across) | (rows >= down)) & everywhere))
-    total = np.count_nonzero(wrong)
+    total = int(np.count_nonzero(wrong))
     for words, place in places:
-        inside = np.count_nonzero(wrong & place)
-        if inside == total and inside >= MOST * max(1, np.count_nonzero(place)):
+        inside = int(np.count_nonzero(wrong & place))
+        if inside == total and inside >= MOST * max(1, int(np.count_nonzero(place))):
             return words
     for words, place in places:
         if np.count_nonzero(wrong & place) == total:
@@ -75,7 +75,8 @@ def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
             inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
             own = found[3 : height - 3, 3 : width - 3]
             if np.allclose(own, inner, rtol=1e-4, atol=1e-2, equal_nan=False):
-                return f"the whole result lies {_by(right, 'column', 'right', 'left')}{' and ' * (down != 0 and right != 0)}{_by(down, 'row', 'down', 'up')}"
+                ways = _by(right, "column", "right", "left"), _by(down, "row", "down", "up")
+                return f"the whole result lies {' and '.join(filter(None, ways))}"
     if height == width and np.allclose(found.T[3:-3, 3:-3], wanted[3:-3, 3:-3], rtol=1e-4, atol=1e-2):
         return "rows and columns of the result are swapped"
     return None

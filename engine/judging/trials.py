@@ -58,7 +58,8 @@ class Outcome:
 
 def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
     """Return the launches of a quick or a full judgement."""
-    sizes, masks = (FULL_SIZES, FULL_MASKS) if full else (QUICK_SIZES, QUICK_MASKS)
+    sizes = FULL_SIZES if full else QUICK_SIZES
+    masks: tuple[tuple[int, int], ...] = FULL_MASKS if full else QUICK_MASKS
     if kernel.header.mask is not None or "mask" not in kernel.parameters:
         masks = (kernel.header.mask or (3, 3),)
     channels = (1, 3) if "channels" in kernel.parameters else (1,)

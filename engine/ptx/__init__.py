@@ -1,4 +1,4 @@
-"""Runs CUDA kernels without a GPU: an interpreter of PTX that checks and counts what they do. No Numba in here."""
+"""An interpreter of PTX: runs CUDA kernels without a GPU, checks and counts what they do. No Numba here."""
 
 from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding

@@ -1,4 +1,4 @@
-"""The machine that a kernel runs on: its memory, where each access goes, and what is checked and counted there."""
+"""The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -148,7 +148,8 @@ class Machine:
         if hazards is None or hazards.written is None:
             raise ValueError(f"{array.name} is no output that was checked")
         each = array.values.itemsize >> segment.granule
-        return hazards.written.reshape(-1, each).all(1).reshape(array.values.shape)
+        found: NDArray[np.bool_] = hazards.written.reshape(-1, each).min(1).reshape(array.values.shape)
+        return found
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
@@ -451,7 +452,7 @@ class Machine:
     ) -> None:
         instructions = self.kernel.instructions
         here = instructions[number]
-        chosen = bad.reshape(-1, each).any(1) if each > 1 else bad
+        chosen: NDArray[np.bool_] = bad.reshape(-1, each).max(1) if each > 1 else bad
         name = place.segment.name
         verb = "reads" if kind == "read" else "writes"
         if fault == "unwritten":

@@ -1,11 +1,12 @@
-"""The flow of a kernel: its basic blocks in the order of positions, and which registers are live between them.
+"""The flow of a kernel: its basic blocks in the order of positions, and the registers live between them.
 
-A block begins where a branch leads or after an instruction that ends one: a branch, a return, a barrier. Within
-a block all threads that began it go on together, so most registers are never seen outside of one.
+A block begins where a branch leads or after an instruction that ends one: a branch, a return, a barrier.
+Within a block all threads that began it go on together, so most registers are never seen outside of one.
 """
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from engine.ptx.module import Function, Instruction
 
@@ -43,8 +44,9 @@ def flow_of(function: Function) -> Flow:
     starts.update(number + 1 for number, one in enumerate(instructions) if is_end(one))
     bounds = sorted(starts)
     registers = {name: number for number, name in enumerate(function.registers)}
-    blocks, number_at = [], {}
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    blocks: list[Block] = []
+    number_at: dict[int, int] = {}
+    for first, last in pairwise(bounds):
         number_at[first] = len(blocks)
         body = instructions[first:last]
         end = body.pop() if is_end(body[-1]) else None
@@ -108,7 +110,7 @@ def _names(operand: str) -> list[str]:
 
 
 def _live(blocks: list[Block]) -> None:
-    """Find the registers that are live between blocks, from the last block to the first until none comes new."""
+    """Find the registers that are live between blocks, from the last block to the first until none is new."""
     live: list[set[int]] = [set() for _ in range(len(blocks) + 1)]
     changed = True
     while changed:

@@ -1,9 +1,9 @@
 """Who wrote and read which part of memory since the last barrier: races, and reads of what nobody wrote.
 
-Two accesses of one place by different threads, one of them a write, race unless a barrier lies between: of the
-block for threads of one block, of the warp (`bar.warp.sync`) for threads of one warp. For other blocks there is
-none. The order in which the interpreter happens to run them does not matter. Atomic accesses do not race with
-each other. A place is as long as the shortest access that the kernel makes.
+Two accesses of one place by different threads, one of them a write, race unless a barrier lies between: of
+the block for threads of one block, of the warp (`bar.warp.sync`) for threads of one warp. For other blocks
+there is none. The order in which the interpreter happens to run them does not matter. Atomic accesses do not
+race with each other. A place is as long as the shortest access that the kernel makes.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Places = NDArray[np.int64]
 Who = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 # A block has at most 1024 threads; a moment is (barriers passed, thread).
 _THREAD_BITS = 11
 _ORDINARY, _ATOMIC = 0, 1
@@ -35,7 +36,7 @@ class Access(NamedTuple):
 
 # What a race, or another fault, is told with: its kind, the accesses at fault (as a choice among those of the
 # `Access`), the instruction before, and the thread and block of that.
-Report = Callable[[str, NDArray[np.bool_], int, int, int], None]
+Report = Callable[[str, Flags, int, int, int], None]
 
 
 class Hazards:
@@ -61,8 +62,8 @@ class Hazards:
         self._writer = _History(places, knows_warps, among_blocks)
         self._reader = _History(places, knows_warps, among_blocks)
         self._other_reader = _History(places, knows_warps, among_blocks)
-        self._was_atomic: NDArray[np.bool_] | None = None
-        self._pending: NDArray[np.bool_] | None = None
+        self._was_atomic: Flags | None = None
+        self._pending: Flags | None = None
         self.tracks_reads = True
 
     def begin_interval(self) -> None:
@@ -142,7 +143,7 @@ class Hazards:
         history: "_History",
         access: Access,
         report: Report,
-        except_atomic: NDArray[np.bool_] | None = None,
+        except_atomic: Flags | None = None,
     ) -> None:
         bad = history.unordered(access)
         if bad is None or not bad.any():
@@ -154,7 +155,7 @@ class Hazards:
         self._tell("race", bad, history, access, report)
 
     @staticmethod
-    def _tell(kind: str, bad: NDArray[np.bool_], history: "_History", access: Access, report: Report) -> None:
+    def _tell(kind: str, bad: Flags, history: "_History", access: Access, report: Report) -> None:
         # One report for each instruction that the others came from.
         numbers = history.number[access.places]
         for number in np.unique(numbers[bad]):
@@ -204,14 +205,14 @@ class _History:
         if self._among_blocks:
             self.owner[places] = other.owner[places]
 
-    def lost(self, access: Access) -> NDArray[np.bool_]:
+    def lost(self, access: Access) -> Flags:
         """Return which of the accesses that were just noted another one of the same instruction replaced."""
-        found = self.stamp[access.places] != (access.moment << _THREAD_BITS) + access.threads
+        found: Flags = self.stamp[access.places] != (access.moment << _THREAD_BITS) + access.threads
         if self._among_blocks:
             found |= self.owner[access.places] != access.owners
         return found
 
-    def others(self, access: Access) -> NDArray[np.bool_] | None:
+    def others(self, access: Access) -> Flags | None:
         """Return which places another thread accessed last, in the same interval."""
         if not self.is_there or (self._newest < access.moment and not self._among_blocks):
             return None
@@ -220,10 +221,12 @@ class _History:
         if self._among_blocks:
             same = self.owner[access.places] == access.owners
             recent = (stamps >> _THREAD_BITS) >= access.moment
-            return (stamps > 0) & np.where(same, recent & (stamps != mine), True)
-        return (stamps > (access.moment << _THREAD_BITS)) & (stamps != mine)
+            among: Flags = (stamps > 0) & np.where(same, recent & (stamps != mine), True)
+            return among
+        found: Flags = (stamps > (access.moment << _THREAD_BITS)) & (stamps != mine)
+        return found
 
-    def unordered(self, access: Access) -> NDArray[np.bool_] | None:
+    def unordered(self, access: Access) -> Flags | None:
         """Return which places another thread accessed with no barrier between."""
         found = self.others(access)
         if found is None or access.warp_moments is None or not found.any():
@@ -232,7 +235,8 @@ class _History:
         same_warp = threads >> 5 == (access.threads - 1) >> 5
         if self._among_blocks:
             same_warp &= self.owner[access.places] == access.owners
-        return found & ~(same_warp & (self.warp_moment[access.places] < access.warp_moments))
+        ordered: Flags = same_warp & (self.warp_moment[access.places] < access.warp_moments)
+        return found & ~ordered
 
     def thread_at(self, place: int) -> int:
         """Return the thread of the last access within its block."""

@@ -44,7 +44,7 @@ class _Inliner:
         self._calls = 0
 
     def put(self, function: Function, named: Callable[[str], str], behind: str, depth: int) -> None:
-        """Append the instructions of a function, under other names; what returns goes to the label `behind`."""
+        """Append a function's instructions under other names; what returns goes to the label `behind`."""
         whole = self._whole
         labels: dict[int, list[str]] = {}
         for label, number in function.labels.items():

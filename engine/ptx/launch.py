@@ -1,8 +1,8 @@
 """A launch: the blocks of its grid in chunks, and within a chunk all threads at once.
 
-Of the threads that can go on, those at the lowest position go on together, so that ways that parted meet again
-where the compiler put the join; each group of threads has values of its own for the registers that are live. A
-barrier lets threads on when no other can go on.
+Of the threads that can go on, those at the lowest position go on together, so that ways that parted meet
+again where the compiler put the join; each group of threads has values of its own for the registers that are
+live. A barrier lets threads on when no other can go on.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Memory of a launch: arrays in global and constant memory, shared memory of each block, local of each thread.
+"""Memory of a launch: arrays in global and constant memory, shared memory of blocks, local of threads.
 
 Addresses are 64-bit numbers as on a device. Each array lies in 2^40 addresses of its own, so that a wrong
 index never meets another array; windows above stand for shared and local memory where a generic address

@@ -66,7 +66,7 @@ class Variable:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A kernel or a function that one calls: parameters, results, registers with their types, instructions."""
+    """A kernel, or a function that one calls: parameters, results, registers by type, instructions."""
 
     name: str
     is_entry: bool

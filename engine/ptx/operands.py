@@ -1,4 +1,4 @@
-"""Where an instruction's operands come from: registers, numbers, special registers, addresses of variables."""
+"""Where an instruction's operands come from: registers, numbers, special registers, variables."""
 
 import re
 from collections.abc import Callable
@@ -121,8 +121,8 @@ def number(text: str, dtype: np.dtype) -> Values:
     if text[:2] in ("0f", "0F"):
         return as_type(np.uint32(int(text[2:], 16)).view(np.float32), dtype)
     if text[:2] in ("0d", "0D"):
-        value = np.uint64(int(text[2:], 16)).view(np.float64)
-        return value.astype(dtype) if dtype.kind == "f" else as_type(value, dtype)
+        double = np.uint64(int(text[2:], 16)).view(np.float64)
+        return double.astype(dtype) if dtype.kind == "f" else as_type(double, dtype)
     try:
         value = (
             int(text.rstrip("U"), 0) if not re.fullmatch(r"-?0[0-7]+U?", text) else int(text.rstrip("U"), 8)

@@ -1,8 +1,8 @@
 """A kernel made ready to run: its basic blocks as steps, one for each instruction.
 
 A step is a function of the registers of a group of threads, of those threads, and of the machine. A register
-holds an array with a value for each thread, or one NumPy scalar where all threads have the same: what a kernel
-computes of its parameters alone is computed once.
+holds an array with a value for each thread, or one NumPy scalar where all threads have the same: what a
+kernel computes of its parameters alone is computed once.
 """
 
 from collections.abc import Callable

@@ -38,12 +38,13 @@ def spelled(instruction: Instruction) -> tuple[str, int, np.dtype]:
 
 
 def load_step(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make a load."""
     space, count, dtype = spelled(instruction)
     target, address = instruction.operands[:2]
     names = [one.strip() for one in target.strip("{} ").split(",")]
     targets = [operands.register(name, instruction) for name in names]
     widths = [operands.width(one) for one in targets]
-    source, symbol = operands.address(address)
+    source, _ = operands.address(address)
     if space == "param":
         return _parameter(instruction, targets, widths, dtype)
     size = count * dtype.itemsize
@@ -140,13 +141,15 @@ def load(
 
 
 def check_alignment(machine: Machine, instruction: Instruction, place: Any, size: int) -> None:
+    """Report threads whose address is no multiple of what they access."""
     if size == 1:
         return
     offsets = place.offsets
     low = int(offsets) if offsets.ndim == 0 else int(np.bitwise_or.reduce(offsets))
     if low & (size - 1):
         bad = np.broadcast_to((offsets & np.uint64(size - 1)) != 0, (place.active.count,))
-        message = f"a thread accesses {size} bytes of {place.segment.name} at an address that is no multiple of {size}"
+        name = place.segment.name
+        message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
         machine.report("misaligned", instruction, place.active, bad, message, array=place.segment.name)
 
 
@@ -159,6 +162,7 @@ def count_request(machine: Machine, number: int, kind: str, place: Any, size: in
 
 
 def store_step(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make a store."""
     space, count, dtype = spelled(instruction)
     address, given = instruction.operands[:2]
     source, _ = operands.address(address)

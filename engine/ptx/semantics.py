@@ -152,7 +152,10 @@ def quotient(a: Values, b: Values) -> Values:
 def _remainder(a: Values, b: Values) -> Values:
     found = np.fmod(a, b)
     zero = b == 0
-    return np.where(zero, a, found)[()] if np.any(zero) else found
+    if not np.any(zero):
+        return found
+    chosen: Values = np.where(zero, a, found)
+    return chosen[()]
 
 
 def _divide(said: Spelling) -> Rule:
@@ -436,12 +439,13 @@ def _convert_and_pack(said: Spelling) -> Rule:
     info, bits = np.iinfo(result), np.uint32(8 * result.itemsize)
     own = unsigned(result)
 
-    def compute(high: Values, low: Values, rest: Values = np.uint32(0)) -> Values:
+    def compute(high: Values, low: Values, rest: Values = None) -> Values:
         upper, lower = (
             np.clip(one, max(info.min, np.iinfo(source).min), info.max).astype(result).view(own).astype(U32)
             for one in (high, low)
         )
-        return (rest << (bits + bits)) | (upper << bits) | lower
+        packed = (upper << bits) | lower
+        return packed if rest is None else (rest << (bits + bits)) | packed
 
     return Rule(U32, (source, source, U32) if is_chained else (source, source), compute)
 
@@ -586,9 +590,8 @@ def _permute(said: Spelling) -> Rule:
         found = np.uint32(0)
         for place in range(4):
             pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
-            byte = ((both >> ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)) & np.uint64(255)).astype(
-                U32
-            )
+            shift = ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)
+            byte: Values = ((both >> shift) & np.uint64(255)).astype(U32)
             sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
             byte = np.where(pick & np.uint32(8), sign, byte)[()]
             found = found | (byte << np.uint32(8 * place))

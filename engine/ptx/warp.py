@@ -32,13 +32,14 @@ class _Warps:
 
     def spread(self, values: Values, dtype: np.dtype) -> Lanes:
         """Return values of threads as an array of shape (warps, 32), zero for lanes that take no part."""
-        found = np.zeros((self.count, WARP), dtype)
+        found: Lanes = np.zeros((self.count, WARP), dtype)
         found[self.rows, self.lanes] = values
         return found
 
     def gathered(self, lanes: Lanes) -> Values:
         """Return the values of the threads."""
-        return lanes[self.rows, self.lanes]
+        found: Lanes = lanes[self.rows, self.lanes]
+        return found
 
 
 def _checked(
@@ -47,7 +48,7 @@ def _checked(
     """Return which lanes each lane's mask names, and report those that are named and not here."""
     masks = warps.spread(mask, U32)
     first = np.max(np.where(warps.is_here, masks, 0), axis=1)
-    named = (first[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) == 1
+    named: Lanes = (first[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) == 1
     if machine.checks:
         missing = (named & ~warps.is_here).any(1)
         if missing.any():
@@ -115,12 +116,12 @@ def _vote(instruction: Instruction, number: int, operands: Operands) -> Step:
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         yes = warps.spread(holds(values, active, machine), BOOL)
         counted = named & warps.is_here
-        every, some = (yes | ~counted).all(1), (yes & counted).any(1)
+        every, some = (yes | ~counted).min(1), (yes & counted).max(1)
         if mode == "ballot":
             bits = ((yes & counted) << np.arange(WARP, dtype=np.int64)).sum(1).astype(U32)
             values[at] = bits[warps.rows]
         else:
-            of_warp = {"all": every, "any": some, "uni": every | ~some}[mode]
+            of_warp: Lanes = {"all": every, "any": some, "uni": every | ~some}[mode]
             values[at] = of_warp[warps.rows]
 
     return step
@@ -143,9 +144,9 @@ def _reduce(instruction: Instruction, number: int, operands: Operands) -> Step:
         raise unknown(instruction)
     at = operands.register(instruction.operands[0], instruction)
     own, mask = operands.source(instruction.operands[1], dtype), operands.source(instruction.operands[2], U32)
-    neutral = {
-        "min": np.iinfo(dtype).max, "max": np.iinfo(dtype).min, "and": -1 if dtype.kind == "i" else np.iinfo(dtype).max
-    }.get(name, 0)  # fmt: skip
+    least, most = (int(getattr(np.iinfo(dtype.name), end)) for end in ("min", "max"))
+    every_bit = -1 if dtype.kind == "i" else most
+    neutral = {"min": most, "max": least, "and": every_bit}.get(name, 0)
 
     def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
@@ -215,7 +216,7 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     def step(values: list[Any], active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         if machine.checks and not warps.is_here.all():
-            missing = ~warps.is_here.all(1)
+            missing: Lanes = ~warps.is_here.min(1)
             message = "lanes of the warp do not take part in a product of matrices"
             machine.report("barrier", instruction, active, missing[warps.rows], message)
         left = np.zeros((warps.count, 16, 32), np.int32)

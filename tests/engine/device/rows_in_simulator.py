@@ -15,7 +15,7 @@ HEIGHT = 2
 
 
 def checked(monkeypatch):
-    """Check the rows of picture and result with each layout, and that the results are equal; return how many."""
+    """Check the rows of picture and result, and that results are equal with each layout; return how many."""
     made = []
     allocate = InterpreterBackend.allocate
 

@@ -1,4 +1,4 @@
-"""Every instruction that computes from values alone, in the spellings that compilers write, with hard values."""
+"""Every instruction that computes from values alone, in the spellings of compilers, with hard values."""
 
 import itertools
 

@@ -76,7 +76,7 @@ def test_that_approximations_are_near_those_of_the_device():
             np.isfinite(found) & np.isfinite(own) & (np.abs(own) > 2.0**-126) & (np.abs(own) < 2.0**126)
         )
         error = np.abs(found[is_finite].astype(np.float64) - own[is_finite])
-        # Two units in the last place of the device's, one of rounding here; `lg2` near 1 by an absolute error.
+        # Two units in the last place of the device's, one of rounding; `lg2` near 1 by an absolute error.
         assert (
             error <= 4 * 2.0**-23 * np.abs(own[is_finite]) + 2.0**-22 * (opcode == "lg2.approx.f32")
         ).all(), opcode
