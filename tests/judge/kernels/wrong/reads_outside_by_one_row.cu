@@ -1,5 +1,5 @@
-// The cell is loaded before it is known to be inside; only the row below the picture is reached so.
-// expect: faulty outside 15
+// The cell is loaded before it is known to be inside: the row below the picture is read, and not used.
+// expect: faulty outside 16
 
 extern "C" __global__ void conv(const float* image, const float* mask, float* out,
                                 int width, int height, int mask_width, int mask_height)
@@ -12,8 +12,9 @@ extern "C" __global__ void conv(const float* image, const float* mask, float* ou
         for (int j = 0; j < mask_width; j++) {
             int sy = y + i - mask_height / 2, sx = x + j - mask_width / 2;
             if (sy < 0 || sy > height || sx < 0 || sx >= width) continue;
+            float weight = mask[i * mask_width + j];
             float cell = image[sy * width + sx];
-            acc += sy < height ? mask[i * mask_width + j] * cell : 0.0f;
+            acc += weight * (sy < height ? cell : 0.0f);
         }
     out[y * width + x] = acc;
 }

@@ -1,26 +1,22 @@
-"""Reads the cell first and asks afterwards whether it was inside; rows above are never asked for."""
+"""The row of cells is loaded one ahead; behind the last row of the picture there is none."""
 # block: 32 4
-# mask: 3 3
-# expect: faulty outside 23
+# mask: 1 3
+# expect: faulty outside 19
 
 from numba import cuda, float32
 
 
 @cuda.jit
-def conv(image, mask, out):
+def column_filter(image, mask, out):
     x, y = cuda.grid(2)
     height = image.shape[0]
     width = image.shape[1]
     if x < width and y < height:
-        acc = float32(0.0)
-        for i in range(3):
-            r = y + i - 1
-            if r < 0:
-                continue
-            for j in range(3):
-                c = x + j - 1
-                if 0 <= c < width:
-                    cell = image[r, c]
-                    if r < height:
-                        acc += mask[i, j] * cell
-        out[y, x] = acc
+        above = float32(0.0)
+        if y > 0:
+            above = image[y - 1, x]
+        here = image[y, x]
+        below = image[y + 1, x]
+        if y + 1 == height:
+            below = float32(0.0)
+        out[y, x] = mask[0, 0] * above + mask[1, 0] * here + mask[2, 0] * below
