@@ -50,7 +50,7 @@ def _checked(
     first = np.max(np.where(warps.is_here, masks, 0), axis=1)
     named: Lanes = (first[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) == 1
     if machine.checks:
-        missing = (named & ~warps.is_here).any(1)
+        missing: Lanes = (named & ~warps.is_here).max(1)
         if missing.any():
             message = f"a lane that the mask names does not take part in {instruction.name}.sync"
             machine.report("barrier", instruction, active, missing[warps.rows], message)
