@@ -42,6 +42,7 @@ _NUMBER_TYPES = {
     "unsigned long long",
     "short",
 }
+_INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
 # What compilers print of a whole file is too much for a person.
 MOST_ERRORS = 3
 
@@ -117,7 +118,8 @@ def _headers() -> list[str]:
     """Return the folders of CUDA's headers, from the packages of its compilers."""
     found = importlib.util.find_spec("nvidia")
     folders = [Path(one) for one in (found.submodule_search_locations or ())] if found is not None else []
-    wanted = [include for folder in folders for include in folder.glob("*/include")]
+    found_here = (one for folder in folders for shape in _INCLUDES for one in folder.glob(shape))
+    wanted = sorted(found_here)
     return [f"--include-path={one}" for one in wanted if one.is_dir()]
 
 

@@ -393,7 +393,9 @@ class Machine:
 
     # Checks.
 
-    def check(self, kind: str, number: int, place: Place, size: int, *, atomic: bool = False) -> None:
+    def check(
+        self, kind: str, number: int, place: Place, size: int, *, atomic: bool = False, reads: bool = False
+    ) -> None:
         """Check an access for races and reads of what nobody wrote: "read", "write", "copy" or "arrive"."""
         segment, active = place.segment, place.active
         hazards = segment.hazards
@@ -428,7 +430,7 @@ class Machine:
         if kind == "read":
             hazards.read(access, report)
         elif kind == "write":
-            hazards.write(access, report, atomic=atomic)
+            hazards.write(access, report, atomic=atomic, reads=reads)
         elif kind == "copy":
             hazards.begin_copies(access, report)
         else:

@@ -62,7 +62,9 @@ def atomic_step(instruction: Instruction, number: int, operands: Operands) -> St
         for place in machine.places(space, addresses, dtype.itemsize, part, instruction):
             check_alignment(machine, instruction, place, dtype.itemsize)
             if machine.checks:
-                machine.check("write", number, place, dtype.itemsize, atomic=True)
+                # What an exchange finds it mostly drops.
+                reads = name != "exch"
+                machine.check("write", number, place, dtype.itemsize, atomic=True, reads=reads)
             if machine.counted:
                 count_request(machine, number, "atomics", place, dtype.itemsize)
             flat = np.broadcast_to(place.flat, (place.active.count,)) // dtype.itemsize

@@ -94,10 +94,10 @@ class Hazards:
         if losers.any():
             self._other_reader.put(_chosen(access, np.flatnonzero(losers)))
 
-    def write(self, access: Access, report: Report, *, atomic: bool = False) -> None:
-        """Note a write; an atomic one reads and writes."""
+    def write(self, access: Access, report: Report, *, atomic: bool = False, reads: bool = False) -> None:
+        """Note a write, an atomic one, or one that also `reads`."""
         places = access.places
-        if atomic and not self._all_written and self.written is not None:
+        if reads and not self._all_written and self.written is not None:
             missing = ~self.written[places]
             if missing.any():
                 report("unwritten", missing, -1, 0, 0)
