@@ -170,20 +170,28 @@ def check(variant, case, device, placed=None):
     machine = backend(device)
     refusal = variant.unsupported(problem, mask, case.block, machine.info.limits)
     assert refusal is None, refusal
-    prepared = variant.prepare(problem, mask, case.block)
     out = None
     if placed is not None:
         samples, out = placed(samples), placed(np.empty(samples.shape, problem.result_dtype))
-    buffers = machine.allocate(samples, out, case.rows, problem.result_dtype)
-    if machine.copies:
-        # What lies in a row past the picture must not be read.
-        unread = np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max
-        buffers.image.copy_to_device(np.full(buffers.image.shape, unread, samples.dtype))
-    machine.upload(samples, buffers)
-    result, _, fault = run_on_poison(prepared, buffers, machine)
+    with machine.selected():
+        prepared = variant.prepare(problem, mask, case.block)
+        buffers = machine.allocate(samples, out, case.rows, problem.result_dtype)
+        if machine.copies:
+            # What lies in a row past the picture must not be read.
+            fill_rows(buffers.image, np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max)
+        machine.upload(samples, buffers)
+        result, _, fault = run_on_poison(prepared, buffers, machine)
     assert not fault, fault
     compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
     verified(result, samples, mask, problem, variant.added_error(problem, mask), variant.added_steps(mask))
+
+
+def fill_rows(array, value):
+    """Fill an array of a device, or of the interpreter, with a value."""
+    if isinstance(array, np.ndarray):
+        array.fill(value)
+    else:
+        array.copy_to_device(np.full(array.shape, value, array.dtype))
 
 
 def compare(result, samples, mask, case, added=0.0):
