@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.ptx import floats
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
+from engine.ptx.contraction import Fused, fused_sums
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import Block, Flow, flow_of
 from engine.ptx.inline import with_calls_inlined
@@ -77,6 +79,7 @@ class _Builder:
         self._function, self._flow = function, flow
         self._operands = Operands(module, function, flow.registers)
         self._number = 0
+        self._fused = fused_sums(flow.blocks, flow.registers)
 
     def block(self, block: Block) -> ReadyBlock:
         first = self._number
@@ -94,6 +97,9 @@ class _Builder:
             return self._guarded(instruction, self._packing(instruction))
         if name == "cvta":
             return self._guarded(instruction, self._address_step(instruction))
+        fused = self._fused.get(id(instruction))
+        if fused is not None:
+            return self._fused_step(instruction, fused)
         rule = rule_of(instruction)
         if rule is not None:
             return self._guarded(instruction, self._pure(instruction, rule))
@@ -123,6 +129,18 @@ class _Builder:
                 values[one] = choose(new, old if old.dtype == new.dtype else old.astype(new.dtype), condition)
 
         return guarded
+
+    def _fused_step(self, instruction: Instruction, fused: Fused) -> Step:
+        """Make a sum with a product in it, rounded once."""
+        dtype = DTYPES[instruction.modifiers[-1]]
+        sources = [self._operands.source(text, dtype) for text in (*fused.factors, fused.addend)]
+        plain = floats.fma32 if dtype == floats.F32 else floats.fma64
+        product_sign, addend_sign = fused.negates_product, fused.negates_addend
+
+        def compute(a: Values, b: Values, c: Values) -> Values:
+            return plain(-a if product_sign else a, b, -c if addend_sign else c)
+
+        return _three(self._operands.register(instruction.operands[0], instruction), compute, *sources)
 
     def _pure(self, instruction: Instruction, rule: Rule) -> Step:
         result, dtypes, compute = rule
