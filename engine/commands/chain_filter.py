@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.api.chain import ChainCall
-from engine.commands.output import printable
+from engine.files.standard_streams import printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.api.request import Request
-from engine.commands.output import mask_document, printable
+from engine.commands.output import mask_document
+from engine.files.standard_streams import printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 import numpy as np
 
 from engine.api.request import Request
-from engine.commands.output import printable
+from engine.files.standard_streams import printable
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo, titles

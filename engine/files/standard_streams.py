@@ -1,11 +1,14 @@
 """Standard streams that are closed or have no reader: reported by an exit status, not by a traceback."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+# Beside the control characters, those that turn the direction of what is printed after them.
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
 CANNOT_PRINT = 2
 # What shells report of a program that SIGPIPE ended.
 PIPE_CLOSED = 141
@@ -36,15 +39,30 @@ def open_closed_streams() -> None:
 def log(line: str) -> None:
     """Write a line to standard error, if it is open."""
     try:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        pass_on(f"{line}\n", sys.stderr)
     except OSError:
         silence(sys.stderr)
 
 
 def print_answer(text: str) -> int:
     """Print an answer and return the exit status; where it cannot be printed, a line says why."""
-    return _sent(lambda: sys.stdout.write(f"{text}\n"), 0)
+    return _sent(lambda: pass_on(f"{text}\n", sys.stdout), 0)
+
+
+def pass_on(text: str, stream: TextIO) -> None:
+    """Write lines as text that does nothing else, with backslashes for what the stream's encoding lacks."""
+    encoding = stream.encoding or "utf-8"
+    lines = "\n".join(map(printable, text.split("\n")))
+    stream.write(lines.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters as escapes: what is read somewhere must not drive the terminal.
+
+    JSON reads the escapes as the characters.
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def flushed(status: int) -> int:

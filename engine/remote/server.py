@@ -42,6 +42,7 @@ from engine.remote.commands_there import CommandRun
 from engine.remote.envelopes import DIGEST, TO_SERVER
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.messages import Arrays, Band, Begin, Command, Needed, Written
+from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION
 from engine.results.progress import Progress
@@ -229,14 +230,7 @@ class Server:
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
         key, _, last = name.partition("/")
-        if (
-            not key.isalnum()
-            or not last
-            or "/" in last
-            or "\\" in last
-            or last.startswith(".")
-            or len(last) > 200
-        ):
+        if not is_place(name) or not key.isalnum() or not last or "/" in last:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._folder, key, last)
         if not path.exists():
