@@ -87,7 +87,7 @@ class Cluster:
                 raise DeviceUnavailable(
                     f"The worker {worker} on {found['machine']}",
                     f"it has {theirs}; this command has {needed}",
-                    "Install the same there and start the worker again.",
+                    "Install the same there, or start the worker in the folder of the same clone.",
                 )
 
     def _known(self) -> dict[str, Any]:

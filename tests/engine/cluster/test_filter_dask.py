@@ -3,6 +3,7 @@
 import pickle
 import threading
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -177,7 +178,7 @@ def test_that_the_choice_is_made_once_for_all_chunks():
 def test_that_mask_and_settings_are_in_the_graph_once():
     def size(side):
         lazy = engine.filter_dask(da.zeros((500, 500), dtype=np.float32, chunks=100), np.ones((side, side)))
-        return len(pickle.dumps(dict(lazy.dask)))
+        return len(cloudpickle.dumps(dict(lazy.dask)))
 
     assert size(61) - size(3) < 61 * 61 * 8 + 1000
 

@@ -114,6 +114,27 @@ def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
     assert files_for([str(photos / "mor*")], str(out)) == files_for([str(photos / "more")], str(out))
 
 
+def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_named(photos, out):
+    (photos / "link.png").symlink_to("grey.png")
+    (photos / "more" / "again.png").symlink_to("../link.png")
+    (photos / "linked").symlink_to("more")
+    notes = []
+    found = files_for([str(photos)], str(out), recursive=True, on_note=notes.append)
+    assert [Path(file.target).relative_to(out).as_posix() for file in found if not file.refusal] == [
+        "broken.png",
+        "grey.png",
+        "link.png",
+        "rgb.tif",
+        "more/again.png",
+        "more/deep.png",
+    ]
+    assert len(notes) == 1
+    assert str(photos / "linked") in notes[0]
+    # In place they have one result: one of them says so.
+    refused = [bool(f.refusal) for f in files_for([str(photos)], str(photos), overwrite=True)]
+    assert sum(refused) == 1
+
+
 def test_that_a_pattern_that_matches_nothing_stops_nothing(batch, photos, out):
     answer = batch(photos / "*.jpg", photos / "gr*.png", status=2)
     assert names(out) == ["grey.png"]
