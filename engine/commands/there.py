@@ -39,6 +39,7 @@ from engine.remote.ssh import VERSION, WAITED_S, RemoteServer
 _HERE = "--host", "--host-python"
 _MOST_FILE_BYTES = 4 << 30
 _MOST_PRINTED_BYTES = 64 << 20
+_LOOK_S = 1.0
 SILENT_S = 30.0
 """A server that has said nothing of its command for so long has forgotten it: it says each 2 s that it runs."""
 _ONLY = 1
@@ -91,7 +92,7 @@ class _Files:
             for place, data in came.items():
                 if path := self.path_of(place):
                     if place not in self._outputs:
-                        make_folder(os.path.dirname(path), with_parents=True)
+                        make_folder(str(Path(path).parent), with_parents=True)
                     atomic_write(path, data)
 
     def path_of(self, place: str) -> str:
@@ -236,11 +237,12 @@ class _Conversation:
 
     def _wait(self) -> None:
         """Wait until the command has ended, the line has, or nothing was said for long."""
+        is_told = False
         # Counted, as a clock goes on while this process is stopped.
-        while not self._over.wait(1.0):
-            self._quiet_s += 1.0
-            if self._quiet_s == WAITED_S:
-                name = self._server.title
+        while not self._over.wait(_LOOK_S):
+            self._quiet_s += _LOOK_S
+            if self._quiet_s >= WAITED_S and not is_told:
+                is_told, name = True, self._server.title
                 log(f"Waiting for {name}, which says nothing, {SILENT_S:g} s at most. Ctrl+C ends it.")
             if self._quiet_s >= SILENT_S:
                 self._end(f"nothing was said of the command for {SILENT_S:g} s")

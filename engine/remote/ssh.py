@@ -1,6 +1,7 @@
 """A server that is reached by the system's ssh: what is started there, and what it means when that fails."""
 
 import json
+import os
 import shlex
 import subprocess
 import threading
@@ -73,7 +74,8 @@ class RemoteServer:
 
     def _typed(self, there: str) -> str:
         """Return what is typed here so that the shell there gets a command as it is, `cd F && …` too."""
-        return shlex.join(["ssh", self.destination, there])
+        words = ["ssh", self.destination, there]
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
