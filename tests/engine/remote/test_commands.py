@@ -79,9 +79,6 @@ def test_that_a_name_that_cannot_cross_is_that_of_here_all_the_same(answers, tmp
     assert json.loads(out)["input"] == ODD
     assert answers("filter", "camera.png", "here.png", "--mask", "box-3", there=False)[0] == 0
     assert (tmp_path / f".out{ODD}").read_bytes() == (tmp_path / "here.png").read_bytes()
-    status, _, errors = answers("filter", ODD, "none/x.png", "--mask", "box-3")
-    assert status == 2
-    assert "\x1b" not in errors
     # Into the folder where one is.
     status, _, errors = answers("course", "lab", "--out", ".", "--sizes", "64", "--budget", "0.01")
     assert status == 0, errors

@@ -1,6 +1,5 @@
 """What is left when a side, or the line, ends: nothing; and work goes on after it."""
 
-import io
 import os
 import signal
 import tempfile
@@ -18,7 +17,6 @@ from engine.host.verbs import Preview, Run, Seen
 from engine.image.picture import Picture
 from engine.image.save import save_image
 from engine.mask.presets import preset
-from engine.remote.server import Server
 from engine.remote.ssh import RemoteServer
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.operation.messages import OperationJob
@@ -75,10 +73,15 @@ def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
 
 
 def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd, tmp_path):
-    others = set(Path(tempfile.gettempdir()).glob("haloscope-server-*"))
-    living, made = session(), session()
+    def folders():
+        return set(Path(tempfile.gettempdir()).glob("haloscope-server-*"))
+
+    others = folders()
+    living = session()
+    held = folders() - others
+    made = session()
     patch = tmp_path / "patch.png"
-    save_image(Picture(np.eye(9, dtype=np.uint8)), patch)
+    save_image(Picture(np.arange(243, dtype=np.uint8).reshape(9, 9, 3)), patch)
     made.asking.ask(
         Preview(OperationJob(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch)))
     )
@@ -87,16 +90,12 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     for pid in children_of(made.server):
         os.kill(pid, signal.SIGKILL)
     assert made.asking.lost.wait(PATIENCE_S)
-    found = set(Path(tempfile.gettempdir()).glob("haloscope-server-*")) - others
-    assert len(found) == 2
-    assert any(path.name == "patch.png" for folder in found for path in folder.rglob("*"))
-    server = Server(io.BytesIO(), os.open(os.devnull, os.O_WRONLY))
-    server.start()
-    server.close()
-    # That of the living one.
-    left = set(Path(tempfile.gettempdir()).glob("haloscope-server-*")) - others
-    assert len(left) == 1
-    assert not segments(prefixes)
+    left = folders() - others - held
+    assert any(path.name == "patch.png" for folder in left for path in folder.rglob("*"))
+    session()
+    wait_until(lambda: not left & folders())
+    wait_until(lambda: not segments(prefixes))
+    assert held <= folders()
     assert living.asking.ask(Preview(living.job, SEEN)).screen is not None
 
 
