@@ -207,5 +207,10 @@ def _mapped(array: Any, rows: Cut, columns: Cut, work: ChunkWork, result_dtype: 
     largest = tuple(map(max, with_halos.chunks))
     settled = dask.delayed(sealed(settle, work, rows, columns, largest, array.dtype, dtype), pure=True)()
     return arrays.map_blocks(
-        sealed(compute_chunk), with_halos, settled, dtype=dtype, chunks=joined.chunks, meta=array._meta.astype(dtype)
+        sealed(compute_chunk),
+        with_halos,
+        settled,
+        dtype=dtype,
+        chunks=joined.chunks,
+        meta=array._meta.astype(dtype),
     )

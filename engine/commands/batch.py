@@ -11,8 +11,8 @@ from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
-from engine.files.standard_streams import printable
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
+from engine.files.standard_streams import printable
 from engine.tasks.filtering.clipping import HINT_FROM
 
 

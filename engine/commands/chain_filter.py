@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from engine.api.chain import ChainCall
-from engine.files.standard_streams import printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.files.standard_streams import printable
 from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.result_picture import finished_picture, lost_values

@@ -6,10 +6,10 @@ from engine.commands.filtering import VERSION, FilterSettings
 from engine.commands.large_filter import filter_large
 from engine.commands.large_progress import ProgressLog, proof_text, rate_text
 from engine.commands.output import clip_hint, log_notes, print_answer, print_json, report_interrupt
-from engine.files.standard_streams import printable
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.errors import BadValue
 from engine.files.output_checks import check_other_file
+from engine.files.standard_streams import printable
 
 
 def run(settings: FilterSettings) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from engine.api.request import Request
 from engine.commands.output import mask_document
-from engine.files.standard_streams import printable
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
+from engine.files.standard_streams import printable
 from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture

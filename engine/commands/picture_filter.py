@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 import numpy as np
 
 from engine.api.request import Request
-from engine.files.standard_streams import printable
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo, titles
 from engine.errors import VerificationFailed
+from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
 from engine.image.form import Form
 from engine.image.picture import Picture

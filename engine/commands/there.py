@@ -41,7 +41,7 @@ _MOST_FILE_BYTES = 4 << 30
 _MOST_PRINTED_BYTES = 64 << 20
 _LOOK_S = 1.0
 SILENT_S = 30.0
-"""A server that has said nothing of its command for so long has forgotten it: it says each 2 s that it runs."""
+"""A server that says nothing of its command for so long has forgotten it: it says each 2 s that it runs."""
 _ONLY = 1
 
 
@@ -96,7 +96,10 @@ class _Files:
                     atomic_write(path, data)
 
     def path_of(self, place: str) -> str:
-        """Return where a file that came is written, "" for nowhere. Raises NotOfTheSchema: nobody wants it."""
+        """Return where a file that came is written, "" for nowhere.
+
+        Raises NotOfTheSchema: nobody has asked for it.
+        """
         if place in self._outputs:
             return self._outputs[place]
         for there, folder in self._output_folders.items():

@@ -111,7 +111,8 @@ def _watched(url: str, fetch: Callable[[Callable[[], bool]], None], come: Callab
 
     def act() -> None:
         try:
-            done.set_result(fetch(lambda: not given_up.is_set()))
+            fetch(lambda: not given_up.is_set())
+            done.set_result(None)
         except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
             done.set_exception(error)
 

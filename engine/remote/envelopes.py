@@ -9,17 +9,7 @@ from engine.remote.schema import name_of
 
 TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band | Command
 FROM_SERVER = (
-    Ready
-    | Answer
-    | Working
-    | CodeNotKept
-    | Arrays
-    | Band
-    | Needed
-    | Written
-    | Output
-    | Running
-    | Ended
+    Ready | Answer | Working | CodeNotKept | Arrays | Band | Needed | Written | Output | Running | Ended
 )
 
 DIGEST = hashlib.blake2b(

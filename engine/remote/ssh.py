@@ -19,7 +19,7 @@ GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
 _MOST_GREETING = 1 << 16
 GREETED_S, WAITED_S = 30.0, 5.0
-"""How long a server may take to say its first line, and after how much of that it is said who is waited for."""
+"""How long a server may take to say its first line, and after how much of that a person is told."""
 _TYPED_S = 120.0
 _LEAVING_S = 5.0
 _PACKAGES = "engine", "haloscope"

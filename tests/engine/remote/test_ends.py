@@ -83,7 +83,9 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     patch = tmp_path / "patch.png"
     save_image(Picture(np.arange(243, dtype=np.uint8).reshape(9, 9, 3)), patch)
     made.asking.ask(
-        Preview(OperationJob(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch)))
+        Preview(
+            OperationJob(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch))
+        )
     )
     prefixes = prefixes_of([made.server, made.host])
     # With the process that Python has to clear shared memory: as when memory is short, or a session is ended.

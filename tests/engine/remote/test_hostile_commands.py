@@ -34,8 +34,9 @@ class FakeSsh:
         self._greeting, self._act = greeting, act
         (theirs, ours), (here, self.sender), (errors, closed) = os.pipe(), os.pipe(), os.pipe()
         os.close(closed)
-        self.stdin, self.stdout, self.stderr = open(ours, "wb"), open(here, "rb"), open(errors, "rb")
-        self.line = Line(open(theirs, "rb"), self.sender, self._take, lambda why: None)
+        self.stdin = os.fdopen(ours, "wb")
+        self.stdout, self.stderr = os.fdopen(here, "rb"), os.fdopen(errors, "rb")
+        self.line = Line(os.fdopen(theirs, "rb"), self.sender, self._take, lambda why: None)
         threading.Thread(target=self._greet, daemon=True).start()
 
     def _greet(self):
