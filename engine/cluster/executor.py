@@ -151,6 +151,9 @@ class ClusterExecutor(Executor):
                 return
             else:
                 raise self._cluster.lost() from error
+        except Exception as error:
+            # What an item raises is an outcome: here the scheduler, or a worker, cannot do its part.
+            raise self._cluster.unable(error) from error
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, WorkerFault):
                 self._elsewhere(function, job, outcome)

@@ -93,6 +93,8 @@ class Machines:
                 return self._lost(machine, job, device)
             except CancelledError as error:
                 raise self._cluster.lost() from error
+            except RuntimeError as error:
+                raise self._cluster.unable(error) from error
             return cell
 
     def _lost(self, machine: str, job: AnyJob, device: str) -> Cell:

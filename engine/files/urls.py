@@ -16,11 +16,13 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from engine.errors import EngineError, FileWriteError
 from engine.files.standard_streams import log
+
+T = TypeVar("T")
 
 # Two letters at least: one is a drive of Windows.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -101,18 +103,17 @@ class _Stalled(TimeoutError):
     """A server sends nothing, or next to nothing; its text says which."""
 
 
-def _watched(url: str, fetch: Callable[[Callable[[], bool]], None], come: Callable[[], int]) -> None:
+def _watched(url: str, fetch: Callable[[Callable[[], bool]], T], come: Callable[[], int] = lambda: 0) -> T:
     """Fetch on a thread, which a server that says nothing may keep; raises `_Stalled` where it does.
 
     `come` returns how many bytes there are, `fetch` gets a function that returns whether to go on.
     """
-    done: Future[None] = Future()
+    done: Future[T] = Future()
     given_up = threading.Event()
 
     def act() -> None:
         try:
-            fetch(lambda: not given_up.is_set())
-            done.set_result(None)
+            done.set_result(fetch(lambda: not given_up.is_set()))
         except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
             done.set_exception(error)
 
@@ -130,7 +131,7 @@ def _watched(url: str, fetch: Callable[[Callable[[], bool]], None], come: Callab
             given_up.set()
             sent = f"{now - before:,} bytes" if now > before else "nothing"
             raise _Stalled(f"{server} has sent {sent} in {_STALLED_S:g} s")
-    done.result()
+    return done.result()
 
 
 def write(url: str, data: bytes | memoryview) -> None:
@@ -210,7 +211,11 @@ def files_in(url: str, *, recursive: bool) -> list[tuple[str, str]]:
     """Return the address of each file in a folder, and its name below the folder, in order."""
     with _in_words(f"{url} cannot be searched"):
         system, path = _system(url)
-        found = system.find(path, maxdepth=None if recursive else 1)
+
+        def find() -> list[str]:
+            return list(system.find(path, maxdepth=None if recursive else 1))
+
+        found = _watched(url, lambda go_on: find()) if _is_web(url) else find()
         base = path.rstrip("/")
         return sorted((system.unstrip_protocol(one), one.removeprefix(base).lstrip("/")) for one in found)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import BadValue, FileWriteError, ImageReadError
+from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place, make_folder
@@ -161,11 +161,26 @@ def web():
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
 
 
-@pytest.mark.parametrize("sent", [b"", HEAD[:20], HEAD, HEAD + bytes(50_000)], ids=len)
-def test_that_a_web_server_that_stalls_is_given_up_by_its_name(web, monkeypatch, capsys, sent):
+@pytest.fixture
+def soon(monkeypatch):
+    """Let no server be silent for more than half a second."""
     pytest.importorskip("aiohttp")
     for name, seconds in (("_LOOK_S", 0.05), ("_WORD_S", 0.05), ("_STALLED_S", 0.5)):
         monkeypatch.setattr(urls, name, seconds)
+
+
+def test_that_a_list_of_files_that_does_not_come_is_given_up(web, soon):
+    over = threading.Event()
+    server = web(lambda connection, is_head: over.wait(60.0))
+    try:
+        with pytest.raises(EngineError, match=f"{server} has sent nothing"):
+            urls.files_in(f"http://{server}/folder/", recursive=False)
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD[:20], HEAD, HEAD + bytes(50_000)], ids=len)
+def test_that_a_web_server_that_stalls_is_given_up_by_its_name(web, soon, capsys, sent):
     over = threading.Event()
 
     def answer(connection, is_head):
