@@ -229,7 +229,7 @@ class _Conversation:
         if self._status is None:
             why = self._why or errors().strip().rpartition("\n")[2] or "its program there ended"
         elif missing := self._files.missing(self._came) if self._status == 0 else []:
-            why = f"it has sent no {missing[0]}"
+            why = f"it says that it is done, and has sent nothing for {missing[0]}"
         else:
             self._files.write(self._came)
             line.close()
