@@ -1,44 +1,56 @@
-"""The compiled part of `cpu-separable-serial`: the textbook loops of both passes."""
+"""The compiled part of `cpu-separable-serial`: the textbook loops of both passes, as those of `cpu-serial`."""
 
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.device.result_code import cpu_result
-from engine.variants.cpu.serial_code import source_index
+from engine.variants.cpu.edges_code import source_row
+from engine.variants.cpu.serial_code import sum_at_edge
 
 
-def along_rows_serial(image, row_factor, anchor_column, border, ghost_value, sums):
-    """Sum along the rows of `image`, some rows of the picture, result by result."""
+def along_rows_serial(image, sums, row_factor, before, outside_samples, channels, ghost_value):
+    """Sum along the rows of `image`, some rows of the picture, (rows, W x C), result by result."""
     entry_point()
-    rows, width, channels = image.shape
-    for row in range(rows):
-        for column in range(width):
-            for channel in range(channels):
+    samples = image.shape[1]
+    reach = row_factor.shape[0] * channels
+    for row in range(image.shape[0]):
+        for sample in range(samples):
+            first = sample - before
+            if first >= 0 and first + reach - channels < samples:
                 total = np.float32(0.0)
-                for n in range(row_factor.shape[0]):
-                    source_column = source_index(column + n - anchor_column, width, border)
-                    value = ghost_value
-                    if source_column >= 0:
-                        value = np.float32(image[row, source_column, channel])
-                    total += value * row_factor[n]
-                sums[row, column, channel] = total
+                n, at, end = 0, first, first + reach
+                while at < end:
+                    total += np.float32(image[row, np.uintp(at)]) * row_factor[np.uintp(n)]
+                    n, at = n + 1, at + channels
+            else:
+                total = sum_at_edge(
+                    image, row, first, channels, outside_samples, before, ghost_value, row_factor
+                )
+            sums[row, sample] = total
 
 
-def down_columns_serial(sums, column_factor, anchor_row, border, ghost_row_value, offset, largest, out):
-    """Sum down the columns of the first pass's sums, result by result.
+def down_columns_serial(
+    sums, out, first_row, column_factor, anchor_row, outside_rows, ghost_row_value, offset, largest
+):
+    """Sum down the columns of the first pass's sums, (H, W x C), result by result.
 
-    `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
+    `out` may be some rows of the result, of which `first_row` is the number of the first one.
     """
     entry_point()
-    height, width, channels = sums.shape
+    height, taps = sums.shape[0], column_factor.shape[0]
     for row in range(out.shape[0]):
-        for column in range(width):
-            for channel in range(channels):
-                total = np.float32(0.0)
-                for m in range(column_factor.shape[0]):
-                    source_row = source_index(row + m - anchor_row, height, border)
+        first = first_row + row - anchor_row
+        is_inside = first >= 0 and first + taps <= height
+        for sample in range(sums.shape[1]):
+            total = np.float32(0.0)
+            if is_inside:
+                for m in range(taps):
+                    total += sums[np.uintp(first + m), sample] * column_factor[np.uintp(m)]
+            else:
+                for m in range(taps):
+                    source = source_row(first + m, height, outside_rows, anchor_row)
                     value = ghost_row_value
-                    if source_row >= 0:
-                        value = sums[source_row, column, channel]
-                    total += value * column_factor[m]
-                out[row, column, channel] = cpu_result(total + offset, largest)
+                    if source >= 0:
+                        value = sums[np.uintp(source), sample]
+                    total += value * column_factor[np.uintp(m)]
+            out[row, sample] = cpu_result(total + offset, largest)

@@ -1,0 +1,106 @@
+/* The loops of the baselines on one thread in C, for bench.serial_baselines: gcc -O2, no vectors by hand.
+   SAMPLE is the type of a picture's samples. Cells outside the picture count as 0. */
+
+static float sum_along(const SAMPLE *row, long sample, long samples, long channels, const float *weights,
+                       long taps, long anchor)
+{
+    float total = 0;
+    long at = sample - anchor * channels;
+    if (at >= 0 && at + (taps - 1) * channels < samples) {
+        for (long n = 0; n < taps; n++, at += channels)
+            total += row[at] * weights[n];
+    } else {
+        for (long n = 0; n < taps; n++, at += channels)
+            if (at >= 0 && at < samples)
+                total += row[at] * weights[n];
+    }
+    return total;
+}
+
+void correlate(const SAMPLE *image, float *out, long height, long width, long channels, const float *weights,
+               long rows, long columns)
+{
+    long samples = width * channels;
+    for (long row = 0; row < height; row++)
+        for (long sample = 0; sample < samples; sample++) {
+            float total = 0;
+            for (long m = 0; m < rows; m++) {
+                long source = row + m - rows / 2;
+                if (source >= 0 && source < height)
+                    total += sum_along(image + source * samples, sample, samples, channels,
+                                       weights + m * columns, columns, columns / 2);
+            }
+            out[row * samples + sample] = total;
+        }
+}
+
+void correlate_in_two_passes(const SAMPLE *image, float *sums, float *out, long height, long width,
+                             long channels, const float *column, long rows, const float *row_weights,
+                             long columns)
+{
+    long samples = width * channels;
+    for (long row = 0; row < height; row++)
+        for (long sample = 0; sample < samples; sample++)
+            sums[row * samples + sample] = sum_along(image + row * samples, sample, samples, channels,
+                                                     row_weights, columns, columns / 2);
+    for (long row = 0; row < height; row++)
+        for (long sample = 0; sample < samples; sample++) {
+            float total = 0;
+            for (long m = 0; m < rows; m++) {
+                long source = row + m - rows / 2;
+                if (source >= 0 && source < height)
+                    total += sums[source * samples + sample] * column[m];
+            }
+            out[row * samples + sample] = total;
+        }
+}
+
+/* The layers of the network. */
+void convolve(const float *maps, const float *filters, float *results, long channels, long side, long count)
+{
+    long out = side - 4;
+    for (long m = 0; m < count; m++)
+        for (long row = 0; row < out; row++)
+            for (long column = 0; column < out; column++) {
+                float total = 0;
+                for (long c = 0; c < channels; c++) {
+                    float partial = 0;
+                    for (long p = 0; p < 5; p++)
+                        for (long q = 0; q < 5; q++)
+                            partial += maps[(c * side + row + p) * side + column + q]
+                                       * filters[((m * channels + c) * 5 + p) * 5 + q];
+                    total += partial;
+                }
+                results[(m * out + row) * out + column] = total < 0 ? 0 : total;
+            }
+}
+
+void pool(const float *maps, float *results, long count, long side)
+{
+    long out = side / 2;
+    for (long m = 0; m < count; m++)
+        for (long row = 0; row < out; row++)
+            for (long column = 0; column < out; column++) {
+                float total = 0;
+                for (long i = 0; i < 2; i++)
+                    for (long j = 0; j < 2; j++)
+                        total += maps[(m * side + 2 * row + i) * side + 2 * column + j];
+                results[(m * out + row) * out + column] = total * 0.25f;
+            }
+}
+
+void connect_layer(const float *values, const float *weights, float *results, long inputs, long outputs,
+                   long part)
+{
+    for (long output = 0; output < outputs; output++) {
+        float total = 0;
+        for (long first = 0; first < inputs; first += part) {
+            long end = first + part < inputs ? first + part : inputs;
+            float partial = 0;
+            for (long k = first; k < end; k++)
+                partial += values[k] * weights[k * outputs + output];
+            total += partial;
+        }
+        results[output] = total < 0 ? 0 : total;
+    }
+}
