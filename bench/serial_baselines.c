@@ -104,3 +104,55 @@ void connect_layer(const float *values, const float *weights, float *results, lo
         results[output] = total < 0 ? 0 : total;
     }
 }
+
+/* Baselines that are more than these loops: the product of matrices and operations on pictures. */
+void product(const float *a, const float *b, float *out, long rows, long inner, long columns)
+{
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < columns; j++) {
+            float total = 0;
+            for (long k = 0; k < inner; k++)
+                total += a[i * inner + k] * b[k * columns + j];
+            out[i * columns + j] = total;
+        }
+}
+
+void negative(const SAMPLE *image, SAMPLE *out, long samples, long white)
+{
+    for (long at = 0; at < samples; at++)
+        out[at] = white - image[at];
+}
+
+void histogram(const SAMPLE *image, unsigned *counts, long pixels, long channels)
+{
+    for (long bin = 0; bin < 256 * channels; bin++)
+        counts[bin] = 0;
+    for (long at = 0; at < pixels; at++)
+        for (long channel = 0; channel < channels; channel++)
+            counts[channel * 256 + (long)image[at * channels + channel]]++;
+}
+
+static long inside(long index, long length)
+{
+    return index < 0 ? 0 : index < length ? index : length - 1;
+}
+
+void median(const SAMPLE *image, SAMPLE *out, long height, long width, long channels)
+{
+    for (long row = 0; row < height; row++)
+        for (long column = 0; column < width; column++)
+            for (long channel = 0; channel < channels; channel++) {
+                SAMPLE sorted[9];
+                long count = 0;
+                for (long m = -1; m <= 1; m++)
+                    for (long n = -1; n <= 1; n++) {
+                        long source = inside(row + m, height) * width + inside(column + n, width);
+                        SAMPLE value = image[source * channels + channel];
+                        long at = count++;
+                        for (; at > 0 && sorted[at - 1] > value; at--)
+                            sorted[at] = sorted[at - 1];
+                        sorted[at] = value;
+                    }
+                out[(row * width + column) * channels + channel] = sorted[4];
+            }
+}

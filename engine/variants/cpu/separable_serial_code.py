@@ -1,32 +1,21 @@
-"""The compiled part of `cpu-separable-serial`: the textbook loops of both passes, as those of `cpu-serial`."""
+"""The compiled part of `cpu-separable-serial`: the textbook loops of both passes."""
 
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.device.result_code import cpu_result
 from engine.variants.cpu.edges_code import source_row
-from engine.variants.cpu.serial_code import sum_at_edge
+from engine.variants.cpu.serial_code import sum_along
 
 
 def along_rows_serial(image, sums, row_factor, before, outside_samples, channels, ghost_value):
-    """Sum along the rows of `image`, some rows of the picture, (rows, W x C), result by result."""
+    """Sum along the rows of `image`, some rows of the picture, (rows, W x C); the factor is (1, taps)."""
     entry_point()
-    samples = image.shape[1]
-    reach = row_factor.shape[0] * channels
     for row in range(image.shape[0]):
-        for sample in range(samples):
-            first = sample - before
-            if first >= 0 and first + reach - channels < samples:
-                total = np.float32(0.0)
-                n, at, end = 0, first, first + reach
-                while at < end:
-                    total += np.float32(image[row, np.uintp(at)]) * row_factor[np.uintp(n)]
-                    n, at = n + 1, at + channels
-            else:
-                total = sum_at_edge(
-                    image, row, first, channels, outside_samples, before, ghost_value, row_factor
-                )
-            sums[row, sample] = total
+        for sample in range(image.shape[1]):
+            sums[row, sample] = sum_along(
+                image, row, sample, row_factor, 0, before, outside_samples, channels, ghost_value
+            )
 
 
 def down_columns_serial(

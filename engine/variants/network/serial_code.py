@@ -1,4 +1,4 @@
-"""The compiled part of `network-serial`: a loop nest per layer; on purpose no vectors, threads, fast-math."""
+"""The compiled part of `network-serial`: a loop nest per layer; no vectors by hand, threads, fast-math."""
 
 import numpy as np
 
