@@ -156,3 +156,48 @@ void median(const SAMPLE *image, SAMPLE *out, long height, long width, long chan
                 out[(row * width + column) * channels + channel] = sorted[4];
             }
 }
+
+/* Blocks of 8 x 8 to quantised cosines and back; height and width are multiples of 8. */
+void compress(const SAMPLE *image, float *out, long height, long width, long channels, const float *basis,
+              const float *steps)
+{
+    float *levels = out, *again = out + height * width * channels;
+    float a[8][8], b[8][8];
+    for (long top = 0; top < height; top += 8)
+        for (long left = 0; left < width; left += 8)
+            for (long channel = 0; channel < channels; channel++) {
+                const long first = (top * width + left) * channels + channel, row = width * channels;
+                for (int x = 0; x < 8; x++)
+                    for (int y = 0; y < 8; y++)
+                        a[x][y] = image[first + x * row + y * channels] - 128.0f;
+                for (int i = 0; i < 8; i++)
+                    for (int y = 0; y < 8; y++) {
+                        b[i][y] = 0;
+                        for (int x = 0; x < 8; x++)
+                            b[i][y] += basis[8 * i + x] * a[x][y];
+                    }
+                for (int i = 0; i < 8; i++)
+                    for (int j = 0; j < 8; j++) {
+                        float total = 0;
+                        for (int y = 0; y < 8; y++)
+                            total += basis[8 * j + y] * b[i][y];
+                        /* The nearest whole number. */
+                        total = (total / steps[8 * i + j] + 12582912.0f) - 12582912.0f;
+                        levels[first + i * row + j * channels] = total;
+                        a[i][j] = total * steps[8 * i + j];
+                    }
+                for (int x = 0; x < 8; x++)
+                    for (int j = 0; j < 8; j++) {
+                        b[x][j] = 0;
+                        for (int i = 0; i < 8; i++)
+                            b[x][j] += basis[8 * i + x] * a[i][j];
+                    }
+                for (int x = 0; x < 8; x++)
+                    for (int y = 0; y < 8; y++) {
+                        float total = 0;
+                        for (int j = 0; j < 8; j++)
+                            total += basis[8 * j + y] * b[x][j];
+                        again[first + x * row + y * channels] = total + 128.0f;
+                    }
+            }
+}

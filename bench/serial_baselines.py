@@ -2,10 +2,10 @@
 
 python -m bench.serial_baselines        half a minute; CC=clang names another compiler
 
-A speed-up says something of a kernel only where its baseline is what it says. Those on one thread must take no
-longer than a plain program. Those of operations and of products are more than that; they run on one core here.
-Both are called in turns; the times are the process's CPU time, the least of each. Results must be the same bit
-for bit, but for the product, whose order of sums is the library's.
+A speed-up says something of a kernel only where its baseline is what it says. Those on one thread must take
+no longer than a plain program; those of operations and of products are more than that, and run on one core
+here. Both are called in turns; the times are the process's CPU time, the least of each. Results must be the
+same bit for bit, but for the product, whose order of sums is the library's.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import random_weights
+from engine.tasks.operation.compress import basis, steps_of
 from engine.tasks.operation.problem import OperationProblem, Settings
 from engine.tasks.operation.variants import operation_variant
 from engine.tasks.pictures import random_picture
@@ -56,6 +58,7 @@ OPERATIONS = (
     ("negative", "cpu-negative", Settings()),
     ("histogram", "cpu-histogram", Settings({"bins": 256}.items())),
     ("median", "cpu-median", Settings({"size": 3}.items())),
+    ("compress", "cpu-dct", Settings({"quality": 50}.items())),
 )
 ROUNDS = 15
 
@@ -72,7 +75,6 @@ class Pair(NamedTuple):
     c_result: np.ndarray
     our_result: np.ndarray
 
-    @property
     def agrees(self) -> bool:
         """Whether both gave the same."""
         self.in_c()
@@ -145,7 +147,7 @@ def _filter(key: str, made: Program, form: Filter) -> Pair:
         arguments = (*size, np.array(factors.column), rows, np.array(factors.row), columns)
         in_c = made.call("correlate_in_two_passes", image, sums, theirs, *arguments)
     name = f"{key}, {rows} x {columns} on {height} x {width} x {channels} {dtype}"
-    return Pair(name, in_c, lambda: prepared.launch(image, ours), theirs, ours)
+    return Pair(name, in_c, partial(prepared.launch, image, ours), theirs, ours)
 
 
 def _layers(made: Program) -> Iterator[Pair]:
@@ -177,32 +179,32 @@ def _layers(made: Program) -> Iterator[Pair]:
 def _operations(made: Program) -> Iterator[Pair]:
     height, width, channels = shape = (512, 512, 3)
     image = random_picture(shape, "uint8", seed=0)
-    numbers = {
-        "negative": (image.size, 255), "histogram": (height * width, channels), "median": shape,
-    }  # fmt: skip
+    # The form of the result, and what the function in C takes besides.
+    forms: dict[str, tuple[tuple[int, int, int], str, tuple[Any, ...]]] = {
+        "negative": (shape, "uint8", (image.size, 255)),
+        "histogram": ((channels, 256, 1), "uint32", (height * width, channels)),
+        "median": (shape, "uint8", shape),
+        "compress": ((2 * height, width, channels), "float32", shape),
+    }
     for operation, key, settings in OPERATIONS:
-        is_histogram = operation == "histogram"
-        result = ((channels, 256, 1), "uint32") if is_histogram else (shape, "uint8")
-        problem = OperationProblem(operation, *shape, "uint8", *result, settings)
+        result_shape, dtype, arguments = forms[operation]
+        problem = OperationProblem(operation, *shape, "uint8", result_shape, dtype, settings)
+        if operation == "compress":
+            arguments = (*arguments, basis(), steps_of(problem))
         known = operation_variant(key, operation)
         with launches_on(1):
             prepared = known.prepare(problem, None, known.default_block)
-        ours, theirs = (np.empty(*result) for _ in range(2))
-        call = made.call(operation, image, theirs, *numbers[operation])
-        yield Pair(
-            f"{key}, {height} x {width} x {channels} uint8",
-            call,
-            lambda launch=prepared.launch, out=ours: launch(image, out),
-            theirs,
-            ours,
-        )
+        ours, theirs = np.empty(result_shape, dtype), np.empty(result_shape, dtype)
+        call = made.call(operation, image, theirs, *arguments)
+        name = f"{key}, {height} x {width} x {channels} uint8"
+        yield Pair(name, call, partial(prepared.launch, image, ours), theirs, ours)
 
 
 def _product(made: Program) -> Pair:
     a, b = np.random.default_rng(3).random((2, 256, 256), np.float32)
     ours, theirs = np.empty((2, 256, 256), np.float32)
     call = made.call("product", a, b, theirs, 256, 256, 256)
-    return Pair("numpy, 256 x 256 x 256", call, lambda: NumpyProduct().launch((a, b), ours), theirs, ours)
+    return Pair("numpy, 256 x 256 x 256", call, partial(NumpyProduct().launch, (a, b), ours), theirs, ours)
 
 
 def times_ms(pair: Pair, rounds: int) -> tuple[float, float]:
@@ -233,7 +235,7 @@ def main() -> None:
     print(f"{'':<56}{'C, ms':>10}{'ours, ms':>10}{'ours / C':>10}")
     with tempfile.TemporaryDirectory() as folder:
         for pair in pairs(programs(command, Path(folder))):
-            differs = "" if pair.agrees else "   results differ"
+            differs = "" if pair.agrees() else "   results differ"
             in_c, ours = times_ms(pair, rounds)
             print(f"{pair.name:<56}{in_c:>10.3f}{ours:>10.3f}{ours / in_c:>10.2f}{differs}", flush=True)
 

@@ -1,6 +1,6 @@
 """The compiled part of `cpu-histogram` and `cpu-equalise`: counts into bins of one's own, and look-ups.
 
-A row is a function of its own: within the loop over a generator of rows, each sample takes almost twice as long.
+A row is a function of its own: in the loop over a generator of rows a sample takes half as long again.
 """
 
 import numpy as np
