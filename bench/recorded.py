@@ -2,8 +2,8 @@
 
 python -m bench.recorded runs --out FILE                    kernels on common pictures, and the GPU's limits
 python -m bench.recorded course [PAPER ...] --out FILE      the tables of the course papers (default: of all)
-python -m bench.recorded take --from FOLDER                 puts both files of a folder in assets/recorded, and
-                                                            writes docs/course-recorded
+python -m bench.recorded take --from FOLDER                 puts both files in assets/recorded, and writes
+                                                            docs/course-recorded
 
 What is in FILE stays if it is of the same commit and GPU: only what it lacks is measured, until --minutes are
 over. So both can be called again. Both refuse a checkout with changes that are not committed; a copy of a

@@ -135,8 +135,8 @@ VARIANT = Variant(
     key="cpu-separable-serial",
     title="CPU, one thread, two passes",
     device=DeviceKind.CPU,
-    idea="The textbook loops on one thread, along the rows and then down the columns: the baseline of "
-    "separable kernels.",
+    idea="The textbook loops on one thread, as fast as in C (gcc -O2), along the rows, then down the "
+    "columns: the baseline of separable kernels.",
     default_block=Block(1, 1),
     plan=no_launches,
     work=work,
