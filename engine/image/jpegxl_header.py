@@ -13,8 +13,8 @@ _HEADER_BYTES = 100
 class JpegXLHeader(NamedTuple):
     """What the header says of the picture as it is stored.
 
-    `has_more`: it may be turned, have a preview, or be an animation. `has_profile`: its colours are those of
-    a profile, which lies packed among the pixels.
+    `has_more`: it may be turned, have a preview, or be an animation (`is_animation`). `has_profile`: its
+    colours are those of a profile, which lies packed among the pixels.
     """
 
     width: int
@@ -24,6 +24,7 @@ class JpegXLHeader(NamedTuple):
     is_float: bool = False
     has_more: bool = False
     has_profile: bool = False
+    is_animation: bool = False
 
 
 class _Bits:
@@ -58,7 +59,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
     width, height = _size(bits)
     if bits.take(1):  # all as usual
         return JpegXLHeader(width, height)
-    has_more = False
+    has_more = is_animation = False
     if bits.take(1):  # further fields
         has_more = bits.take(3) != 0  # turned
         if bits.take(1):
@@ -69,7 +70,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
             has_more = True
         if bits.take(1):
             _animation(bits)
-            has_more = True
+            has_more = is_animation = True
     is_float = bool(bits.take(1))
     depth = bits.choose(*(((32, 0), (16, 0), (24, 0)) if is_float else ((8, 0), (10, 0), (12, 0))), (1, 6))
     bits.take(4 if is_float else 0)
@@ -79,7 +80,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
         _extra_channel(bits)
     bits.take(1)  # whether the pixels are stored in colours of libjxl's own
     has_profile = not bits.take(1) and bool(bits.take(1))
-    return JpegXLHeader(width, height, extra, depth, is_float, has_more, has_profile)
+    return JpegXLHeader(width, height, extra, depth, is_float, has_more, has_profile, is_animation)
 
 
 def exif_box(data: bytes) -> bytes:
