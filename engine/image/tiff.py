@@ -17,6 +17,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.inner_header import check_inner_pictures, is_inner_picture
+from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.metadata import (
     EXIF_ORIENTATION_TAG,
     EXIF_TAG,
@@ -27,7 +28,7 @@ from engine.image.metadata import (
     metadata_of,
     note_of_first,
 )
-from engine.image.png_pixels import noted_by_libpng
+from engine.image.png_pixels import notes_of_libpng
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
 
@@ -90,13 +91,13 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
             check_inner_pictures(page, file)
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         changes: list[str] = []
-        with noted_by_libpng() as warnings:
+        with said_by_imagecodecs() as said:
             for rows, samples in sample_bands(page, file, changes):
                 pixels, alpha, changed = to_picture_arrays(samples, page)
                 canvas.put(rows, pixels, alpha)
                 changes += changed
         # Each band says the same of the picture.
-        notes += dict.fromkeys([*warnings, *changes])
+        notes += dict.fromkeys([*notes_of_libpng(said), *changes])
         notes += _page_notes(tiff)
         profile = page.tags.valueof(ICC_PROFILE_TAG)
         metadata = metadata_of_page(page, file)

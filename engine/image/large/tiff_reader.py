@@ -30,7 +30,8 @@ from engine.image.tiff import (
     picture_form,
     silence_libraries,
 )
-from engine.image.tiff_jpeg import is_of_jpegs, note_damage
+from engine.image.tiff_damage import note_damage
+from engine.image.tiff_jpeg import is_of_jpegs
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import is_stored_plainly
 
@@ -74,8 +75,7 @@ class TiffPicture(SegmentedPicture):
         self._bytes = BytesAt(path)
         for level in pages:
             for page in level:
-                if is_of_jpegs(page):
-                    note_damage(page, None, _Notes(self._found))
+                note_damage(page, None, _Notes(self._found))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
