@@ -21,12 +21,12 @@ def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     """Decode an AVIF; of a sequence the first picture."""
     data = file.read()
     bits = _bits(data)
+    coded = coded_sizes(data)
     file.seek(0)
     with opened_with_pillow(file, "AVIF") as image:
         (width, height), info, has_alpha = image.size, image.info, image.mode == "RGBA"
         count, notes = getattr(image, "n_frames", 1), list(frame_notes(image))
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8 if bits == 8 else np.uint16))
-    coded = coded_sizes(data)
     coded_pixels = max((one.width * one.height for one in coded), default=0)
     # Planes of brightness and colours, and the samples before they are a picture: of all pictures, where there
     # are several (with an index, imagecodecs takes memory for one and writes all).

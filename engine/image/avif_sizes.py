@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
+from engine.image.faults import Refused
+
 _FULL = 4  # version and flags
 _SEQUENCE_HEADER = 1
 # A size is within the first bytes.
 _READ_BYTES = 256
 # A tile has one of its own, and its alpha.
 _MOST_PICTURES = 10_000
+_MOST_BOXES = 2**16
 
 
 class CodedSize(NamedTuple):
@@ -41,8 +44,11 @@ def coded_sizes(data: bytes) -> list[CodedSize]:
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield kind and content of each box."""
-    at = 0
+    at = count = 0
     while at + 8 <= len(data):
+        count += 1
+        if count > _MOST_BOXES:
+            raise Refused(f"it has more than {_MOST_BOXES:,} boxes")
         size, kind = struct.unpack_from(">I4s", data, at)
         head = 8
         if size == 1:

@@ -8,6 +8,7 @@ from engine.image.faults import Refused
 
 _CODESTREAM, _BOX_HEAD = b"\xff\x0a", 8
 _HEADER_BYTES = 100
+_MOST_BOXES = 2**16
 
 
 class JpegXLHeader(NamedTuple):
@@ -155,8 +156,11 @@ def _codestream(data: bytes) -> bytes:
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield the kind of each box of a file, and where its content begins and ends."""
-    offset = 0
+    offset = count = 0
     while offset + _BOX_HEAD <= len(data):
+        count += 1
+        if count > _MOST_BOXES:
+            raise Refused(f"it has more than {_MOST_BOXES:,} boxes")
         size, kind = struct.unpack_from(">I4s", data, offset)
         head = _BOX_HEAD
         if size == 1:

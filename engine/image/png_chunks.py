@@ -33,6 +33,8 @@ _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
 _MAX_KEPT_BYTES = 64 * 2**20
 _MAX_SMALL_BYTES = 1024  # a palette has 768
+# Programs write pixels in chunks of 8 KB or more; those of a few bytes are for small pictures.
+_MOST_CHUNKS, _LEAST_BYTES_OF_CHUNK = 10_000, 128
 
 # Offset and step of the columns and rows of the seven pictures in an interlaced one.
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
@@ -124,8 +126,12 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
     """
     chunks = Chunks()
     left = _MAX_KEPT_BYTES if max_bytes is None else min(_MAX_KEPT_BYTES, max_bytes // 4)
+    most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
     position = SIGNATURE_BYTES
     while position + 12 <= file_bytes:
+        count -= 1
+        if count < 0:
+            raise Refused(f"it is cut into more than {most:,} chunks")
         file.seek(position)
         head = file.read(8)
         length, kind = struct.unpack(">I4s", head)

@@ -16,6 +16,7 @@ from engine.image.form import Form
 from engine.image.metadata import metadata_of, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import read_with_pillow
 
+_MOST_CHUNKS = 2**16
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
 # What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture; of the alpha of
@@ -71,8 +72,11 @@ def _chunks(file: BinaryIO) -> dict[bytes, bytes]:
     if file_bytes < 8 + riff_bytes:
         raise Refused(f"it ends after {file_bytes:,} of {8 + riff_bytes:,} bytes: it was cut short")
     chunks: dict[bytes, bytes] = {}
-    position = 12
+    position, count = 12, 0
     while position + 8 <= file_bytes:
+        count += 1
+        if count > _MOST_CHUNKS:
+            raise Refused(f"it has more than {_MOST_CHUNKS:,} chunks")
         file.seek(position)
         kind, size = struct.unpack("<4sI", file.read(8))
         if kind not in chunks:
