@@ -35,6 +35,12 @@ def start(arguments: list[str]) -> int:
 
     open_closed_streams()
     try:
+        if arguments[:1] == ["batch"]:
+            from engine.commands.batch_watch import watch
+
+            # A process that shall do the work goes on.
+            if (status := watch()) is not None:
+                return status
         listen()
         return flushed(main(arguments))
     except SystemExit as leaving:  # after --help, or a line on bad use

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.commands.batch_watch import say_begun
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.files import urls
 from engine.image.form import Form
@@ -33,6 +34,11 @@ class PictureFile:
     replaces: bool = False
     in_parts: bool = False
     is_done: bool = False
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The file and its result: the same in another process, where a refusal is another object."""
+        return self.source, self.target
 
 
 def files_for(
@@ -221,6 +227,7 @@ def header_form(path: str, **limits: Any) -> Form:
         found.append(form)
         raise _HeaderRead
 
+    say_begun(path)
     with suppress(_HeaderRead):
         open_image(path, allocate=note, **limits)
     return found[0]

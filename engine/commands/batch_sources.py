@@ -24,6 +24,7 @@ from engine.commands.batch_files import PictureFile
 from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
+from engine.commands.batch_watch import say_begun
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
@@ -277,6 +278,7 @@ def open_file(how: AnyFilter, file: PictureFile, loan: Loan, remedy: str = RAISE
         raise file.refusal
     asked, saved_as = how.settings, file.saved_as
     assert saved_as is not None
+    say_begun(file.source)
     return open_picture(
         asked,
         file.source,
