@@ -1,7 +1,7 @@
 """A batch goes on where a decoder ends its process: the file is named, and the others are filtered.
 
-`batch` runs in a process of its own, forked before anything is loaded (3 ms), which says what it opens and what
-is done. Where a signal ends it, another one tries each file that was under way alone, and a third one does the
+`batch` runs in a process of its own, forked before anything is loaded, which says what it opens and what is
+done. Where a signal ends it, another one tries each file that was under way alone, and a third one does the
 rest. Without `fork` (Windows) a batch is not watched.
 """
 
@@ -67,7 +67,7 @@ class _Watched:
         return True
 
     def watch(self) -> int | None:
-        """Return None in a process that shall do the work; in the one that waits its exit status at the end."""
+        """Return None in a process that shall do the work, and in the one that waits the exit status."""
         while True:
             reader, writer = os.pipe()
             # The end of the process that waits closes it.
@@ -86,7 +86,7 @@ class _Watched:
             with open(reader, "rb") as said:
                 while head := said.read(_LENGTH_BYTES):
                     with suppress(EOFError, pickle.UnpicklingError):
-                        self._hear(*pickle.loads(said.read(int.from_bytes(head, "big"))))  # noqa: S301
+                        self._hear(*pickle.loads(said.read(int.from_bytes(head, "big"))))
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             os.close(held)
             if status >= 0:

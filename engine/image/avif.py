@@ -28,8 +28,8 @@ def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         count, notes = getattr(image, "n_frames", 1), list(frame_notes(image))
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8 if bits == 8 else np.uint16))
     coded_pixels = max((one.width * one.height for one in coded), default=0)
-    # Planes of brightness and colours, and the samples before they are a picture: of all pictures, where there
-    # are several (with an index, imagecodecs takes memory for one and writes all).
+    # Planes of brightness and colours, and the samples before they are a picture: of all pictures, where
+    # there are several (with an index, imagecodecs takes memory for one and writes all).
     larger = max(0, coded_pixels - form.pixel_count) * 4 * form.dtype.itemsize
     is_sequence_of_8_bit = bits == 8 and count > 1
     decoded_pictures = 1 if is_sequence_of_8_bit else count

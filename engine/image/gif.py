@@ -99,7 +99,8 @@ class _Walk:
                     break
                 self._pass_frame()
                 stored = self._data[begin - 1 : self.position]
-                return _First(*struct.unpack_from("<HHHH", edges), stored, control)
+                left, top, width, height = struct.unpack_from("<HHHH", edges)
+                return _First(left, top, width, height, stored, control)
             elif kind == _END:
                 raise Refused("it holds no frame")
         raise Refused("it ends before its first frame: it was cut short")

@@ -16,7 +16,13 @@ from engine.image.metadata import MOST_EXIF_BYTES
 _SCAN, _APP0, _APP1, _APP2, _APP14 = 0xDA, 0xE0, 0xE1, 0xE2, 0xEE
 # Tables, the restart interval, application data, comments.
 _OTHERS = {0xC4, 0xCC, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE}
-_JFIF, _EXIF, _XMP, _ICC, _FURTHER = b"JFIF", b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0", b"ICC_PROFILE\0", b"MPF\0"
+_JFIF, _EXIF, _XMP, _ICC, _FURTHER = (
+    b"JFIF",
+    b"Exif\0\0",
+    b"http://ns.adobe.com/xap/1.0/\0",
+    b"ICC_PROFILE\0",
+    b"MPF\0",
+)
 # After marker and size, the name, the number of the segment, and how many there are.
 _ICC_BEGIN = 4 + len(_ICC) + 2
 # Bytes of each type of TIFF 6.0, section 2, and of a pointer.
@@ -114,7 +120,7 @@ def plain_header(data: mmap.mmap | bytes) -> Header | None:
 def cleaned(data: mmap.mmap | bytes) -> tuple[bytes, tuple[str, ...]]:
     """Return the first picture of a JPEG with what is read of it alone, and a note on what was damaged.
 
-    The metadata come first, and whole: no stray bytes, one colour profile, and EXIF data that are not too long.
+    The metadata come first, and whole: no stray bytes, one colour profile, EXIF data of some length.
     """
     before: dict[bytes, list[bytes]] = {kind: [] for kind in (_JFIF, _EXIF, _XMP, _ICC, _FURTHER)}
     coded: list[bytes] = []

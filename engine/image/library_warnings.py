@@ -1,5 +1,6 @@
-"""What decoders say while files are opened, on any number of threads: Python's warnings, which are ignored,
-and the words of C libraries.
+"""What decoders say while files are opened, on any number of threads.
+
+Python's warnings are ignored; what C libraries say is collected.
 """
 
 import logging

@@ -33,7 +33,7 @@ _Decode = Callable[..., _Segment]
 
 
 def note_damage(page: "TiffPage", image: np.ndarray | None, notes: list[str]) -> None:
-    """Let the strips or tiles of a page be checked when tifffile reads it to `image`, or to arrays of their own.
+    """Let the strips or tiles of a page be checked when tifffile reads it, to `image` or arrays of its own.
 
     What is damaged is added to `notes`. Reading raises Refused where rows are missing.
     """
@@ -100,7 +100,7 @@ def _of_lzw(page: "TiffPage", notes: list[str]) -> _Decode:
         if data is None:
             return not_compressed(None, index, **settings)
         if bit_order == _FIRST_BIT_LOW:
-            data = imagecodecs.bitorder_decode(data)
+            data = bytes(imagecodecs.bitorder_decode(data))
         row_bytes = -(-shape[2] * shape[3] * bits // 8)
         # The last strip may have as many rows as the others.
         whole = shape[0] * (shape[1] if page.is_tiled else page.rowsperstrip) * row_bytes
