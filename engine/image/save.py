@@ -14,6 +14,7 @@ from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth
 from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
+from engine.image.left_out import sentence_on
 from engine.image.metadata import NO_METADATA, Metadata, exif_module
 from engine.image.picture import DEPTH_TEXTS, Picture
 from engine.image.result_picture import in_depth
@@ -63,7 +64,7 @@ def save_image(
     tuple of str
         A sentence for each thing that the format or the depth cannot keep: alpha, grey (saved as RGB), the
         lowest bits, values outside the range, a colour profile of another colour model, EXIF and resolution;
-        and what is damaged of these. Empty where all is kept.
+        what is damaged of these; and what else the opened file says, such as XMP. Empty where all is kept.
 
     Raises
     ------
@@ -180,6 +181,7 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
         profile = None
         left_out.append(f"The colour profile is not saved: a {known.title} file holds none here.")
     metadata, words = _metadata_kept(picture, known)
+    words = (*words, *sentence_on(metadata.left_out))
     return Picture(pixels, alpha, profile, metadata=metadata), (*left_out, *words)
 
 
@@ -192,7 +194,7 @@ def _metadata_kept(picture: Picture, known: Format) -> tuple[Metadata, tuple[str
         sentence = (
             f"{words[:1].upper()}{words[1:]} of the opened file {verb} not saved: {known.title} has none."
         )
-        return NO_METADATA, (sentence,) if names else ()
+        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
     if not metadata.exif:
         return metadata, ()
     kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
