@@ -53,16 +53,16 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
         raise BadValue(
             f"an array of {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
             "a picture has rows and columns, and may have channels",
-            "Pass an array of shape (H, W) or (H, W, C).",
+            "Pass an array of shape (H, W) or (H, W, C)"
+            + (", one of a stack at a time." if len(shape) > 3 else "."),
         )
     if 0 in shape:
         raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
     if len(shape) == 3 and shape[2] > MAX_CHANNELS:
-        raise BadValue(
-            f"a picture of {shape[2]} channels",
-            f"at most {MAX_CHANNELS} channels can be filtered at once",
-            "Filter the channels in groups of at most 4.",
-        )
+        # The engine filters arrays without what opens files.
+        from engine.image.array_input import shape_refusal
+
+        raise BadValue("this array is not a picture", *shape_refusal(shape))
     if given.kind not in "buif":
         remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
         raise BadValue(f"samples of type {given}", "only real numbers can be filtered", remedy)

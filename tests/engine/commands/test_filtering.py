@@ -233,6 +233,15 @@ def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(
     assert bool(notes) == is_noted, notes
 
 
+@pytest.mark.parametrize("target", ["out.npy", "out.png", "out.tif"])
+def test_that_an_array_stored_by_columns_is_filtered(command, tmp_path, target):
+    """As a whole: no rows can be read, so that none can be taken in bands."""
+    array = np.arange(35, dtype=np.uint8).reshape(5, 7)
+    np.save(tmp_path / "in.npy", array.T)
+    assert command("filter", tmp_path / "in.npy", tmp_path / target, "--mask 1").status == 0
+    np.testing.assert_array_equal(engine.open_image(tmp_path / target).pixels, array.T)
+
+
 def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
     source = grey([[5, 10, 20]], alpha=np.array([[0, 100, 200]], np.uint8))
     kept, _ = filtered(source, "--mask '1 0'")
