@@ -10,7 +10,7 @@ from engine.api.request import Request
 from engine.commands.output import mask_document
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
-from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value
+from engine.commands.picture_settings import AUTO_TYPE, PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
@@ -171,8 +171,6 @@ class MaskFilter(PictureFilter[Request]):
     def unused(self, call: Request, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         asked, notes = self.settings, []
-        if asked.cval != 0.0 and not asked.border.takes_value:
-            notes.append(f"--cval was not used: it is for --border {taking_value()}, not {asked.border}.")
         if asked.alpha == "filter" and opened.picture.alpha is None:
             notes.append("--alpha was not used: the picture has no alpha.")
         return notes + super().unused(call, opened)

@@ -254,15 +254,15 @@ def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
 
 def test_that_what_could_not_be_kept_or_used_is_noted_in_json(command, grey, tmp_path):
     source = grey([[5, 10]], alpha=np.array([[1, 2]], np.uint8))
-    options = "--mask 1 --variant cpu-serial --block 8x8 --cval 3 --layout packed --device simulator --json"
+    options = "--mask 1 --variant cpu-serial --block 8x8 --layout packed --device simulator --json"
     answer = command("filter", source, tmp_path / "out.jpg", options)
     assert answer.status == 0
     notes = answer.document["notes"]
     assert answer.err == "".join(f"note: {note}\n" for note in notes)
-    assert [note.split(" was ")[0] for note in notes[:4]] == ["--cval", "--block", "--layout", "--device"]
-    assert notes[2] == "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
+    assert [note.split(" was ")[0] for note in notes[:3]] == ["--block", "--layout", "--device"]
+    assert notes[1] == "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
     assert answer.document["layout"] is None
-    assert notes[4].startswith("JPEG has no alpha")
+    assert notes[3].startswith("JPEG has no alpha")
 
 
 @pytest.mark.slow
