@@ -97,7 +97,8 @@ class Job:
             metadata=asked.metadata,
             saved_as=file.saved_as,
         )
-        notes = (*self.opened.picture.notes, *result.lost, *left_out)
+        picture = self.opened.picture
+        notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened.picture.dtype, self.opened.dtype, values)
         return data, Finished(file, None, notes, verification, found, clipped=clipped)

@@ -19,6 +19,7 @@ from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, loss_sentences
+from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
 from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
@@ -39,6 +40,20 @@ class MaskFilter(PictureFilter[Request]):
         super().__init__(settings)
         self.mask = mask
         self.name = "convolution" if settings.flip else "correlation"
+
+    def own_notes(self) -> tuple[str, ...]:
+        """Return a sentence where the sides of a Gaussian cut much of it off."""
+        sentence = cut_sentence(self.settings.mask or "")
+        return (sentence,) if sentence else ()
+
+    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
+        """Return a sentence where clear pixels have colours, which are filtered as all others."""
+        if picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
+            return ()
+        return (
+            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
+            "in pixels beside them.",
+        )
 
     def named_variant(self) -> Variant:
         """Return the filter that the settings name."""
@@ -62,7 +77,7 @@ class MaskFilter(PictureFilter[Request]):
         opened = Opened(probe, np.dtype(np.float32))
         call = floats.call(opened)
         call.job().refuse(call.device)
-        return floats.unused(call, opened)
+        return [*self.own_notes(), *floats.unused(call, opened)]
 
     def call(self, opened: Opened, *, in_bands: bool = False) -> Request:
         """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.

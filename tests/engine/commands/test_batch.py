@@ -25,7 +25,7 @@ from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
-MASK = "--mask gaussian:3:1 --border mirror --device cpu"
+MASK = "--mask gaussian:5:1 --border mirror --device cpu"
 
 
 @pytest.fixture

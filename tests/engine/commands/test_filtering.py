@@ -156,7 +156,7 @@ def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
     assert "convolution with a mask (1 × 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
-    assert "correlation with Gaussian 3 × 3, sigma 1, border" in filtered(grey(), "--mask gaussian:3:1")[1]
+    assert "correlation with Gaussian 5 × 5, sigma 1, border" in filtered(grey(), "--mask gaussian:5:1")[1]
 
 
 @pytest.mark.parametrize(
@@ -243,13 +243,13 @@ def test_that_an_array_stored_by_columns_is_filtered(command, tmp_path, target):
 
 
 def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
-    source = grey([[5, 10, 20]], alpha=np.array([[0, 100, 200]], np.uint8))
+    source = grey([[5, 10, 20]], alpha=np.array([[1, 100, 200]], np.uint8))
     kept, _ = filtered(source, "--mask '1 0'")
-    assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[0, 100, 200]])
+    assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[1, 100, 200]])
     both, _ = filtered(source, "--mask '2 0' --alpha filter")
-    assert (both.pixels.tolist(), both.alpha.tolist()) == ([[0, 10, 20]], [[0, 0, 200]])
+    assert (both.pixels.tolist(), both.alpha.tolist()) == ([[0, 10, 20]], [[0, 2, 200]])
     floats, _ = filtered(source, "--mask '3 0' --alpha filter --depth float32", "out.tif")
-    assert floats.alpha.tolist() == [[0.0, 0.0, 1.0]]
+    np.testing.assert_allclose(floats.alpha, [[0, 3 / 255, 1]], rtol=1e-6)
 
 
 def test_that_what_could_not_be_kept_or_used_is_noted_in_json(command, grey, tmp_path):
@@ -357,6 +357,53 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
     assert bits.pixels.tolist() == [[0, 51, 255, 0, 255]]
     kept, _ = filtered(source, "--mask 1", "out.tif", err=opened)
     assert np.array_equal(kept.pixels, np.float32([[np.nan, 0.2, np.inf, -np.inf, 300]]), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--depth 8", "--depth 8 --range rescale", "--depth 16 --range offset"]
+)
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, options, how):
+    """Of NumPy's, which the tests turn into errors; those that spoil a whole picture are named."""
+    ramp = np.linspace(0, 1, 20 * 30, dtype=np.float32).reshape(20, 30)
+    mixed = ramp.copy()
+    mixed[3], mixed[5, 5], mixed[6, 6], mixed[7, 7:9] = np.nan, np.inf, -np.inf, (3e38, -3e38)
+    for pixels, says in (
+        (mixed, "30 values are NaN"),
+        (np.full_like(ramp, np.nan), "All of its values are NaN"),
+    ):
+        engine.save_image(pixels, tmp_path / "in.tif")
+        answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", "--mask sobel-x", options, how)
+        assert answer.status == 0, answer.err
+        assert (says in answer.err) or how
+
+
+@pytest.mark.parametrize(
+    ("mask", "share"),
+    [
+        # By the error function: of 9 cells with sigma 5 erf(4.5 / 5 sqrt(2)) is kept along each side.
+        ("gaussian:9:5", 60), ("gaussian:63:40", 68), ("gaussian:9x1:5", 37), ("gaussian:3:1", 25),
+        ("unsharp:5:4", 78), ("gaussian:9", 0), ("gaussian:5:1.3", 0), ("gaussian:1x9:1.5", 0), ("dog:9", 0),
+        ("box:3", 0), ("1 2 1", 0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path, mask, share, how):
+    engine.save_image(np.zeros((20, 20), np.uint8), tmp_path / "in.tif")
+    words = f"--mask '{mask}' {how} --json"
+    notes = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", words).document["notes"]
+    assert [f"{share} % of the Gaussian" in note for note in notes] == [True] * (share > 0)
+
+
+def test_that_clear_pixels_with_colours_are_noted(command, tmp_path):
+    """Their colours show in pixels beside them, whose weights know nothing of the alpha."""
+    pixels = np.zeros((9, 9, 3), np.uint8)
+    for alpha, options, is_noted in ((0, "box:3", True), (0, "1", False), (1, "box:3", False)):
+        opacity = np.full((9, 9), 255, np.uint8)
+        opacity[0] = alpha
+        engine.save_image(engine.Picture(pixels, opacity), tmp_path / "in.png")
+        answer = command("filter", tmp_path / "in.png", tmp_path / "out.png", f"--mask {options}")
+        assert ("Some pixels are clear" in answer.err) == is_noted
 
 
 @pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])

@@ -61,7 +61,7 @@ def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(ke
             "border": border,
             "variant": key,
             "device": "cpu",
-            "cval": float(generator.integers(-9, 300)),
+            "cval": float(generator.integers(-9, 300)) * border.takes_value,
         }
         try:
             floats = engine.correlate(pixels, mask, **asked)
