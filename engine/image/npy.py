@@ -97,7 +97,7 @@ def _read_array(file: Any, file_bytes: int, budget: Budget, allocate: Allocate |
 
 def _fill(file: Any, values: np.ndarray) -> None:
     """Fill an array from a file, whose reads may be short where it is compressed."""
-    room = memoryview(values.reshape(-1).view(np.uint8))
+    room = values.reshape(-1).view(np.uint8).data
     while len(room):
         count = file.readinto(room)
         if not count:

@@ -209,9 +209,9 @@ def _checked(page: "TiffPage", file_bytes: int) -> list[str]:
 
 def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     """Return the pages of each level, those of all channels of the first of all times and depths."""
-    page, others = picture_page(tiff)
+    page, page_notes = picture_page(tiff)
     if page.is_reduced or page is not tiff.pages.first:
-        return [[page]], list(others)
+        return [[page]], list(page_notes)
     series = tiff.series[0]
     notes = []
     levels = []
