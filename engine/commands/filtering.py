@@ -154,9 +154,10 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         del values
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
-    unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
+    unused = (*how.own_notes(), *how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
     hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
-    notes = (*opened.picture.notes, *unused, *lost_or_left)
+    picture = opened.picture
+    notes = (*picture.notes, *how.picture_notes(picture), *unused, *lost_or_left)
     log_notes((*notes, *hint))
     if settings.explain and proof is not None:
         proof = with_reason(proof, call.job(), call.device)

@@ -40,13 +40,14 @@ def run(settings: FilterSettings) -> None:
             how, source, output, memory=asked.memory, report=ProgressLog(output), on_state=on_state
         )
     hint = [clip_hint(done.clipped)] if done.clipped.better_range else []
-    log_notes((*done.notes, *hint))
+    notes = (*how.own_notes(), *done.notes)
+    log_notes((*notes, *hint))
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": source, "output": output, **done.document}
         document |= {"verified": done.verification is not None, "elapsed_ms": 1e3 * done.elapsed_s}
         document |= {"clipped": done.clipped.share}
-        document |= {"result": None, "notes": list(done.notes)}
+        document |= {"result": None, "notes": list(notes)}
         document["verification"] = None if done.verification is None else asdict(done.verification)
         print_json(document)
     else:

@@ -67,6 +67,14 @@ class PictureFilter(ABC, Generic[C]):
         other.settings = settings
         return other
 
+    def own_notes(self) -> tuple[str, ...]:
+        """Return a sentence on each thing that is asked for and hardly meant."""
+        return ()
+
+    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
+        """Return a sentence on each thing of a picture that shows in its result."""
+        return ()
+
     @property
     def device_key(self) -> str:
         """The key of the device that the settings name, or of the first of several."""

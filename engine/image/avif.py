@@ -10,6 +10,7 @@ from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.left_out import left_out_of_info
 from engine.image.metadata import metadata_of, orientation_of_exif
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
 
@@ -54,7 +55,9 @@ def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         notes.append(f"Its {bits}-bit samples were scaled to 16 bit.")
     exif = info.get("exif")
     canvas = canvas_of(samples, orientation_of_exif(exif), allocate)
-    return Decoded(canvas, info.get("icc_profile"), tuple(notes), metadata_of(exif))
+    return Decoded(
+        canvas, info.get("icc_profile"), tuple(notes), metadata_of(exif, left_out=left_out_of_info(info))
+    )
 
 
 def _bits(data: bytes) -> int:

@@ -28,7 +28,7 @@ from engine.image.gif import read_gif
 from engine.image.jpeg_pixels import read_jpeg
 from engine.image.jpegxl import read_jpegxl
 from engine.image.npy import MAGIC as NPY_MAGIC
-from engine.image.npy import encode_npy, read_npy
+from engine.image.npy import ZIP_MAGIC, encode_npy, read_npy
 from engine.image.pillow import BMP_UNSUPPORTED
 from engine.image.png import read_png
 from engine.image.pnm import SIGNATURES as PNM_SIGNATURES
@@ -191,8 +191,8 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "NumPy",
-        suffixes=(".npy",),
-        signatures=(NPY_MAGIC,),
+        suffixes=(".npy", ".npz"),
+        signatures=(NPY_MAGIC, ZIP_MAGIC),
         decode=read_npy,
         encode=encode_npy,
         saved_suffixes=(".npy",),

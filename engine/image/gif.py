@@ -16,6 +16,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.left_out import COMMENT
 from engine.image.metadata import note_of_first
 from engine.image.pillow import read_with_pillow
 
@@ -23,7 +24,7 @@ from engine.image.pillow import read_with_pillow
 _MOST_PER_BYTE = 4096 * 8 // 12
 _SCREEN_BYTES, _EDGES_BYTES, _CONTROL_BYTES = 13, 9, 4
 _HAS_PALETTE, _IS_TRANSPARENT = 0x80, 1
-_EXTENSION, _CONTROL, _FRAME, _END = b"!"[0], 0xF9, b","[0], b";"[0]
+_EXTENSION, _CONTROL, _COMMENT, _FRAME, _END = b"!"[0], 0xF9, 0xFE, b","[0], b";"[0]
 # Programs cut data into pieces of 255 bytes: so many more are for frames of a few pixels.
 _MOST_PIECES, _LEAST_BYTES_OF_PIECE = 2**18, 64
 
@@ -65,7 +66,8 @@ def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     control = b"!\xf9\x04" + frame.control + b"\0" if frame.control else b""
     alone = io.BytesIO(b"".join((screen, palette, control, frame.stored)))
     decoded = read_with_pillow("GIF", alone, budget, allocate)
-    return decoded._replace(notes=(*decoded.notes, *notes))
+    metadata = replace(decoded.metadata, left_out=(COMMENT,)) if walk.has_comment else decoded.metadata
+    return decoded._replace(notes=(*decoded.notes, *notes), metadata=metadata)
 
 
 class _Walk:
@@ -76,6 +78,7 @@ class _Walk:
         self.position = 0
         self._pieces_left = _MOST_PIECES + len(data) // _LEAST_BYTES_OF_PIECE
         self._is_cut = False
+        self.has_comment = False
 
     def after_palette(self, position: int, flags: int) -> int:
         """Return where a palette at a position ends, if there is one."""
@@ -138,6 +141,7 @@ class _Walk:
         self._pass_blocks()
 
     def _pass_extension(self) -> None:
+        self.has_comment |= self._data[self.position : self.position + 1] == bytes((_COMMENT,))
         self.position += 1
         self._pass_blocks()
 

@@ -20,6 +20,7 @@ from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import CUT_SHORT, Frame, frame_of, has_all_scans, notes_on_warning, with_surplus
 from engine.image.jpeg_header import Header, cleaned, plain_header
+from engine.image.left_out import left_out_of_jpeg
 from engine.image.metadata import metadata_of, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
 
@@ -38,6 +39,7 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         frame = frame_of(data)
         header = plain_header(data)
+        left_out = left_out_of_jpeg(data)
         if frame.unsupported:
             raise Unsupported(frame.unsupported)
         frame.check_scans()
@@ -76,7 +78,7 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     colours = "GRAY" if form.channels == 1 else "RGB"
     damage: list[str] = []
     canvas.decode_into(lambda out: damage.extend(_decode(source, frame, colours, form, budget, out)))
-    metadata = metadata_of(header.exif, header.dpi)
+    metadata = metadata_of(header.exif, header.dpi, left_out)
     return Decoded(canvas, header.icc_profile, (*notes, *damage), metadata)
 
 

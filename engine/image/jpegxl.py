@@ -12,7 +12,8 @@ from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.jpegxl_header import exif_box, read_jpegxl_header
+from engine.image.jpegxl_header import exif_box, has_xmp, read_jpegxl_header
+from engine.image.left_out import XMP
 from engine.image.metadata import metadata_of
 
 # What libjxl holds beside the result, bytes per pixel: three colours as float32, and their coefficients.
@@ -44,4 +45,5 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
         notes.append(f"Its {header.bits}-bit samples were scaled to {8 * samples.itemsize} bit.")
     if header.has_profile:
         notes.append("Its colour profile cannot be read: its colours are taken as sRGB.")
-    return Decoded(canvas_of(samples, 1, allocate), None, tuple(notes), metadata_of(exif_box(data)))
+    metadata = metadata_of(exif_box(data), left_out=(XMP,) if has_xmp(data) else ())
+    return Decoded(canvas_of(samples, 1, allocate), None, tuple(notes), metadata)

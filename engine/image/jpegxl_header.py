@@ -91,6 +91,14 @@ def exif_box(data: bytes) -> bytes:
     return content[4 + skipped :]
 
 
+def has_xmp(data: bytes) -> bool:
+    """Return whether a file of boxes has XMP, compressed or not."""
+    return any(
+        kind == b"xml " or (kind == b"brob" and data[begin : begin + 4] == b"xml ")
+        for kind, begin, _ in _boxes(data)
+    )
+
+
 def _extra_channel(bits: _Bits) -> None:
     if bits.take(1):  # an alpha of 8 bits
         return

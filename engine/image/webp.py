@@ -13,6 +13,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.left_out import XMP
 from engine.image.metadata import metadata_of, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import read_with_pillow
 
@@ -53,7 +54,8 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     orientation = orientation_of_exif(exif) or orientation_of_xmp(chunks.get(b"XMP "))
     canvas = Canvas(form, orientation, allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
-    return Decoded(canvas, chunks.get(b"ICCP"), metadata=metadata_of(exif))
+    left_out = (XMP,) if b"XMP " in chunks else ()
+    return Decoded(canvas, chunks.get(b"ICCP"), metadata=metadata_of(exif, left_out=left_out))
 
 
 def still_size(file: BinaryIO) -> tuple[int, int]:

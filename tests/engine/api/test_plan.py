@@ -102,7 +102,7 @@ def random_call(random):
     mask = random_mask(random)
     options = {"border": random.choice(list(Border)), "flip": bool(random.integers(2))}
     if random.random() < 0.3:
-        options["cval"] = random.choice([-0.0, 0.0, 2.5, -7.0])
+        options["cval"] = random.choice([-0.0, 0.0, 2.5, -7.0]) if options["border"] == "constant" else 0.0
     if random.random() < 0.2 and not isinstance(mask, str):
         rows, columns = engine.Mask(mask).shape if not isinstance(mask, engine.Mask) else mask.shape
         options["anchor"] = int(random.integers(rows)), int(random.integers(columns))

@@ -25,7 +25,7 @@ from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
-MASK = "--mask gaussian:3:1 --border mirror --device cpu"
+MASK = "--mask gaussian:5:1 --border mirror --device cpu"
 
 
 @pytest.fixture
@@ -448,9 +448,9 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 ):
     pictures = (photos / "grey.png", photos / "rgb.tif")
     # Files may stand before and after options.
-    answer = batch(pictures[0], "--cval 3 --quality 30", pictures[1])
+    answer = batch(pictures[0], "--block 8x8 --variant cpu-serial --quality 30", pictures[1])
     assert names(out) == ["grey.png", "rgb.tif"]
-    assert answer.err.count("--cval was not used") == 1
+    assert answer.err.count("--block was not used") == 1
     note = f"note: --quality was not used: it is for {formats.quality_words()}.\n"
     assert answer.err.count(note) == 1
     assert note not in batch(*pictures, "--quality 30 --format jpg").err

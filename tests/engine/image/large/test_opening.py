@@ -249,7 +249,7 @@ def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeyp
     ("array", "says"),
     [
         (np.asfortranarray(np.zeros((4, 5), np.uint8)), "column by column (Fortran order)"),
-        (np.zeros((4, 5), np.int32), "its values are int32"),
+        (np.zeros((4, 5), np.complex64), "its values are complex64"),
         (np.zeros(4, np.uint8), "its shape is (4,)"),
         (np.zeros((4, 5, 7), np.uint8), "its shape is (4, 5, 7)"),
         (np.zeros((0, 5), np.uint8), "has no pixel"),
