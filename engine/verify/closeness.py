@@ -1,5 +1,18 @@
-"""Comparing a result with the oracle, element by element: equal, within rounding, or wrong."""
+"""Comparing a result with the oracle, element by element: equal, within rounding, wrong, or unproven.
 
+A bound proves nothing where a result without the picture would lie within it too. So an element that is not
+the oracle's, rounded to the type, is unproven where its bound exceeds
+
+- the sum of magnitudes behind it: a transform's bound, which follows the largest value of the picture, does
+  where that is 1e20 and the values here are 25;
+- or the range of the values near it: of the oracle's, and of the picture's samples that they depend on (of
+  scores and of products, which are no pictures: and a tenth of its own value). Where the values do not vary,
+  their range says nothing: of 0.3 everywhere an edge filter in float32 makes 3e-8 for 0, with a bound of 3e-6.
+
+An element that ends as infinity because sums on the way may is unproven as well.
+"""
+
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,18 +25,53 @@ SMALLEST_SUBNORMAL = 2.0**-149
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
+# Values vary in a tile where half of them lie further apart than this part of the bound; the oracle's own
+# rounding is 2^-29 of that of float32.
+_FLAT = 2.0**-20
+
+
+class Near(NamedTuple):
+    """What a bound is held against.
+
+    Parameters
+    ----------
+    side : int
+        Of the tiles in which elements are near one another, along the first two axes, at most.
+    range_of : callable of (slice, slice) -> float, optional
+        The range of the picture's samples that a tile of the elements depends on; None: there is no picture.
+    hidden : callable of () -> float
+        Bounds up to this hide nothing of the picture.
+    has_sums : bool
+        Whether the sums of magnitudes are those behind each element.
+    """
+
+    side: int = 32
+    range_of: Callable[[slice, slice], float] | None = None
+    hidden: Callable[[], float] = lambda: 0.0
+    has_sums: bool = True
+
+
+ALONE = Near()
+
+
 class Closeness(NamedTuple):
     """How an array agrees with the oracle's; of 8 and 16 bit, errors and bounds are steps of the type.
 
     `exact`: every element equals the oracle's, rounded to the type. `bound` is that of the element with the
-    largest finite error; `wrong` is the first element that rounding does not explain.
+    largest finite error; `wrong` is the first element that rounding does not explain, and `unproven` the
+    first one that its bound does not prove, each with how many there are and its bound: infinity where sums
+    on the way may pass the range of float32.
     """
 
     exact: bool = True
     max_error: float = 0.0
     bound: float = 0.0
     wrong: tuple[int, ...] | None = None
+    wrong_count: int = 0
     wrong_bound: float = 0.0
+    unproven: tuple[int, ...] | None = None
+    unproven_count: int = 0
+    unproven_bound: float = 0.0
 
 
 Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
@@ -38,7 +86,9 @@ def relative_bound(roundings: int) -> float:
     return roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
 
 
-def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
+def compare(
+    result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE
+) -> Closeness:
     """Compare a float32 result with the oracle's; `limits` is called where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
@@ -49,11 +99,17 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness
     with np.errstate(invalid="ignore"):
         error = np.abs(result.astype(np.float64) - wanted)
         # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
-        fine = same | (error <= bound) | (_may_overflow(wanted, largest, bound) & ~np.isfinite(result))
-    return _closeness(np.where(np.isfinite(error), error, 0.0), bound, fine)
+        lost = _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
+        within = error <= bound
+    lost &= ~(same | within)
+    unproven = lost | _says_nothing(wanted, largest, bound, within & ~same, near)
+    error = np.where(np.isfinite(error), error, 0.0)
+    return _closeness(error, bound, same | within | lost, unproven, lost)
 
 
-def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
+def compare_quantised(
+    result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE
+) -> Closeness:
     """Compare a result of 8 or 16 bit with the oracle's in float64, neither saturated nor rounded.
 
     With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b.
@@ -61,16 +117,23 @@ def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) ->
     <= y <= quantise(r + b). Where b is 0 that is one number.
     """
     nearest = to_depth(wanted, result.dtype)
-    if np.array_equal(result, nearest):
+    same = result == nearest
+    if same.all():
         return Closeness()
     largest, bound = limits()
     low, high = to_depth(wanted - bound, result.dtype), to_depth(wanted + bound, result.dtype)
     # What may pass the largest float32 on the way may end at either end of the range.
-    at_an_end = (result == 0) | (result == np.iinfo(result.dtype).max)
-    fine = ((low <= result) & (result <= high)) | (_may_overflow(wanted, largest, bound) & at_an_end)
+    white = int(np.iinfo(result.dtype).max)
+    lost = _may_overflow(wanted, largest, bound) & ((result == 0) | (result == white))
+    within = (low <= result) & (result <= high)
     steps = np.abs(result.astype(np.int64) - nearest)
     allowed = np.maximum(high.astype(np.int64) - nearest, nearest - low.astype(np.int64))
-    return _closeness(steps, allowed, fine)
+    # One step is rounding itself. Values that do not vary are proven to a tenth of white.
+    by_bound = within & ~same & (allowed > 1)
+    tenth = np.full(result.shape, white / 10)
+    lost &= ~within
+    unproven = lost | _says_nothing(nearest.astype(np.float64), tenth, allowed, by_bound, near)
+    return _closeness(steps, allowed, within | lost, unproven, lost)
 
 
 def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -79,13 +142,61 @@ def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) ->
     return passes
 
 
-def _closeness(error: np.ndarray, bound: np.ndarray, fine: np.ndarray) -> Closeness:
+def _says_nothing(
+    wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray, differs: np.ndarray, near: Near
+) -> np.ndarray:
+    """Return where elements that differ from the oracle's have a bound that proves nothing."""
+    above: np.ndarray = differs & ~(bound <= largest) if near.has_sums else np.zeros_like(differs)
+    if near.range_of is None:
+        with np.errstate(invalid="ignore"):
+            differs = differs & ~(bound <= np.abs(wanted) / 10)
+    if not differs.any():
+        return above
+    # Tiles of nearly the same size.
+    sides = tuple(-(-length // -(-length // near.side)) for length in wanted.shape[:2])
+    values, bounds, wide = (_tiles(one, sides) for one in (wanted, bound, differs))
+    finite = np.isfinite(values)
+    low = values.min(axis=(1, 3), where=finite, initial=np.inf, keepdims=True)
+    high = values.max(axis=(1, 3), where=finite, initial=-np.inf, keepdims=True)
+    wide = wide & ~(bounds <= np.maximum(high - low, 0.0))
+    # Channels by themselves.
+    for row, column, channel in np.argwhere(wide.any(axis=(1, 3))):
+        at = (row, slice(None), column, slice(None), channel)
+        known = values[at][finite[at]]
+        first, third = np.quantile(known, (0.25, 0.75)) if known.size else (0.0, 0.0)
+        wide[at] &= ~(third - first <= _FLAT * bounds[at])
+        if near.range_of is not None and wide[at].any():
+            rows, columns = (
+                slice(number * side, (number + 1) * side)
+                for number, side in zip((row, column), sides, strict=True)
+            )
+            wide[at] &= ~(bounds[at] <= near.range_of(rows, columns))
+    down, _, across, _, _ = wide.shape
+    found = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
+    above |= found.reshape(wanted.shape)
+    return above & ~(bound <= near.hidden()) if above.any() else above
+
+
+def _tiles(array: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
+    """Return (rows, columns[, channels]) as (n, rows, m, columns, channels): n x m tiles of these sides."""
+    rows, columns, *_ = array.shape
+    array = array.reshape(rows, columns, -1)
+    more = -rows % sides[0], -columns % sides[1]
+    if any(more):
+        array = np.pad(array, ((0, more[0]), (0, more[1]), (0, 0)), mode="edge")
+    down, across, channels = array.shape
+    return array.reshape(down // sides[0], sides[0], across // sides[1], sides[1], channels)
+
+
+def _closeness(
+    error: np.ndarray, bound: np.ndarray, fine: np.ndarray, unproven: np.ndarray, lost: np.ndarray
+) -> Closeness:
     at = np.unravel_index(int(np.argmax(error)), error.shape)
-    wrong = None if fine.all() else tuple(np.argwhere(~fine)[0].tolist())
-    return Closeness(
-        exact=False,
-        max_error=float(error[at]),
-        bound=float(bound[at]),
-        wrong=wrong,
-        wrong_bound=0.0 if wrong is None else float(bound[wrong]),
-    )
+
+    def first(chosen: np.ndarray) -> tuple[tuple[int, ...] | None, int, float]:
+        if not chosen.any():
+            return None, 0, 0.0
+        place = tuple(np.argwhere(chosen)[0].tolist())
+        return place, int(np.count_nonzero(chosen)), math.inf if lost[place] else float(bound[place])
+
+    return Closeness(False, float(error[at]), float(bound[at]), *first(~fine), *first(unproven))

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from engine.tasks.chain.oracle import ChainOracle, Computed
-from engine.tasks.chain.planned import ChainOperands
+from engine.mask.mask import Mask
+from engine.tasks.chain.planned import ChainOperands, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
+from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -30,26 +35,47 @@ def verify(
     oracle = ChainOracle(operands.samples, operands.plan)
     regions = _regions(operands, problem, seed, affordable)
     kept: dict[Region, Computed] = {}
-    undecided = 0
+    undecided = jumped = 0
 
     def found(band: Region) -> Computed:
-        nonlocal undecided
+        nonlocal undecided, jumped
         if band not in kept:
             kept.clear()
             rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
             kept[band] = oracle.results(rows, columns)
             undecided += kept[band].undecided
+            jumped += kept[band].jumped
         return kept[band]
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        range_ = found(band).range
+        seen = found(band)
+        size = np.maximum(np.abs(seen.range.value), np.abs(operands.samples[band.slices], dtype=np.float64))
         with np.errstate(invalid="ignore"):
-            size, error = np.abs(range_.value), range_.error
+            error = seen.range.error
         return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
 
+    reach = sum(planned.reach or 0 for planned in operands.plan)
+    # The error of a transform follows the largest sample, wherever it lies.
+    is_local = not any(map(_added_error, operands.plan))
+    inputs = Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=not is_local)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
-    proof = verify_regions(values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint)
-    return replace(proof, undecided=undecided)
+    proof = verify_regions(
+        values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint, inputs
+    )
+    proof = replace(proof, undecided=undecided)
+    if proof.passed and 2 * undecided > jumped:
+        why = f"{undecided:,} of {jumped:,} samples lie within rounding of a jump"
+        reason = f"not verified: nothing is proven where {why}"
+        return replace(proof, passed=False, reason=reason, unproven_samples=undecided)
+    return proof
+
+
+def _added_error(planned: PlannedStep) -> float:
+    """Return what the results of a mask may be off relative to the largest sample."""
+    if not isinstance(planned.problem, Problem):
+        return 0.0
+    variant, mask = cast(Variant, planned.variant), cast(Mask, planned.mask)
+    return variant.added_error(planned.problem, mask)
 
 
 def _regions(

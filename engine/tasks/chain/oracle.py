@@ -57,7 +57,8 @@ class Computed(NamedTuple):
     grid: Grid
     range: Range
     grain: float = 0.0
-    undecided: int = 0
+    undecided: int = 0  # samples within rounding of a jump, of the `jumped` ones that a step with jumps makes
+    jumped: int = 0
 
 
 @dataclass
@@ -85,12 +86,12 @@ class ChainOracle:
         found: dict[int, Computed] = {}
         if -1 in needed:
             found[-1] = self._picture(needed[-1])
-        undecided = 0
+        undecided = jumped = 0
         for at in (at for at in range(last + 1) if at in needed):
             with np.errstate(invalid="ignore", over="ignore"):
                 found[at] = self._step(at, [found[one] for one in self.plan[at].inputs], needed[at])
-            undecided += found[at].undecided
-        return found[last]._replace(undecided=undecided)
+            undecided, jumped = undecided + found[at].undecided, jumped + found[at].jumped
+        return found[last]._replace(undecided=undecided, jumped=jumped)
 
     def _picture(self, grid: Grid) -> Computed:
         values = self.samples[np.ix_(grid.rows, grid.columns)].astype(np.float64)
@@ -164,7 +165,7 @@ class ChainOracle:
                 )
             scaled = _scaled(_on(read, grid).range, 1 / white)
             levelled_, undecided = levelled(scaled, self._levels[at], problem)
-            return Computed(grid, _scaled(levelled_, white), 0.0, undecided)
+            return Computed(grid, _scaled(levelled_, white), 0.0, undecided, levelled_.value.size)
         half = planned.reach or 0
         sources = self._windows(half, grid)
         down, across = (
@@ -182,12 +183,13 @@ class ChainOracle:
             of_band = known.of_cells.ranges(cells, problem)
             for whole, part in zip(out.parts, of_band.parts, strict=True):
                 whole[first : first + rows] = part
-        undecided = int(np.count_nonzero(out.low != out.high)) if known.of_cells.jumps else 0
+        jumped = out.value.size if known.of_cells.jumps else 0
+        undecided = int(np.count_nonzero(out.low != out.high)) if jumped else 0
         if white == 1.0 and np.array_equal(out.low, out.high):
             keeps = exact and known.of_cells.scales
             same = Range(out.value, out.value, out.value)
-            return Computed(grid, same, read.grain if keeps else 0.0, undecided)
-        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided)
+            return Computed(grid, same, read.grain if keeps else 0.0, undecided, jumped)
+        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided, jumped)
 
     def _before(self, at: int, rows: Places, columns: Places) -> Range:
         """Return the range of an earlier step, or of the picture."""

@@ -39,6 +39,7 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -159,7 +160,16 @@ def verify(
         bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
         return largest, bound
 
+    weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
+    inputs = Inputs(
+        image,
+        before=(rows, columns),
+        after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
+        ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
+        gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
+        skip=skip,
+    )
     checked = problem if result.shape[0] == problem.height else replace(problem, height=result.shape[0])
     regions = regions_to_check(checked, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
-    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint)
+    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint, inputs)
