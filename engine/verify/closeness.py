@@ -147,17 +147,22 @@ def _says_nothing(
 ) -> np.ndarray:
     """Return where elements that differ from the oracle's have a bound that proves nothing."""
     above: np.ndarray = differs & ~(bound <= largest) if near.has_sums else np.zeros_like(differs)
+    # Tiles of nearly the same size.
+    sides = tuple(-(-length // -(-length // near.side)) for length in wanted.shape[:2])
     if near.range_of is None:
         with np.errstate(invalid="ignore"):
             differs = differs & ~(bound <= np.abs(wanted) / 10)
+    elif float(bound.max()) <= _least_range(wanted, sides):
+        differs = np.zeros_like(differs)
     if not differs.any():
-        return above
-    # Tiles of nearly the same size.
-    sides = tuple(-(-length // -(-length // near.side)) for length in wanted.shape[:2])
+        return above & ~(bound <= near.hidden()) if above.any() else above
     values, bounds, wide = (_tiles(one, sides) for one in (wanted, bound, differs))
     finite = np.isfinite(values)
-    low = values.min(axis=(1, 3), where=finite, initial=np.inf, keepdims=True)
-    high = values.max(axis=(1, 3), where=finite, initial=-np.inf, keepdims=True)
+    low, high = (
+        # First along whole rows, which is five times as fast.
+        reduce(reduce(np.where(finite, values, of_none), axis=1, keepdims=True), axis=3, keepdims=True)
+        for reduce, of_none in ((np.min, np.inf), (np.max, -np.inf))
+    )
     wide = wide & ~(bounds <= np.maximum(high - low, 0.0))
     # Channels by themselves.
     for row, column, channel in np.argwhere(wide.any(axis=(1, 3))):
@@ -175,6 +180,19 @@ def _says_nothing(
     found = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
     above |= found.reshape(wanted.shape)
     return above & ~(bound <= near.hidden()) if above.any() else above
+
+
+def _least_range(wanted: np.ndarray, sides: tuple[int, ...]) -> float:
+    """Return what the values of each tile vary by at least, by 16 of each; 0 where one is not finite."""
+    along = (
+        np.minimum(np.add.outer(np.arange(0, length, side), np.arange(4) * side // 4), length - 1)
+        for length, side in zip(wanted.shape, sides, strict=False)
+    )
+    down, across = along
+    seen = wanted[np.ix_(down.reshape(-1), across.reshape(-1))].reshape(len(down), 4, len(across), 4, -1)
+    if not np.isfinite(seen).all():
+        return 0.0
+    return float((seen.max(axis=(1, 3)) - seen.min(axis=(1, 3))).min())
 
 
 def _tiles(array: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
