@@ -18,7 +18,7 @@ last. No line is shared with a variant but the border's index rule, which is its
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -68,6 +68,7 @@ class ChainOracle:
     samples: np.ndarray
     plan: Plan
     _levels: dict[int, Levels] = field(default_factory=dict)
+    _added: dict[str, float] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -132,15 +133,13 @@ class ChainOracle:
 
         value, low, high = read.range.parts
         result, size = sums(value), np.maximum(np.abs(low), np.abs(high))
-        added = variant.added_error(problem, mask)
         grain = _grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
-        if grain and not added:
+        if grain and not variant.added_error(problem, mask):
             return Computed(grid, Range(result, result, result), grain)
-        bound = rounding_bound(sums(size, absolute=True), problem.taps)
-        if added:
-            # A step of another input is refused where it is planned: its largest magnitude is not known.
-            bound += added * max(self._largest, abs(ghost))
-        bound += variant.added_steps(mask) * SMALLEST_SUBNORMAL
+        if planned.step.id not in self._added:
+            # A step of another input that adds an error is refused where it is planned.
+            self._added[planned.step.id] = variant.added_to(problem, mask, self.samples)
+        bound = rounding_bound(sums(size, absolute=True), problem.taps) + self._added[planned.step.id]
         if low is value:
             return Computed(grid, Range(result, result - bound, result + bound))
         half, middle = (high - low) / 2, (high + low) / 2
@@ -148,10 +147,6 @@ class ChainOracle:
         centre, spread = sums(middle), sums(half, 0.0, absolute=True) - abs(float(np.float32(mask.offset)))
         bound += np.maximum(spread, 0.0) * (1 + 1e-12)
         return Computed(grid, Range(result, centre - bound, centre + bound))
-
-    @cached_property
-    def _largest(self) -> float:
-        return max(abs(float(self.samples.max())), abs(float(self.samples.min())))
 
     def _operated(self, at: int, problem: OperationProblem, read: Computed, grid: Grid) -> Computed:
         planned, known = self.plan[at], operation_named(problem.operation)

@@ -102,12 +102,6 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     return most == 0.0 or (has_room and most / step < EXACT_STEPS)
 
 
-def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
-    """Return the largest magnitude among the samples of a picture and its ghost value."""
-    largest = max(abs(float(image.max())), abs(float(image.min())))
-    return max(largest, abs(float(np.float32(problem.ghost_value))))
-
-
 def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
     cost = problem.taps * problem.channels
@@ -124,8 +118,7 @@ def verify(
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
-    added_error: float = 0.0,
-    steps: float = 0.0,
+    added: float = 0.0,
     skip: int = 0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
@@ -140,17 +133,13 @@ def verify(
         Multiply-adds that the oracle may spend; None: those of about 0.4 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-    added_error : float
-        What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
-        value: `engine.tasks.filtering.variants.Variant.added_error`. In the exact class nothing may be off.
-    steps : float
-        The same in steps of 2^-149: `Variant.added_steps`.
+    added : float
+        What the result may be off beyond the bound: `engine.tasks.filtering.variants.Variant.added_to`. In the
+        exact class nothing may be off.
     skip : int
         Rows of the picture above the first one of the result, which is that of some of its rows.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
-    added = added_error * largest_magnitude(image, problem) if added_error else 0.0
-    added += steps * SMALLEST_SUBNORMAL
 
     def wanted(band: Region) -> np.ndarray:
         return oracle.correlate(image, mask, problem.border, problem.cval, band.below(skip))
