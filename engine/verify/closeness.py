@@ -86,9 +86,7 @@ def relative_bound(roundings: int) -> float:
     return roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
 
 
-def compare(
-    result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE
-) -> Closeness:
+def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE) -> Closeness:
     """Compare a float32 result with the oracle's; `limits` is called where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)

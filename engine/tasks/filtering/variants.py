@@ -6,7 +6,8 @@ No Numba in here.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -109,6 +110,10 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
     # covers the output tile.
     block_covers_input: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send a variant, which has functions, as the call that returns it."""
+        return self.made_by or partial(variant, self.key), ()
 
     @property
     def group(self) -> str:

@@ -76,9 +76,7 @@ def verify(
     return found.verification(len(chosen) * each, problem.batch * each, how)
 
 
-def _place(
-    layer: str, numbers: NDArray[np.intp], shape: tuple[int, ...], at: tuple[int, ...]
-) -> str:
+def _place(layer: str, numbers: NDArray[np.intp], shape: tuple[int, ...], at: tuple[int, ...]) -> str:
     indices = np.unravel_index(at[1], shape)
     return f"drawing {numbers[at[0]]}, {layer} {', '.join(map(str, indices))}"
 

@@ -77,7 +77,9 @@ def test_that_a_few_values_far_above_all_others_leave_these_as_exact_as_they_are
         image[row, column, channel], others[row, column, channel] = value, 0.0
     # Of the wrapped ones, and of those at the edges, too.
     found, alone = filtered(image, mask, border, 2.5), oracle.correlate(others, mask, border, 2.5)
-    apart = oracle.correlate(image - others, mask, border, 2.5) == oracle.correlate(0 * others, mask, border, 2.5)
+    apart = oracle.correlate(image - others, mask, border, 2.5) == oracle.correlate(
+        0 * others, mask, border, 2.5
+    )
     assert apart.mean() > 0.9
     assert np.abs(found - alone)[apart].max() < 1e-4
 
