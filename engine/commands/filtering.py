@@ -171,7 +171,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         why = proof.explained.words if proof and proof.explained else ""
         lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms), why
         print_answer("\n".join(filter(None, lines)))
-    return status_of([proof and proof.verification])
+    return status_of([None if proof is None else proof.verification])
 
 
 def _how_it_went(proof: "Measurement[Any] | None", elapsed_ms: float) -> str:

@@ -7,7 +7,7 @@ the oracle's, rounded to the type, is unproven where its bound exceeds
   where that is 1e20 and the values here are 25;
 - or the range of the values near it: of the oracle's, and of the picture's samples that they depend on (of
   scores and of products, which are no pictures: and a tenth of its own value). Where the values do not vary,
-  their range says nothing: of 0.3 everywhere an edge filter in float32 makes 3e-8 for 0, with a bound of 3e-6.
+  their range says nothing: of 0.3 everywhere an edge filter in float32 makes 3e-8 for 0, within 3e-6.
 
 An element that ends as infinity because sums on the way may is unproven as well.
 """
@@ -24,7 +24,6 @@ UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_SUBNORMAL = 2.0**-149
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
-
 # Values vary in a tile where half of them lie further apart than this part of the bound; the oracle's own
 # rounding is 2^-29 of that of float32.
 _FLAT = 2.0**-20
@@ -35,7 +34,7 @@ class Near(NamedTuple):
 
     Parameters
     ----------
-    side : int
+    sides : (int, int)
         Of the tiles in which elements are near one another, along the first two axes, at most.
     range_of : callable of (slice, slice) -> float, optional
         The range of the picture's samples that a tile of the elements depends on; None: there is no picture.
@@ -45,7 +44,7 @@ class Near(NamedTuple):
         Whether the sums of magnitudes are those behind each element.
     """
 
-    side: int = 32
+    sides: tuple[int, int] = (32, 32)
     range_of: Callable[[slice, slice], float] | None = None
     hidden: Callable[[], float] = lambda: 0.0
     has_sums: bool = True
@@ -146,7 +145,9 @@ def _says_nothing(
     """Return where elements that differ from the oracle's have a bound that proves nothing."""
     above: np.ndarray = differs & ~(bound <= largest) if near.has_sums else np.zeros_like(differs)
     # Tiles of nearly the same size.
-    sides = tuple(-(-length // -(-length // near.side)) for length in wanted.shape[:2])
+    sides = tuple(
+        -(-length // -(-length // side)) for length, side in zip(wanted.shape, near.sides, strict=False)
+    )
     if near.range_of is None:
         with np.errstate(invalid="ignore"):
             differs = differs & ~(bound <= np.abs(wanted) / 10)

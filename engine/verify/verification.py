@@ -103,7 +103,7 @@ class Findings:
             self._unproven_reason = f"not verified: nothing is proven where {compared}, and {why}"
 
     def verification(self, checked: int, total: int, chosen: str = "") -> Verification:
-        """Return the verification, with how many pixels were checked of how many, and how these were chosen."""
+        """Return the verification: how many pixels were checked of how many, and how they were chosen."""
         reason = self._wrong_reason or self._unproven_reason
         return Verification(
             passed=not reason,

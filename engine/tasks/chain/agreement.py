@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from engine.tasks.chain.oracle import ChainOracle, Computed
 from engine.mask.mask import Mask
+from engine.tasks.chain.oracle import ChainOracle, Computed
 from engine.tasks.chain.planned import ChainOperands, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
 from engine.tasks.filtering.problem import Problem

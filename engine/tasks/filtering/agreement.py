@@ -134,8 +134,8 @@ def verify(
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     added : float
-        What the result may be off beyond the bound: `engine.tasks.filtering.variants.Variant.added_to`. In the
-        exact class nothing may be off.
+        What the result may be off beyond the bound: `Variant.added_to` in `engine.tasks.filtering.variants`.
+        In the exact class nothing may be off.
     skip : int
         Rows of the picture above the first one of the result, which is that of some of its rows.
     """

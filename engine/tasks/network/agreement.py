@@ -69,7 +69,7 @@ def verify(
         values = wanted.values.reshape(len(numbers), -1)
         part = scores[numbers].reshape(values.shape)
         # The values near one are those of its drawing.
-        closeness = compare(part, values, partial(_limits, wanted), Near(values.shape[1]))
+        closeness = compare(part, values, partial(_limits, wanted), Near((1, values.shape[1])))
         found.add(closeness, part, values, partial(_place, layer, numbers, wanted.values.shape[1:]))
     each = scores[0].size
     how = f"the first {EDGES} and the last {EDGES} drawings, and random ones"

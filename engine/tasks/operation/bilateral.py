@@ -11,9 +11,9 @@ channels, and exp(-d^2 / 2 s^2) has no slope above exp(-1/2) / s. As sum of w (x
 
     r' - r = sum of w' (x' - x) / W' + sum of (w' - w) (x - r) / W'
 
-so r is off by e and by the largest |w' - w| times the sum of |x - r| over W', by the rounding of both sums and
-of their quotient, relative to the largest difference, and by that of the last sum. W' is never below 1, the
-weight of the middle.
+so r is off by e and by the largest |w' - w| times the sum of |x - r| over W', by the rounding of both sums
+and of their quotient, relative to the largest difference, and by that of the last sum. W' is never below 1,
+the weight of the middle.
 
 Source: Tomasi and Manduchi, "Bilateral filtering for gray and color images", ICCV 1998.
 """

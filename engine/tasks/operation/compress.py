@@ -162,11 +162,15 @@ def verify(
             ("sample", values[below], _samples(levels, problem)),
         ):
             oracle, largest, bound = (_rows(one) for one in (wanted, *limits))
-            closeness = compare(results, oracle, lambda found=(largest, bound): found)
+            closeness = compare(results, oracle, partial(_limits, largest, bound))
             found.add(closeness, results, oracle, partial(_place, part, rows.start))
     checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
     chosen = "the first and the last row of blocks, and some between"
     return found.verification(checked, problem.pixels, chosen)
+
+
+def _limits(largest: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return largest, bound
 
 
 def _place(part: str, top: int, at: tuple[int, ...]) -> str:

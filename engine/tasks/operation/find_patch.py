@@ -77,7 +77,7 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
         if max(-low, high) > MOST_SAMPLE:
             what = f"samples up to {max(-low, high):.3g}"
             raise BadValue(what, "their squares pass the range of float32", "Divide the picture first.")
-        if 0.0 < (high - low) and (high - low) ** 2 <= LEAST_SQUARES:
+        if (high - low) > 0.0 and (high - low) ** 2 <= LEAST_SQUARES:
             what = f"samples that differ by {high - low:.3g} at most"
             raise BadValue(what, "their squares are too small for float32", "Multiply the picture first.")
 

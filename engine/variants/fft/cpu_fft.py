@@ -9,7 +9,8 @@ What it saves
 Limit
     Its error is relative to the largest sample, not to those under the mask, except where results are
     integers. A few samples far above all others are not transformed but added to the results
-    (`engine.variants.fft.outliers`). It refuses pictures with NaN or infinity, which a transform would spread.
+    (`engine.variants.fft.outliers`). Pictures with NaN or infinity, which a transform would spread, are
+    refused.
 
 Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; NumPy's pocketfft.
 """

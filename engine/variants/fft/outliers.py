@@ -1,4 +1,4 @@
-"""Samples far above all others, which `cpu-fft` leaves out of its transforms and adds to the results by itself.
+"""Samples far above all others, which `cpu-fft` does not transform but adds to the results by themselves.
 
 The error of a transform is a part of the largest value that it mixes: for 1e20 among values of 25 it would be
 1e9 everywhere. A picture with more than a few such samples is transformed as it is.

@@ -7,8 +7,8 @@ import numpy as np
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 
-# Each sample of a window takes a subtraction and an addition for the mean, then two subtractions, two products
-# and two additions.
+# Each sample of a window takes a subtraction and an addition for the mean, then two subtractions, two
+# products and two additions.
 OPERATIONS_PER_CELL = 8
 # Positions of a row that `cpu-match` takes at once, and the lines of as many floats that it has for them:
 # first cell, mean, sums above and below the root, and their partial sums.

@@ -53,7 +53,7 @@ def _inside(length: int, positions: int, side: int, tile: int) -> int:
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each tile is loaded twice for each channel, each window read twice, a cell once more."""
+    """Return the work: each tile is loaded twice for each channel, each window twice, a cell once more."""
     (rows, columns, _), tile = problem.result_shape, tile_of(problem, block)
     cells = cells_of(problem)
     loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(

@@ -59,7 +59,7 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
 
 
-@pytest.mark.parametrize("how", ["filter", "filter --memory 400MB", "batch"])
+@pytest.mark.parametrize("how", ["filter", "filter --memory 4GB", "batch"])
 def test_that_a_result_whose_bound_proves_nothing_is_saved_and_said_not_to_be_verified(
     command, tmp_path, how
 ):
