@@ -1,13 +1,9 @@
-"""The tests of a GPU are collected where neither Qt nor pytest-qt is installed: such machines have no screen."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""The tests of a GPU are collected where neither Qt nor pytest-qt is installed: such machines lack both."""
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.fresh_python import fresh_python
+
 _COLLECT = """
 import sys
 import pytest
@@ -19,13 +15,5 @@ sys.exit(pytest.main(["tests/gpu/test_matmul_on_device.py", "--collect-only", "-
 
 @pytest.mark.slow
 def test_that_tests_of_a_gpu_need_no_qt():
-    found = subprocess.run(
-        [sys.executable, "-c", _COLLECT],
-        cwd=ROOT,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert "tests/gpu/test_matmul_on_device.py::" in found.stdout
+    found = fresh_python("-c", _COLLECT, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert "tests/gpu/test_matmul_on_device.py::" in found
