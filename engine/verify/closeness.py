@@ -7,7 +7,8 @@ the oracle's, rounded to the type, is unproven where its bound exceeds
   where that is 1e20 and the values here are 25;
 - or the range of the values near it: of the oracle's, and of the picture's samples that they depend on (of
   scores and of products, which are no pictures: and a tenth of its own value). Where the values do not vary,
-  their range says nothing: of 0.3 everywhere an edge filter in float32 makes 3e-8 for 0, within 3e-6.
+  their range says nothing: of 0.3 everywhere an edge filter in float32 makes 3e-8 for 0, within 3e-6. There
+  the largest of these samples takes its place.
 
 An element that ends as infinity because sums on the way may is unproven as well.
 """
@@ -36,8 +37,9 @@ class Near(NamedTuple):
     ----------
     sides : (int, int)
         Of the tiles in which elements are near one another, along the first two axes, at most.
-    range_of : callable of (slice, slice) -> float, optional
-        The range of the picture's samples that a tile of the elements depends on; None: there is no picture.
+    samples : callable of (slice, slice) -> (float, float), optional
+        The range and the largest magnitude of the picture's samples that a tile of the elements depends on;
+        None: there is no picture.
     hidden : callable of () -> float
         Bounds up to this hide nothing of the picture.
     has_sums : bool
@@ -45,7 +47,7 @@ class Near(NamedTuple):
     """
 
     sides: tuple[int, int] = (32, 32)
-    range_of: Callable[[slice, slice], float] | None = None
+    samples: Callable[[slice, slice], tuple[float, float]] | None = None
     hidden: Callable[[], float] = lambda: 0.0
     has_sums: bool = True
 
@@ -148,7 +150,7 @@ def _says_nothing(
     sides = tuple(
         -(-length // -(-length // side)) for length, side in zip(wanted.shape, near.sides, strict=False)
     )
-    if near.range_of is None:
+    if near.samples is None:
         with np.errstate(invalid="ignore"):
             differs = differs & ~(bound <= np.abs(wanted) / 10)
     elif float(bound.max()) <= _least_range(wanted, sides):
@@ -168,13 +170,14 @@ def _says_nothing(
         at = (row, slice(None), column, slice(None), channel)
         known = values[at][finite[at]]
         first, third = np.quantile(known, (0.25, 0.75)) if known.size else (0.0, 0.0)
-        wide[at] &= ~(third - first <= _FLAT * bounds[at])
-        if near.range_of is not None and wide[at].any():
-            rows, columns = (
-                slice(number * side, (number + 1) * side)
-                for number, side in zip((row, column), sides, strict=True)
+        range_, size = 0.0, np.inf
+        if near.samples is not None:
+            places = zip((row, column), sides, strict=True)
+            range_, size = near.samples(
+                *(slice(number * side, (number + 1) * side) for number, side in places)
             )
-            wide[at] &= ~(bounds[at] <= near.range_of(rows, columns))
+        is_flat = (third - first <= _FLAT * bounds[at]) & (bounds[at] <= size)
+        wide[at] &= ~is_flat & ~(bounds[at] <= range_)
     down, _, across, _, _ = wide.shape
     found = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
     above |= found.reshape(wanted.shape)

@@ -23,6 +23,8 @@ class Inputs:
         By how much a result changes, at most, where all samples that it reads change by 1.
     skip : int
         Rows of the picture above the first one of the result.
+    jump : float
+        How high a jump of the results is, such as that of a threshold: both its ends may be right.
     has_sums : bool
         Whether the limits of results have the sums of magnitudes behind each.
     """
@@ -33,16 +35,17 @@ class Inputs:
     ghost: float | None = None
     gain: float = 1.0
     skip: int = 0
+    jump: float = 0.0
     has_sums: bool = True
 
     def near(self, region: Region) -> Near:
         """Return what bounds of the results of a region are held against."""
         return Near(
-            range_of=partial(self.range_of, region), hidden=lambda: self.hidden, has_sums=self.has_sums
+            samples=partial(self.samples_of, region), hidden=lambda: self.hidden, has_sums=self.has_sums
         )
 
-    def range_of(self, region: Region, rows: slice, columns: slice) -> float:
-        """Return the range of the samples that some rows and columns of a region of results depend on."""
+    def samples_of(self, region: Region, rows: slice, columns: slice) -> tuple[float, float]:
+        """Return range and largest magnitude of the samples that a part of a region of results depends on."""
         down, across = region.ranges[0][rows], region.ranges[1][columns]
         height, width = self.samples.shape[:2]
         top, bottom = down[0] + self.skip - self.before[0], down[-1] + 1 + self.skip + self.after[0]
@@ -51,7 +54,9 @@ class Inputs:
         values = values[np.isfinite(values)]
         if self.ghost is not None and (top < 0 or left < 0 or bottom > height or right > width):
             values = np.append(values, self.ghost)
-        return self.gain * float(np.ptp(values)) if values.size else 0.0
+        if not values.size:
+            return 0.0, self.jump
+        return self.gain * float(np.ptp(values)), max(self.jump, self.gain * float(np.abs(values).max()))
 
     @cached_property
     def hidden(self) -> float:

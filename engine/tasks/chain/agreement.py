@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
-from engine.mask.mask import Mask
 from engine.tasks.chain.oracle import ChainOracle, Computed
 from engine.tasks.chain.planned import ChainOperands, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.operation.problem import OperationProblem
 from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
@@ -49,15 +47,15 @@ def verify(
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
         seen = found(band)
-        size = np.maximum(np.abs(seen.range.value), np.abs(operands.samples[band.slices], dtype=np.float64))
         with np.errstate(invalid="ignore"):
-            error = seen.range.error
+            size, error = np.abs(seen.range.value), seen.range.error
         return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
 
     reach = sum(planned.reach or 0 for planned in operands.plan)
-    # The error of a transform follows the largest sample, wherever it lies.
-    is_local = not any(map(_added_error, operands.plan))
-    inputs = Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=not is_local)
+    kind = operands.samples.dtype
+    white = 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
+    jump = white if any(map(_jumps, operands.plan)) else 0.0
+    inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
     proof = verify_regions(
         values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint, inputs
@@ -70,12 +68,12 @@ def verify(
     return proof
 
 
-def _added_error(planned: PlannedStep) -> float:
-    """Return what the results of a mask may be off relative to the largest sample."""
-    if not isinstance(planned.problem, Problem):
-        return 0.0
-    variant, mask = cast(Variant, planned.variant), cast(Mask, planned.mask)
-    return variant.added_error(planned.problem, mask)
+def _jumps(planned: PlannedStep) -> bool:
+    """Return whether a small difference of a sample may make a large one of the step's result."""
+    if not isinstance(planned.problem, OperationProblem):
+        return False
+    of_cells = operation_named(planned.problem.operation).of_cells
+    return of_cells is None or of_cells.jumps
 
 
 def _regions(
