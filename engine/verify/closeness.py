@@ -13,7 +13,6 @@ the oracle's, rounded to the type, is unproven where its bound exceeds
 An element that ends as infinity because sums on the way may is unproven as well.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -97,13 +96,13 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near =
     largest, bound = limits()
     with np.errstate(invalid="ignore"):
         error = np.abs(result.astype(np.float64) - wanted)
+        fine = same | (error <= bound)
+    lost = None
+    if not fine.all():
         # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
-        lost = _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
-        within = error <= bound
-    lost &= ~(same | within)
-    unproven = lost | _says_nothing(wanted, largest, bound, within & ~same, near)
-    error = np.where(np.isfinite(error), error, 0.0)
-    return _closeness(error, bound, same | within | lost, unproven, lost)
+        lost = ~fine & _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
+    unproven = _says_nothing(wanted, largest, bound, fine, same, near)
+    return _closeness(error, bound, fine, unproven, lost)
 
 
 def compare_quantised(
@@ -123,16 +122,15 @@ def compare_quantised(
     low, high = to_depth(wanted - bound, result.dtype), to_depth(wanted + bound, result.dtype)
     # What may pass the largest float32 on the way may end at either end of the range.
     white = int(np.iinfo(result.dtype).max)
-    lost = _may_overflow(wanted, largest, bound) & ((result == 0) | (result == white))
-    within = (low <= result) & (result <= high)
+    fine = (low <= result) & (result <= high)
+    lost = ~fine & _may_overflow(wanted, largest, bound) & ((result == 0) | (result == white))
     steps = np.abs(result.astype(np.int64) - nearest)
     allowed = np.maximum(high.astype(np.int64) - nearest, nearest - low.astype(np.int64))
     # One step is rounding itself. Values that do not vary are proven to a tenth of white.
-    by_bound = within & ~same & (allowed > 1)
     tenth = np.full(result.shape, white / 10)
-    lost &= ~within
-    unproven = lost | _says_nothing(nearest.astype(np.float64), tenth, allowed, by_bound, near)
-    return _closeness(steps, allowed, within | lost, unproven, lost)
+    nearest_values = nearest.astype(np.float64)
+    unproven = _says_nothing(nearest_values, tenth, allowed, fine, same | (allowed <= 1), near)
+    return _closeness(steps, allowed, fine, unproven, lost)
 
 
 def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -142,21 +140,34 @@ def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) ->
 
 
 def _says_nothing(
-    wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray, differs: np.ndarray, near: Near
-) -> np.ndarray:
-    """Return where elements that differ from the oracle's have a bound that proves nothing."""
-    above: np.ndarray = differs & ~(bound <= largest) if near.has_sums else np.zeros_like(differs)
+    wanted: np.ndarray,
+    largest: np.ndarray,
+    bound: np.ndarray,
+    within: np.ndarray,
+    same: np.ndarray,
+    near: Near,
+) -> np.ndarray | None:
+    """Return where elements that lie within a bound, and are not the same, have one that proves nothing.
+
+    None where there is no such element, as is found out fast.
+    """
     # Tiles of nearly the same size.
     sides = tuple(
         -(-length // -(-length // side)) for length, side in zip(wanted.shape, near.sides, strict=False)
     )
+    beyond = bound > largest if near.has_sums else None
+    if beyond is not None and not beyond.any():
+        beyond = None
+    is_varied = float(bound.max()) <= _least_range(wanted, sides)
+    if beyond is None and is_varied:
+        return None
+    differs = within & ~same
+    above = np.zeros_like(differs) if beyond is None else differs & beyond
     if near.samples is None:
         with np.errstate(invalid="ignore"):
             differs = differs & ~(bound <= np.abs(wanted) / 10)
-    elif float(bound.max()) <= _least_range(wanted, sides):
-        differs = np.zeros_like(differs)
-    if not differs.any():
-        return above & ~(bound <= near.hidden()) if above.any() else above
+    if is_varied or not differs.any():
+        return above & ~(bound <= near.hidden()) if above.any() else None
     values, bounds, wide = (_tiles(one, sides) for one in (wanted, bound, differs))
     finite = np.isfinite(values)
     low, high = (
@@ -181,7 +192,7 @@ def _says_nothing(
     down, _, across, _, _ = wide.shape
     found = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
     above |= found.reshape(wanted.shape)
-    return above & ~(bound <= near.hidden()) if above.any() else above
+    return above & ~(bound <= near.hidden()) if above.any() else None
 
 
 def _least_range(wanted: np.ndarray, sides: tuple[int, ...]) -> float:
@@ -209,14 +220,31 @@ def _tiles(array: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
 
 
 def _closeness(
-    error: np.ndarray, bound: np.ndarray, fine: np.ndarray, unproven: np.ndarray, lost: np.ndarray
+    error: np.ndarray,
+    bound: np.ndarray,
+    fine: np.ndarray,
+    unproven: np.ndarray | None,
+    lost: np.ndarray | None,
 ) -> Closeness:
     at = np.unravel_index(int(np.argmax(error)), error.shape)
+    if not np.isfinite(error[at]):
+        error = np.where(np.isfinite(error), error, 0.0)
+        at = np.unravel_index(int(np.argmax(error)), error.shape)
+    if lost is not None:
+        fine, unproven = fine | lost, lost if unproven is None else unproven | lost
+        bound = np.where(lost, np.inf, bound)
 
     def first(chosen: np.ndarray) -> tuple[tuple[int, ...] | None, int, float]:
         if not chosen.any():
             return None, 0, 0.0
         place = tuple(np.argwhere(chosen)[0].tolist())
-        return place, int(np.count_nonzero(chosen)), math.inf if lost[place] else float(bound[place])
+        return place, int(np.count_nonzero(chosen)), float(bound[place])
 
-    return Closeness(False, float(error[at]), float(bound[at]), *first(~fine), *first(unproven))
+    none = None, 0, 0.0
+    return Closeness(
+        False,
+        float(error[at]),
+        float(bound[at]),
+        *(none if fine.all() else first(~fine)),
+        *(none if unproven is None else first(unproven)),
+    )
