@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from engine import interrupts
-from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
 from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
@@ -78,13 +78,15 @@ def run(settings: BatchSettings) -> int:
     errors = [finished.error for finished in outcomes if finished.error is not None]
     if any(isinstance(error, VerificationFailed) for error in errors):
         return NOT_VERIFIED
-    return BAD_INPUT if errors else DONE
+    return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
 
 
 def _log_progress(finished: Finished, number: str) -> None:
     file = finished.file
     log(f"{number} {f'{file.source} -> {file.target}' if finished.error is None else _failure(finished)}")
-    log_notes([f"{file.source}: {note}" for note in finished.notes])
+    proof = finished.verification
+    unproven = () if proof is None or proof.passed else (proof.sentence(),)
+    log_notes([f"{file.source}: {note}" for note in (*finished.notes, *unproven)])
 
 
 def _failure(finished: Finished) -> str:
@@ -129,7 +131,9 @@ def _proof(done: Sequence[Finished]) -> str:
     if not proofs:
         return ", not verified"
     in_part = any(proof.checked_pixels < proof.total_pixels for proof in proofs)
-    return f", each verified{' (large ones on a part of their pixels)' if in_part else ''}"
+    passed = sum(proof.passed for proof in proofs)
+    count = "each" if passed == len(proofs) else f"{passed} of {len(proofs)}"
+    return f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
 
 
 def _document(

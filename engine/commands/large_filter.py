@@ -290,10 +290,9 @@ class _Run:
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
         found = self.bands.verified(part, BAND_MULTIPLY_ADDS)
-        if not found.passed:
-            what = f"The result of '{self.choice.variant.key}', in the rows from {part.top:,} on,"
-            raise VerificationFailed(what, found.reason, "Choose another variant.")
-        return found
+        where = f"in the rows from {part.top:,} on"
+        found.refuse_wrong(f"The result of '{self.choice.variant.key}', {where},")
+        return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
     def _finished(self, part: Part) -> tuple[NDArray[Any], Loss]:
         """Return the samples to save, and what they lose."""

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from engine.commands import status_of
 from engine.commands.filtering import VERSION, FilterSettings
 from engine.commands.large_filter import filter_large
 from engine.commands.large_progress import ProgressLog, proof_text, rate_text
@@ -12,8 +13,8 @@ from engine.files.output_checks import check_other_file
 from engine.files.standard_streams import printable
 
 
-def run(settings: FilterSettings) -> None:
-    """Filter a file in bands; print notes and the answer."""
+def run(settings: FilterSettings) -> int:
+    """Filter a file in bands; print notes and the answer; return the exit status."""
     source, output, asked = settings.input, settings.output, settings.picture
     # With --overwrite too: it is read while the result is written.
     check_other_file(output, source)
@@ -45,7 +46,8 @@ def run(settings: FilterSettings) -> None:
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": source, "output": output, **done.document}
-        document |= {"verified": done.verification is not None, "elapsed_ms": 1e3 * done.elapsed_s}
+        document |= {"verified": bool(done.verification and done.verification.passed)}
+        document |= {"elapsed_ms": 1e3 * done.elapsed_s}
         document |= {"clipped": done.clipped.share}
         document |= {"result": None, "notes": list(notes)}
         document["verification"] = None if done.verification is None else asdict(done.verification)
@@ -54,3 +56,4 @@ def run(settings: FilterSettings) -> None:
         print_answer(
             f"{printable(output)}: {done.headline}\n{rate_text(done)}; {proof_text([done.verification])}"
         )
+    return status_of([done.verification])

@@ -17,18 +17,38 @@ class Proof:
     bound: float = 0.0
     exact: bool = True
     in_steps: bool = False
+    chosen: str = ""  # how the pixels of a band were chosen where not all were checked
+    undecided: int = 0
+    unproven: int = 0
+    reason: str = ""  # of the first band whose bound proves nothing
 
     def add(self, found: Verification) -> None:
         """Add the proof of a band."""
         self.checked += found.checked_pixels
         self.exact = bool(self.exact and found.exact)
         self.in_steps = found.in_steps
+        self.chosen = found.chosen or self.chosen
+        self.undecided += found.undecided
+        self.unproven += found.unproven_samples
+        self.reason = self.reason or found.reason
         if found.max_error > self.error:
             self.error, self.bound = float(found.max_error), float(found.bound)
 
     def whole(self, pixels: int) -> Verification:
         """Return the proof of the picture."""
-        return Verification(True, self.error, self.bound, self.checked, pixels, self.exact, "", self.in_steps)
+        return Verification(
+            not self.reason,
+            self.error,
+            self.bound,
+            self.checked,
+            pixels,
+            self.exact,
+            self.reason,
+            self.in_steps,
+            self.undecided,
+            f"in each band {self.chosen}" if self.chosen else "",
+            unproven_samples=self.unproven,
+        )
 
 
 @dataclass(slots=True)

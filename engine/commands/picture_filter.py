@@ -12,7 +12,6 @@ from engine.api.request import Request
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo, titles
-from engine.errors import VerificationFailed
 from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
 from engine.image.form import Form
@@ -141,9 +140,7 @@ class PictureFilter(ABC, Generic[C]):
             return None
         job: AnyJob = replace(call.job(), seed=seed, affordable=AFFORDABLE_MULTIPLY_ADDS)
         verification = job.task.verify(values, job, lambda fraction: None)
-        if not verification.passed:
-            what = f"The result of '{job.variant.key}'"
-            raise VerificationFailed(what, verification.reason, "Choose another variant.")
+        verification.refuse_wrong(f"The result of '{job.variant.key}'")
         return verification
 
     def unused(self, call: C, opened: Opened) -> list[str]:

@@ -96,7 +96,10 @@ _PARTS = {
     name: kind for name, kind in get_type_hints(Measurement).items() if name not in ("problem", "failure")
 }
 # What files of this version need not have.
-_LATER = ("result_dtype", "in_steps", "undecided", "bandwidth_gb_s", "machine")
+_LATER = (
+    "result_dtype", "in_steps", "undecided", "chosen", "wrong_samples", "unproven_samples", "bandwidth_gb_s",
+    "machine",
+)  # fmt: skip
 # Lists that have nothing in them where nothing is known.
 _MAY_BE_EMPTY = ("bounds", "steps")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import mask_filter
+from engine.commands import NOT_VERIFIED, mask_filter
 from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
@@ -58,6 +58,30 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert f"by {variant} on CPU" in answer.out
     assert "verified: every pixel" in answer.out
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
+
+
+@pytest.mark.parametrize("how", ["filter", "filter --memory 4GB", "batch"])
+def test_that_a_result_whose_bound_proves_nothing_is_saved_and_said_not_to_be_verified(
+    command, tmp_path, how
+):
+    texture = 1e6 + np.random.default_rng(4).random((90, 80), np.float32)
+    name, _, memory = how.partition(" ")
+    source, out = tmp_path / "in.npy", tmp_path / "out"
+    np.save(source, texture.astype(np.float32))
+    target = ("--out", out) if name == "batch" else (tmp_path / "out.npy",)
+    answer = command(name, source, *target, "--mask log:9:1.4 --device cpu --json", memory)
+    saved = np.load(out / "in.npy" if name == "batch" else target[0])
+    assert (answer.status, saved.shape) == (NOT_VERIFIED, (90, 80))
+    found = answer.document["files"][0] if name == "batch" else answer.document
+    proof = found.get("verification") or found["result"]["verification"]
+    assert (proof["passed"], proof["wrong_samples"], found.get("verified")) in (
+        (False, 0, False),
+        (False, 0, None),
+    )
+    assert proof["unproven_samples"] > 0
+    plain = command(name, source, *target, "--mask log:9:1.4 --device cpu --overwrite", memory)
+    assert plain.status == NOT_VERIFIED
+    assert "not verified: " in plain.out + plain.err
 
 
 @pytest.mark.parametrize("option", ["", "--no-metadata"])

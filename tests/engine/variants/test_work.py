@@ -10,7 +10,6 @@ from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.variants.cpu import (
@@ -86,7 +85,7 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtyp
     itemsize = problem.result_itemsize
     assert model.global_store_bytes == counts.out_stores * itemsize + counts.scratch_stores * 4
     assert model.minimum_bytes == 7 * 6 * 2 * 2 * itemsize
-    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    added = variant.added_to(problem, mask, image)
     compare(counts.out, image, mask, suited_case, added)
 
 
