@@ -70,7 +70,9 @@ def main(arguments: list[str]) -> int:
     # Answered by the engine alone, without Qt. To open a picture of such a name, write ./filter.
     if arguments and arguments[0] in COMMANDS:
         from engine.commands.command_line import main as command
+        from engine.files.standard_streams import keep_answers_alone
 
+        keep_answers_alone()
         return command(arguments)
     from gui.shell.launch import main as show
 
