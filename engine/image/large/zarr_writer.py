@@ -2,12 +2,14 @@
 
 import copy
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import Storage, level_shapes
 from engine.image.large.zarr_reader import zarr_package
@@ -20,7 +22,12 @@ class ZarrResult(LargeResult):
     """A store under way, in a folder of another name."""
 
     def __init__(
-        self, path: Path, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype[Any], *, is_new: bool
+        self,
+        path: Path,
+        storage: Storage,
+        shape: tuple[int, int, int],
+        dtype: np.dtype[Any],
+        state: dict[str, Any] | None,
     ) -> None:
         zarr = zarr_package()
         height, width, self.channels = shape
@@ -29,7 +36,7 @@ class ZarrResult(LargeResult):
         self.levels = level_shapes(height, width, storage.smallest)
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
         is_array = details.get("is_array", False)
-        if is_new:
+        if state is None:
             zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
             if is_array:
                 store = zarr.storage.LocalStore(str(path))
@@ -39,10 +46,26 @@ class ZarrResult(LargeResult):
                 for number, level in enumerate(self.levels):
                     self._make(group.create_array, {"name": str(number)}, level)
                 _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
+            # Only metadata is there yet.
+            metadata = [found for found in path.rglob("*") if found.is_file()]
+            self._metadata = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
+        else:
+            self._metadata = state["metadata"]
+            for name, (byte_count, checksum) in self._metadata.items():
+                check_file(path / name, byte_count, checksum)
         node = zarr.open(str(path), mode="r+")
         arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
         # Also those that are the fill value: a chunk that is not there shall be one that was lost.
         self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
+        # Of each level the rows that are written, and the checksum of their values: what lies in the files
+        # of chunks, the library's codecs decide.
+        self._written = [(0, 0) for _ in arrays] if state is None else [tuple(one) for one in state["levels"]]
+        for level, (rows, checksum) in enumerate(self._written):
+            found = 0
+            for top in range(0, rows, self.rows_at_once):
+                found = zlib.crc32(self._read(level, top, min(top + self.rows_at_once, rows)), found)
+            if found != checksum:
+                raise PartDamaged(f"level {level} of {path.name} has other values")
 
     def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
         details = self.storage.details
@@ -74,17 +97,27 @@ class ZarrResult(LargeResult):
         left = [axis for axis in self._axes if axis in "yxc"]
         values = rows if "c" in left else rows[..., 0]
         values = np.transpose(values, ["yxc".index(axis) for axis in left])
-        where = tuple(
-            slice(top, top + len(rows)) if axis == "y" else slice(None) if axis in "xc" else 0
-            for axis in self._axes
-        )
-        self._arrays[level][where] = values
+        self._arrays[level][self._place(top, top + len(rows))] = values
+        before = self._written[level][1] if top else 0
+        self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows), before)
+
+    def _read(self, level: int, top: int, bottom: int) -> NDArray[Any]:
+        """Return rows that were written: (rows, columns, channels)."""
+        left = [axis for axis in self._axes if axis in "yxc"]
+        values = np.asarray(self._arrays[level][self._place(top, bottom)])
+        values = np.transpose(values, [left.index(axis) for axis in "yxc" if axis in left])
+        return np.ascontiguousarray(values)
+
+    def _place(self, top: int, bottom: int) -> tuple[slice | int, ...]:
+        """Return where rows are in an array of the store."""
+        at = {"y": slice(top, bottom), "x": slice(None), "c": slice(None)}
+        return tuple(at.get(axis, 0) for axis in self._axes)
 
     def state(self) -> dict[str, Any]:
         """Bring to the disk what was written, where the system can for a whole disk."""
         if hasattr(os, "sync"):
             os.sync()
-        return {}
+        return {"levels": self._written, "metadata": self._metadata}
 
     def finish(self) -> None:
         """Nothing is left to write: the folder has another name until then."""
