@@ -14,8 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.errors import FileWriteError
+from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.reading import read_json
 from engine.image.large.checked_file import PartDamaged
 from engine.interrupts import undivided
 
@@ -68,10 +69,10 @@ class PartFolder:
         if not self._journal.exists():
             return None
         try:
-            document = json.loads(self._journal.read_bytes()[:_MOST_JOURNAL_BYTES])
-            is_whole = document.pop("crc32") == _checksum(document)
-        except (OSError, ValueError, RecursionError, LookupError, AttributeError, TypeError) as error:
+            document = read_json(self._journal, _MOST_JOURNAL_BYTES)
+        except FileReadError as error:
             raise PartDamaged(f"{self._journal.name} cannot be read") from error
+        is_whole = document.pop("crc32", None) == _checksum(document)
         if not is_whole:
             raise PartDamaged(f"{self._journal.name} has other bytes")
         known = (document.get("format"), document.get("version"), document.get("task"))
