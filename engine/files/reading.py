@@ -102,9 +102,14 @@ def text_of_bytes(data: bytes, what: str, error: type[EngineError] = FileReadErr
 
 
 def json_object(
-    text: str, what: str, error: type[EngineError] = FileReadError, example: str = _CHOOSE
+    text: str,
+    what: str,
+    error: type[EngineError] = FileReadError,
+    example: str = _CHOOSE,
+    *,
+    is_strict: bool = True,
 ) -> dict[str, Any]:
-    """Return the JSON object in a text of limited length, with every number finite and no key twice.
+    """Return the JSON object in a text of limited length; strictly with every number finite, no key twice.
 
     All else is an error, whose remedy may be an `example` of what is meant.
     """
@@ -135,10 +140,9 @@ def json_object(
             refuse(f"it has the key {_quoted(twice)} twice", "Keep one of the two.")
         return found
 
+    strict = {"parse_constant": constant, "parse_float": finite, "parse_int": whole}
     try:
-        document = json.loads(
-            text, parse_constant=constant, parse_float=finite, parse_int=whole, object_pairs_hook=unique
-        )
+        document = json.loads(text, **(strict | {"object_pairs_hook": unique} if is_strict else {}))
     except json.JSONDecodeError as fault:
         left = text[fault.pos :]
         where = f"line {fault.lineno} cannot be read from {left[:20]!r} on" if left.strip() else ""

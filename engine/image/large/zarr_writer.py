@@ -3,17 +3,19 @@
 import copy
 import os
 import zlib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import EngineError
 from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import Storage, level_shapes
-from engine.image.large.zarr_reader import zarr_package
 
+_INSTALL = "Install it: pip install 'haloscope[zarr]'."
 _DEFAULT_FORMAT = 2
 _AXIS_TYPES = {"t": "time", "c": "channel"}
 
@@ -29,7 +31,7 @@ class ZarrResult(LargeResult):
         dtype: np.dtype[Any],
         state: dict[str, Any] | None,
     ) -> None:
-        zarr = zarr_package()
+        zarr = _zarr()
         height, width, self.channels = shape
         details = storage.details
         self.storage, self.dtype, self.notes, self._path = storage, dtype, [], path
@@ -125,6 +127,16 @@ class ZarrResult(LargeResult):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _zarr() -> Any:
+    """Return the package `zarr`, which is loaded with the first such result."""
+    try:
+        return import_module("zarr")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in ("zarr", "numcodecs"):
+            raise
+        raise EngineError("No Zarr can be written", "the package zarr is not installed", _INSTALL) from error
 
 
 def _write_metadata(

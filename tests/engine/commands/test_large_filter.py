@@ -591,6 +591,17 @@ def test_that_a_large_picture_that_fails_does_not_stop_a_batch(tmp_path, command
     assert (answer.status, os.listdir(tmp_path / "out")) == (2, ["in.npy"])
 
 
+def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    source, missing = written("npy", picture(), tmp_path), ModuleNotFoundError("no zarr", name="zarr")
+
+    def import_nothing(name):
+        raise missing
+
+    monkeypatch.setattr("engine.image.large.zarr_writer.import_module", import_nothing)
+    with pytest.raises(EngineError, match=r"pip install 'haloscope\[zarr\]'"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+
+
 def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):
     source = written("npy", picture(), tmp_path)
     (tmp_path / "out.zarr").mkdir()
