@@ -185,7 +185,7 @@ class _Run:
         self.report(0.0, "checking what an earlier run has done")
         try:
             self._open(storage, State.read(done))
-        except (PartDamaged, Refused, *LIBRARY_ERRORS) as error:
+        except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
             self._close_files()
             return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
         return ""

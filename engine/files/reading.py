@@ -140,9 +140,14 @@ def json_object(
             refuse(f"it has the key {_quoted(twice)} twice", "Keep one of the two.")
         return found
 
-    strict = {"parse_constant": constant, "parse_float": finite, "parse_int": whole}
+    hooks: dict[str, Any] = {
+        "parse_constant": constant,
+        "parse_float": finite,
+        "parse_int": whole,
+        "object_pairs_hook": unique,
+    }
     try:
-        document = json.loads(text, **(strict | {"object_pairs_hook": unique} if is_strict else {}))
+        document = json.loads(text, **(hooks if is_strict else {}))
     except json.JSONDecodeError as fault:
         left = text[fault.pos :]
         where = f"line {fault.lineno} cannot be read from {left[:20]!r} on" if left.strip() else ""

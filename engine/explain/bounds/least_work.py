@@ -251,7 +251,7 @@ def _negative(factors: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(unknown, -factor) for unknown, factor in factors]
 
 
-class _QuietSolver(highspy.Highs):
+class _QuietSolver(highspy.Highs):  # type: ignore[misc]
     """A solver that prints nothing: one that is made enables callbacks, and that prints a banner."""
 
     def enableCallbacks(self) -> None:  # noqa: N802 - the library's name

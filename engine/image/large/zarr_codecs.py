@@ -26,7 +26,7 @@ _DAMAGED = "one of its chunks is damaged"
 # Errors of imagecodecs are RuntimeErrors.
 _FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, lzma.LZMAError, zlib.error
 
-Data = bytes | bytearray | memoryview
+Data = bytes | bytearray
 Config = Mapping[str, Any]
 
 
@@ -167,7 +167,9 @@ def codecs_of_3(codecs: Any, dtype: np.dtype[Any], axes: int) -> Codecs:
         if sorted(order) != list(range(axes)):
             raise ValueError("transpose")
     endian = (codecs[at].get("configuration") or {}).get("endian", "little")
-    stored = dtype.newbyteorder({"little": "<", "big": ">"}[endian])
+    if endian not in ("little", "big"):
+        raise ValueError("endian")
+    stored = dtype.newbyteorder("<" if endian == "little" else ">")
     return Codecs(order, stored, _packed(codecs[at + 1 :], "name"))
 
 

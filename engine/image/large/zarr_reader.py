@@ -34,12 +34,12 @@ class ZarrPicture(SegmentedPicture):
         self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {first.array.zarr_format}"
         self.storage = _storage(arrays)
         self._found = dict.fromkeys((*first.notes, *notes))
-        self._missing: set[tuple[int, int, int]] = set()
+        self.missing: set[tuple[int, int, int]] = set()
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """What was special about the store, and about the parts of it that were read."""
-        count = len(self._missing)
+        count = len(self.missing)
         holes = (f"{count:,} of the chunks that were read are not stored and are the fill value.",)
         return (*self._found, *(holes if count else ()))
 
@@ -56,7 +56,7 @@ class ZarrPicture(SegmentedPicture):
         if missing:
             if stored.array.fill_value is None:
                 raise Refused(f"its chunk {missing} is missing, and it names no value to fill it with", AGAIN)
-            self._missing.add((level, row, column))
+            self.missing.add((level, row, column))
         return converted(values, self.dtype)
 
     def close(self) -> None:

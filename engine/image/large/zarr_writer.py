@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import Storage, level_shapes
+from engine.image.large.zarr_reader import open_zarr
 
 _INSTALL = "Install it: pip install 'haloscope[zarr]'."
 _DEFAULT_FORMAT = 2
@@ -61,13 +62,20 @@ class ZarrResult(LargeResult):
         self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
         # Of each level the rows that are written, and the checksum of their values: what lies in the files
         # of chunks, the library's codecs decide.
-        self._written = [(0, 0) for _ in arrays] if state is None else [tuple(one) for one in state["levels"]]
-        for level, (rows, checksum) in enumerate(self._written):
-            found = 0
-            for top in range(0, rows, self.rows_at_once):
-                found = zlib.crc32(self._read(level, top, min(top + self.rows_at_once, rows)), found)
-            if found != checksum:
-                raise PartDamaged(f"level {level} of {path.name} has other values")
+        written = [(0, 0) for _ in arrays] if state is None else state["levels"]
+        self._written: list[tuple[int, int]] = [(int(rows), int(checksum)) for rows, checksum in written]
+        if any(count for count, _ in self._written):
+            self._check(path)
+
+    def _check(self, path: Path) -> None:
+        with open_zarr(path, cache_bytes=0) as stored:
+            for number, (count, checksum) in enumerate(self._written):
+                found, columns = 0, slice(0, self.levels[number][1])
+                for top in range(0, count, self.rows_at_once):
+                    rows = stored.read(number, slice(top, min(top + self.rows_at_once, count)), columns)
+                    found = zlib.crc32(rows.data, found)
+                if found != checksum or stored.missing:
+                    raise PartDamaged(f"level {number} of {path.name} has other values")
 
     def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
         details = self.storage.details
@@ -99,21 +107,13 @@ class ZarrResult(LargeResult):
         left = [axis for axis in self._axes if axis in "yxc"]
         values = rows if "c" in left else rows[..., 0]
         values = np.transpose(values, ["yxc".index(axis) for axis in left])
-        self._arrays[level][self._place(top, top + len(rows))] = values
+        where = tuple(
+            slice(top, top + len(rows)) if axis == "y" else slice(None) if axis in "xc" else 0
+            for axis in self._axes
+        )
+        self._arrays[level][where] = values
         before = self._written[level][1] if top else 0
-        self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows), before)
-
-    def _read(self, level: int, top: int, bottom: int) -> NDArray[Any]:
-        """Return rows that were written: (rows, columns, channels)."""
-        left = [axis for axis in self._axes if axis in "yxc"]
-        values = np.asarray(self._arrays[level][self._place(top, bottom)])
-        values = np.transpose(values, [left.index(axis) for axis in "yxc" if axis in left])
-        return np.ascontiguousarray(values)
-
-    def _place(self, top: int, bottom: int) -> tuple[slice | int, ...]:
-        """Return where rows are in an array of the store."""
-        at = {"y": slice(top, bottom), "x": slice(None), "c": slice(None)}
-        return tuple(at.get(axis, 0) for axis in self._axes)
+        self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows).data, before)
 
     def state(self) -> dict[str, Any]:
         """Bring to the disk what was written, where the system can for a whole disk."""

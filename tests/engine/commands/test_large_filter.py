@@ -453,6 +453,7 @@ DAMAGE = {
     "the pyramid of a tiff": lambda part: flipped(part / "level-1", 40),
     "a chunk of a zarr": lambda part: flipped(one_chunk(part), -1),
     "no chunk of a zarr": lambda part: one_chunk(part).unlink(),
+    "a pipe in a zarr": lambda part: as_pipe(one_chunk(part)),
     "the metadata of a zarr": lambda part: flipped(next(part.glob("*/0/.zarray")), 20),
 }
 
@@ -460,6 +461,11 @@ DAMAGE = {
 def as_link(path):
     path.rename(path.with_name("result-other"))
     path.symlink_to("result-other")
+
+
+def as_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
 
 
 def journal_with(part, old, new):
