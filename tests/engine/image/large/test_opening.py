@@ -164,6 +164,21 @@ def test_that_an_ome_zarr_is_read_in_parts(version, axes, shape, tmp_path):
     assert parts_differ(tmp_path / "a.zarr", wanted) == []
 
 
+@pytest.mark.parametrize(("axes", "shape", "chunks"), [
+    ("cyx", (8, HEIGHT, WIDTH), (8, 32, 48)), ("yxc", (HEIGHT, WIDTH, 3), (32, 48, 3)),
+    ("yxc", (HEIGHT, WIDTH, 4), (32, 48, 3)), ("cyx", (3, HEIGHT, WIDTH), (2, 32, 48)),
+    ("tcyx", (3, 2, HEIGHT, WIDTH), (2, 2, 32, 48)), ("xy", (WIDTH, HEIGHT), (48, 32)),
+])  # fmt: skip
+def test_that_channels_lie_in_chunks_in_any_way(axes, shape, chunks, tmp_path):
+    stored = np.random.default_rng(2).integers(1, 60_000, shape, np.uint16)
+    store(tmp_path / "a.zarr", stored, axes, chunks, 3)
+    first = stored[0] if axes[0] == "t" else stored
+    left = [axis for axis in axes if axis != "t"]
+    wanted = first.transpose([left.index(axis) for axis in "yxc" if axis in left])
+    # Of more than four channels the first is opened.
+    assert parts_differ(tmp_path / "a.zarr", wanted[..., :1] if 8 in shape else wanted) == []
+
+
 def test_that_a_store_with_shards_is_read_in_parts(tmp_path):
     stored = pixels("uint16", 1)[..., 0] + np.uint16(1)
     store(tmp_path / "a.zarr", stored, "yx", (16, 16), 3, shards=(32, 48))
