@@ -169,7 +169,12 @@ class _Run:
         else:
             if self.part.begin():
                 self.notes.append(f"{self.part.folder.name}, of an earlier run {why}, was begun anew.")
-            self._open(storage, State())
+            try:
+                self._open(storage, State())
+            except EngineError:
+                self.close()
+                self.part.remove()
+                raise
         self.notes += lost
         if asked.device == ALL_GPUS and self.device.kind == "cuda":
             self.notes.append("A picture in bands is filtered by one GPU, the first.")

@@ -1,4 +1,4 @@
-"""Standard streams that are closed or have no reader: reported by an exit status, not by a traceback."""
+"""Standard streams: answers alone on the output; closed ones, or without a reader, are an exit status."""
 
 import os
 import re

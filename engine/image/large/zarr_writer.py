@@ -3,6 +3,8 @@
 import copy
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,15 +42,8 @@ class ZarrResult(LargeResult):
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
         is_array = details.get("is_array", False)
         if state is None:
-            zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
-            if is_array:
-                store = zarr.storage.LocalStore(str(path))
-                self._make(zarr.create_array, {"store": store, "zarr_format": zarr_format}, self.levels[0])
-            else:
-                group = zarr.create_group(str(path), zarr_format=zarr_format)
-                for number, level in enumerate(self.levels):
-                    self._make(group.create_array, {"name": str(number)}, level)
-                _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
+            with _errors_in_words():
+                self._create(zarr, path)
             # Only metadata is there yet.
             metadata = [found for found in path.rglob("*") if found.is_file()]
             self._metadata = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
@@ -60,12 +55,29 @@ class ZarrResult(LargeResult):
         arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
         # Also those that are the fill value: a chunk that is not there shall be one that was lost.
         self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
+        if state is None:
+            with _errors_in_words():
+                # One chunk, which is written again: of some settings of a codec only packing says that they
+                # are none.
+                self._arrays[0][(0,) * len(self._axes)] = 0
         # Of each level the rows that are written, and the checksum of their values: what lies in the files
         # of chunks, the library's codecs decide.
         written = [(0, 0) for _ in arrays] if state is None else state["levels"]
         self._written: list[tuple[int, int]] = [(int(rows), int(checksum)) for rows, checksum in written]
         if any(count for count, _ in self._written):
             self._check(path)
+
+    def _create(self, zarr: Any, path: Path) -> None:
+        details = self.storage.details
+        zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
+        if details.get("is_array", False):
+            store = zarr.storage.LocalStore(str(path))
+            self._make(zarr.create_array, {"store": store, "zarr_format": zarr_format}, self.levels[0])
+            return
+        group = zarr.create_group(str(path), zarr_format=zarr_format)
+        for number, level in enumerate(self.levels):
+            self._make(group.create_array, {"name": str(number)}, level)
+        _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
 
     def _check(self, path: Path) -> None:
         with open_zarr(path, cache_bytes=0) as stored:
@@ -137,6 +149,18 @@ def _zarr() -> Any:
         if error.name is None or error.name.split(".")[0] not in ("zarr", "numcodecs"):
             raise
         raise EngineError("No Zarr can be written", "the package zarr is not installed", _INSTALL) from error
+
+
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    """Say that a store cannot be stored as its source is, whose metadata anybody may have written."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        why = f"the metadata of the source is not valid ({' '.join(str(error).split())[:120]})"
+        raise EngineError(
+            "No Zarr can be written", why, "Give the result another kind: .tif or .npy."
+        ) from error
 
 
 def _write_metadata(

@@ -608,6 +608,18 @@ def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeyp
         filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
 
 
+@pytest.mark.parametrize("settings", [{"level": "x"}, {"level": 10**9}, [], {"id": 1}], ids=repr)
+def test_that_settings_of_a_codec_that_are_none_are_refused_and_leave_nothing(settings, tmp_path):
+    source = written("zarr 3", picture(), tmp_path)
+    metadata = tmp_path / "in.zarr" / "0" / "zarr.json"
+    document = json.loads(metadata.read_text())
+    document["codecs"][-1]["configuration"] = settings
+    metadata.write_text(json.dumps(document))
+    with pytest.raises(EngineError, match="the metadata of the source is not valid"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+    assert os.listdir(tmp_path) == ["in.zarr"]
+
+
 def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):
     source = written("npy", picture(), tmp_path)
     (tmp_path / "out.zarr").mkdir()
