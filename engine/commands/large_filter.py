@@ -26,11 +26,13 @@ from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
 from engine.image.colour import full_scale_of
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.faults import LIBRARY_ERRORS, Refused
+from engine.image.large.checked_file import PartDamaged
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
 from engine.image.large.part_folder import PartFolder
-from engine.image.large.pyramid import ScratchLevel, write_levels
+from engine.image.large.pyramid import ScratchLevel
 from engine.image.large.result import LargeResult, RowUnits
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
@@ -130,7 +132,7 @@ class _Run:
         self.result: LargeResult | None = None
         self.state = State()
         self.resumed_row = 0
-        self._pyramid: ScratchLevel | None = None
+        self._scratch: ScratchLevel | None = None
         self._noted_s = 0.0
 
     def prepare(self) -> None:
@@ -156,34 +158,52 @@ class _Run:
         storage, lost = result_storage(picture, kind, metadata=asked.metadata)
         self.part.hold()
         self.task = self._task(storage)
-        found = self.part.done_by(self.task)
-        if found is not None:
-            try:
-                self.state = State.read(found)
-            except (TypeError, KeyError, ValueError):
-                found = None
+        why = self._continued(storage)
         self._check_disk(storage)
         # Refused before anything is written.
         self.plan = self._plan(storage)
-        if found is None:
-            if self.part.begin():
-                self.notes.append(
-                    f"{self.part.folder.name}, of an earlier run with other settings, was begun anew."
-                )
-        else:
+        if self.result is not None:
             self.resumed_row = self.state.rows
             self.notes.append(
                 f"An earlier run is continued: {self.state.rows:,} of {picture.height:,} rows were done."
             )
-        self.result = make_result(picture, storage, self.dtype, self.part, self.state.file)
+        else:
+            if self.part.begin():
+                self.notes.append(f"{self.part.folder.name}, of an earlier run {why}, was begun anew.")
+            try:
+                self._open(storage, State())
+            except EngineError:
+                self.close()
+                self.part.remove()
+                raise
         self.notes += lost
         if asked.device == ALL_GPUS and self.device.kind == "cuda":
             self.notes.append("A picture in bands is filtered by one GPU, the first.")
-        if len(self.result.levels) > 1:
-            height, width = self.result.levels[1]
-            self._pyramid = ScratchLevel(
-                self.part.folder / "level-1", (height, width, picture.channels), self.dtype
-            )
+
+    def _continued(self, storage: Storage) -> str:
+        """Open what an earlier run has left, if it is whole; else return why it is begun anew."""
+        try:
+            done = self.part.done_by(self.task)
+        except PartDamaged as error:
+            return f"that is damaged ({error})"
+        if done is None:
+            return "with other settings"
+        self.report(0.0, "checking what an earlier run has done")
+        try:
+            self._open(storage, State.read(done))
+        except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
+            self._close_files()
+            return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
+        return ""
+
+    def _open(self, storage: Storage, state: State) -> None:
+        """Open the files of a result: new ones, or those of an earlier run with its state."""
+        result = make_result(self.picture, storage, self.dtype, self.part, state.file)
+        self.result = result
+        if len(result.levels) > 1:
+            level = max(1, state.level)
+            self._scratch = ScratchLevel(self.part.folder, level, result, state.scratch)
+        self.state = state
 
     def _plan(self, storage: Storage) -> LargePlan:
         return plan_large(
@@ -264,8 +284,8 @@ class _Run:
         def write(top: int, rows: NDArray[Any]) -> None:
             assert self.result is not None
             self.result.write(0, top, rows)
-            if self._pyramid is not None:
-                self._pyramid.add(top, rows)
+            if self._scratch is not None:
+                self._scratch.add(rows)
             state.rows = top + len(rows)
             while found and found[0][0] <= state.rows:
                 state.add(*found.popleft()[1])
@@ -326,8 +346,7 @@ class _Run:
     def note(self) -> None:
         """Write down what is done, once it is on the disk."""
         assert self.result is not None
-        if self._pyramid is not None:
-            self._pyramid.sync()
+        self.state.scratch = None if self._scratch is None else self._scratch.state()
         self.state.file = self.result.state()
         self.part.note(self.task, self.state.as_json())
         self._noted_s = time.monotonic()
@@ -335,16 +354,13 @@ class _Run:
 
     def smaller_levels(self) -> None:
         """Write the smaller levels of a pyramid."""
-        if self._pyramid is None:
-            return
         assert self.result is not None
-
-        def begun(level: int) -> None:
-            self.state.level = level
+        self.state.level = max(1, self.state.level)
+        while self._scratch is not None:
             self.note()
-            self.report(1.0, f"writing level {level} of {len(self.result.levels) - 1}")  # type: ignore[union-attr]
-
-        write_levels(self.result, self._pyramid, self.state.level, begun)
+            self.report(1.0, f"writing level {self.state.level} of {len(self.result.levels) - 1}")
+            self._scratch = self._scratch.write()
+            self.state.level += 1
 
     def finish(self) -> None:
         """Give the result its name."""
@@ -355,11 +371,15 @@ class _Run:
 
     def close(self) -> None:
         """Close the files of the result."""
-        if self._pyramid is not None:
-            self._pyramid.close()
+        self._close_files()
+        self.part.leave()
+
+    def _close_files(self) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
         if self.result is not None:
             self.result.close()
-        self.part.leave()
+        self._scratch = self.result = None
 
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""

@@ -57,12 +57,14 @@ class State:
 
     rows: int = 0
     file: dict[str, Any] | None = None
+    # Of the rows that wait for the next level of a pyramid.
+    scratch: dict[str, Any] | None = None
     proof: Proof = field(default_factory=Proof)
     loss: Loss = field(default_factory=Loss)
     ends: list[float] | None = None
     # Rows whose values are below black and above white, by the share of each band.
     clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    # The level of the pyramid that is being written.
+    # The level of the pyramid that is being written; 0: the full size.
     level: int = 0
 
     def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:

@@ -1,7 +1,6 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,13 @@ def print_answer(text: str) -> None:
 
     Raises BrokenPipeError if its reader closed it, FileWriteError if it cannot be written otherwise.
     """
+    output = standard_streams.answers()
     try:
-        standard_streams.pass_on(f"{text}\n", sys.stdout)
+        standard_streams.pass_on(f"{text}\n", output)
     except BrokenPipeError:
         raise
     except OSError as error:
-        standard_streams.silence(sys.stdout)
+        standard_streams.silence(output)
         reason = (error.strerror or str(error)).lower()
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 

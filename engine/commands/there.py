@@ -23,7 +23,7 @@ from engine.commands.output import log, report_interrupt
 from engine.errors import EngineError, ImageReadError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place, make_folder
-from engine.files.standard_streams import pass_on, printable
+from engine.files.standard_streams import answers, pass_on, printable
 from engine.host.shared_array import SharedArray
 from engine.interrupts import before_leaving, undivided
 from engine.remote.arrays import Array, Arriving, sent_bands
@@ -286,7 +286,7 @@ class _Conversation:
         self._printed_bytes += len(message.data)
         if self._printed_bytes > _MOST_PRINTED_BYTES:
             raise NotOfTheSchema("The line", f"more than {_MOST_PRINTED_BYTES >> 20} MiB are printed")
-        stream = sys.stdout if message.stream == 1 else sys.stderr
+        stream = answers() if message.stream == 1 else sys.stderr
         if stream is not None:
             # Windows there ends lines with two letters.
             printed = self._files.here(message.data).replace(b"\r\n", b"\n")

@@ -25,7 +25,7 @@ import numpy as np
 from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.held_folders import HeldFolder, remove_dead_folders
-from engine.files.standard_streams import log
+from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.display_range import pixels_of
@@ -515,10 +515,8 @@ def _never(*_: Any) -> Any:
 
 def main() -> None:
     """Greet on standard output, and answer until standard input ends."""
-    sender, receiver = os.dup(1), os.fdopen(os.dup(0), "rb", 1 << 18)
     # What libraries print must not come into the line, and no child may read from it.
-    with suppress(OSError):
-        os.dup2(2, 1)
+    sender, receiver = set_output_aside(), os.fdopen(os.dup(0), "rb", 1 << 18)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}

@@ -86,12 +86,15 @@ def make_result(
     part: PartFolder,
     state: dict[str, Any] | None,
 ) -> LargeResult:
-    """Make the file of a result anew, or open what an earlier run has left: its `state`."""
+    """Make the file of a result anew, or open what an earlier run has left: its `state`, which is checked.
+
+    Raises PartDamaged, and whatever a library raises of a damaged store.
+    """
     shape = picture.height, picture.width, picture.channels
     if storage.kind == "zarr":
-        return ZarrResult(part.result, storage, shape, dtype, is_new=state is None)
+        return ZarrResult(part.result, storage, shape, dtype, state)
     if storage.kind == "npy":
-        return NpyResult(part.result, storage, shape, dtype, is_new=state is None)
+        return NpyResult(part.result, storage, shape, dtype, state)
     return TiffResult(
         part.result,
         storage,
