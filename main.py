@@ -29,13 +29,23 @@ import sys  # noqa: E402
 
 def start(arguments: list[str]) -> int:
     """Answer as a process of its own; return the exit status."""
-    from engine.files.standard_streams import flushed, log, open_closed_streams
+    from engine.commands import COMMANDS
+    from engine.files.standard_streams import flushed, keep_answers_alone, log, open_closed_streams
     from engine.interrupts import listen
     from engine.shortages import shortage_of
 
     open_closed_streams()
     try:
+        if arguments[:1] == ["batch"]:
+            from engine.commands.batch_watch import watch
+
+            # A process that shall do the work goes on.
+            if (status := watch()) is not None:
+                return status
         listen()
+        # A window prints no answer.
+        if arguments and arguments[0] in COMMANDS:
+            keep_answers_alone()
         return flushed(main(arguments))
     except SystemExit as leaving:  # after --help, or a line on bad use
         return flushed(leaving.code if isinstance(leaving.code, int) else 0)

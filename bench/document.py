@@ -1,4 +1,4 @@
-"""The tables and figures of the documents, made from the files in bench/results.
+"""The tables and figures of the documents, made from the files in bench/results and assets/recorded.
 
 python -m bench.document      writes all of them anew
 """
@@ -13,6 +13,7 @@ from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
 from bench.peers.__main__ import document_tables as peers
+from bench.recorded_course import course_documents
 from bench.scale import tables as scale
 from bench.whole import tables as whole
 from engine.files.atomic_write import atomic_write
@@ -68,6 +69,8 @@ def main() -> None:
         put_between(table.document, table.name, table.lines)
     for figure in kept_figures():
         atomic_write(figure.path, figure.svg())
+    for path, content in course_documents().items():
+        atomic_write(path, content)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,37 @@
-"""Records what a GPU measures, for the window and the course on machines without one.
+"""Records what a GPU measures, for the window, the course and its documents on machines without one.
 
-python -m bench.recorded runs               the kernels on common pictures and masks, and the GPU's limits
-python -m bench.recorded course [PAPER ...]     the tables of the course papers (default: of all)
+python -m bench.recorded runs --out FILE                    kernels on common pictures, and the GPU's limits
+python -m bench.recorded course [PAPER ...] --out FILE      the tables of the course papers (default: of all)
+python -m bench.recorded take --from FOLDER                 puts both files in assets/recorded, and writes
+                                                            docs/course-recorded
 
-Each writes its file in assets/recorded, or --out FILE. What is in the file stays: only runs that it lacks are
-measured, until --minutes are over, and the tables of these papers replace older ones. So both can be called
-again.
+What is in FILE stays if it is of the same commit and GPU: only what it lacks is measured, until --minutes are
+over. So both can be called again. Both refuse a checkout with changes that are not committed; a copy of a
+checkout without git is told its commit by --commit. `take` refuses files that are not of one clean commit, of
+one GPU, of these sources, and complete.
 """
 
 import gzip
 import json
+import os
+import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.options import parser_of
+from bench.recorded_course import course_documents
 from bench.representative import mask_for
+from engine.compiled.code_store import source_digest
 from engine.course.bench import machine_lines
 from engine.course.measure import measured_paper
 from engine.course.papers import PAPERS
 from engine.course.recorded import COURSE_FORMAT, COURSE_VERSION, recorded_values
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.device.versions import commit
+from engine.device.versions import COMMIT_VARIABLE, commit
 from engine.explain.limits.measured_gpu import gpu_limits
 from engine.geometry.block import Limits
 from engine.image.samples import open_sample
@@ -60,9 +68,9 @@ PICTURES = (
 # Each variant with the mask of its class: binomial, of equal weights, of one row, of rank 2 or 3.
 SIDES = (3, 5, 7, 9, 15)
 FIRST_SAMPLE = "astronaut"
-# Of the CPU beside the GPU, for speed-ups on one machine. The plain loops do 0.3 G multiply-adds per second.
+# Of the CPU beside the GPU, for speed-ups on one machine. Plain loops do 1 to 3 G multiply-adds per second.
 BASELINE, ON_CPU = "cpu-serial", ("cpu-serial", "cpu-parallel")
-MOST_SERIAL = 200_000_000
+MOST_SERIAL = 500_000_000
 
 Key = tuple[str, Any, str | None]
 
@@ -90,12 +98,15 @@ def _pairs(masks_for_all: list[Mask]) -> list[tuple[Variant, Mask]]:
 
 
 def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
-    """Return a document of results with those that were lacking; of another GPU it is begun anew."""
+    """Return a document of results with those that were lacking; of another GPU or commit it begins anew."""
     end_s = time.monotonic() + 60 * minutes
     gpu = backend(GPU)
-    limits = gpu_limits(gpu).as_json()
-    results = before["results"] if before.get("gpu") == gpu.info.title else []
+    head = {"format": FORMAT, "version": VERSION, **_made(gpu.info.title)}
+    goes_on = _is_same(before, head)
+    limits = before["limits"] if goes_on else gpu_limits(gpu).as_json()
+    results = before["results"] if goes_on else []
     known = set(map(_key, results_from_document(before))) if results else set()
+    is_complete = False
     for job in jobs(gpu.info.limits):
         if time.monotonic() > end_s:
             print("The time is over. Call it again for the rest.")
@@ -107,8 +118,9 @@ def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
         print(f"{problem_text(result)}, {result.variant}: {result.status}", flush=True)
         if result.kernel_ms is not None:
             results.append(compact(result))
-    head = {"format": FORMAT, "version": VERSION, "gpu": gpu.info.title}
-    return head | _made() | {"limits": limits, "results": results}
+    else:
+        is_complete = True
+    return head | {"complete": is_complete, "limits": limits, "results": results}
 
 
 def compact(result: AnyResult) -> dict[str, Any]:
@@ -126,21 +138,68 @@ def _key(run: AnyResult) -> Key:
     return run.variant, run.problem, run.weights_digest
 
 
-def record_course(before: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """Return the document of tables with those of some papers as this machine has them."""
+def record_course(before: dict[str, Any], keys: list[str], minutes: float) -> dict[str, Any]:
+    """Return the document of tables with those of some papers that were lacking, as this machine has them."""
+    end_s = time.monotonic() + 60 * minutes
 
     def show(text: str, fraction: float, _expected_s: float) -> None:
         print(f"{fraction:4.0%} {text}", flush=True)
 
-    papers = dict(before.get("papers", {}))
+    head = {"format": COURSE_FORMAT, "version": COURSE_VERSION, **_made(backend(GPU).info.title)}
+    papers = dict(before["papers"]) if _is_same(before, head) else {}
     for key in keys:
+        if key in papers or time.monotonic() > end_s:
+            continue
         tables = [recorded_values(table) for table in measured_paper(key, GPU, on_progress=show).tables]
         papers[key] = {"machine": dict(machine_lines(GPU)), "tables": tables}
-    return {"format": COURSE_FORMAT, "version": COURSE_VERSION, "papers": papers}
+    lacking = [one.key for one in PAPERS if one.key not in papers]
+    if lacking:
+        print(f"Call it again for {', '.join(lacking)}.")
+    return head | {"complete": not lacking, "papers": papers}
 
 
-def _made() -> dict[str, str]:
-    return {"recorded": time.strftime("%Y-%m-%d"), "commit": commit()}
+def _is_same(before: dict[str, Any], head: dict[str, Any]) -> bool:
+    """Whether a file can be gone on with: same GPU, same commit, same sources."""
+    return all(before.get(name) == head[name] for name in SAME)
+
+
+SAME = ("gpu", "commit", "sources")
+"""What both files share with each other, and with what goes on with them."""
+
+
+def _made(gpu: str) -> dict[str, str]:
+    made = {"recorded": time.strftime("%Y-%m-%d"), "commit": commit(), "sources": source_digest()}
+    return {"gpu": gpu, **made}
+
+
+def faults_of(documents: dict[str, dict[str, Any]], commit_here: str | None = None) -> list[str]:
+    """Return what keeps recorded files from being shown; `commit_here` if it must be that one."""
+    found = []
+    for name, document in documents.items():
+        hash_ = document.get("commit", "")
+        if not hash_ or "changes" in hash_:
+            found.append(f"{name} is not of a commit: '{hash_}'")
+        if not document.get("complete"):
+            found.append(f"{name} is not complete")
+        if commit_here is not None and hash_ != commit_here:
+            found.append(f"{name} is of {hash_}, this checkout is {commit_here}")
+        if commit_here is not None and document.get("sources") != source_digest():
+            found.append(f"{name} is of other sources than this checkout has")
+    differ = [name for name in SAME if len({document.get(name) for document in documents.values()}) > 1]
+    return found + [f"{' and '.join(documents)} are of different: {name}" for name in differ]
+
+
+def take(folder: Path) -> int:
+    """Put both files of a folder into assets/recorded and write the documents; return the exit status."""
+    documents = {what: read(folder / f"{what}.json.gz") for what in (RUNS, COURSE)}
+    if faults := faults_of(documents, commit()):
+        print("\n".join(faults))
+        return 1
+    for what, document in documents.items():
+        write(recorded_path(what), document)
+    for path, content in course_documents().items():
+        path.write_bytes(content)
+    return 0
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -156,21 +215,28 @@ def write(path: Path, document: dict[str, Any]) -> None:
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 
-def main() -> None:
-    """Record runs or tables."""
+def main() -> int:
+    """Record runs or tables, or take what was recorded."""
     parser = parser_of(__doc__)
-    parser.add_argument("what", choices=(RUNS, COURSE))
+    parser.add_argument("what", choices=(RUNS, COURSE, "take"))
     parser.add_argument("papers", nargs="*", default=[one.key for one in PAPERS])
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--from", type=Path, dest="folder", default=Path("recording"))
     parser.add_argument("--minutes", type=float, default=7.0)
+    parser.add_argument("--commit", help="where there is no git: the first 12 digits of the commit")
     asked = parser.parse_args()
+    if asked.what == "take":
+        return take(asked.folder)
+    if asked.commit:
+        os.environ[COMMIT_VARIABLE] = asked.commit
+    if not commit() or "changes" in commit():
+        print("Commit first: a recording is of a commit. Where there is no git, --commit says which.")
+        return 1
     path = asked.out or recorded_path(asked.what)
-    before = read(path)
-    write(
-        path,
-        record_runs(before, asked.minutes) if asked.what == RUNS else record_course(before, asked.papers),
-    )
+    record = partial(record_course, keys=asked.papers) if asked.what == COURSE else record_runs
+    write(path, record(read(path), minutes=asked.minutes))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

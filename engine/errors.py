@@ -85,6 +85,12 @@ class ImageWriteError(EngineError):
     code = "image-unwritable"
 
 
+class FileReadError(EngineError):
+    """A file cannot be read: missing, no file, too large, not text, not JSON."""
+
+    code = "file-unreadable"
+
+
 class FileWriteError(EngineError):
     """A file (results, session, settings) cannot be written."""
 

@@ -10,18 +10,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-from pytestqt.qtbot import QtBot
 
 from bench.real_window import missing_programs
 from engine.device.core_count import cores
 from engine.host import pending
 
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-# Before pytest-qt imports Qt, and before a thread of a test imports anything. A GPU machine may have no Qt.
+# Before pytest-qt imports Qt, and before a thread of a test imports anything. A GPU machine may have neither.
 with suppress(ImportError):
     import_module("gui.qt_import")
 
@@ -48,6 +52,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tests")
 MOST_WORKERS = 8
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Know the settings of pytest-qt where it is not installed: tests/gpu need no window."""
+    if find_spec("pytestqt") is None:
+        for name in ("qt_api", "qt_log_level_fail", "qt_log_ignore"):
+            parser.addini(name, "a setting of pytest-qt, which is not installed")
 
 
 def has_driver() -> bool:
@@ -170,7 +181,7 @@ def qtbot(qtbot):
     return patient(qtbot)
 
 
-def patient(bot: QtBot) -> QtBot:
+def patient(bot: "QtBot") -> "QtBot":
     """Let a bot wait for up to a minute, where nothing else is asked for."""
     for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed", "waitActive", "waitCallback"):
         setattr(bot, name, partial(getattr(bot, name), timeout=PATIENCE_MS))

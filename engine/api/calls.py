@@ -8,7 +8,7 @@ import numpy as np
 from engine.api.arguments import as_seconds
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import EngineError, VerificationFailed
+from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
@@ -99,10 +99,8 @@ def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
     if outcome.values is None:
         raise outcome.error or EngineError(str(outcome.result.failure))
     verification = outcome.result.verification
-    if verification is not None and not verification.passed:
-        raise VerificationFailed(
-            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
-        )
+    if verification is not None:
+        verification.refuse_wrong(f"The result of '{outcome.result.variant}'")
     return Applied(outcome.values.reshape(shape), outcome.result)
 
 

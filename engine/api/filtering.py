@@ -34,15 +34,16 @@ def correlate(
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
-        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
-        Any byte order and layout; whatever NumPy or DLPack reads in the host's memory is an array. The alpha
-        of a `Picture` is not filtered. An array in a GPU's memory (of CuPy, torch, Numba, or with
-        `__cuda_array_interface__` or DLPack) is filtered where it lies.
+        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32,
+        with a warning where whole numbers beyond 2^24 are rounded. Any byte order and layout; whatever NumPy
+        or DLPack reads in the host's memory is an array. The alpha of a `Picture` is not filtered. An array
+        in a GPU's memory (of CuPy, torch, Numba, or with `__cuda_array_interface__` or DLPack) is filtered
+        where it lies.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
     border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
     cval : float
-        Value of the cells outside for "constant".
+        Value of the cells outside for "constant", and only for that.
     anchor : (int, int), optional
         (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
         (rows // 2, columns // 2).

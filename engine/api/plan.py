@@ -43,11 +43,12 @@ class Plan:
 
     Everything that depends on shape, types, mask, border and options alone was done when it was made. A call
     checks its arrays and filters. Any number of threads may call one plan at the same time. As a context
-    (`with engine.plan(...) as sharpen:`) it frees its memory at the end.
+    (`with engine.plan(...) as sharpen:`) it frees its memory at the end. Copied, or pickled for another
+    process, it is made anew there, by the same arguments.
     """
 
     def __init__(self, asked: FilterRequest, shape: tuple[int, ...], given: np.dtype) -> None:
-        self.shape = shape
+        self.shape, self._given = shape, given
         self.dtype = dtype = sample_type(shape, given)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
@@ -66,6 +67,11 @@ class Plan:
         self._prepared: Prepared | None = None
         with backend(device.key).selected():
             self._prepared = FILTERING.prepare(resolved.job())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._is_closed:
+            raise _freed()
+        return type(self), (self._resolved.asked, self.shape, self._given)
 
     def _host_call(self) -> OnHost:
         """Return what filters arrays of the host, for the first call with some."""

@@ -61,11 +61,12 @@ def request_of(
     result: str,
 ) -> FilterRequest:
     """Return a request from the arguments of a call in all their forms; an `EngineError` for illegal ones."""
-    wanted = as_mask(mask, anchor)
+    wanted, edge, value = as_mask(mask, anchor), Border.named(border), as_number(cval)
+    edge.refuse_unused(value)
     return FilterRequest(
         mask=wanted.flipped() if flip else wanted,
-        border=Border.named(border),
-        cval=as_number(cval),
+        border=edge,
+        cval=value,
         variant=variant,
         block=as_block(block),
         device=as_device(device),

@@ -18,6 +18,7 @@ from engine.cluster.chunk_tasks import (
 )
 from engine.cluster.cuts import Cut, cut
 from engine.cluster.extra import loaded
+from engine.cluster.sealed import sealed
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
 from engine.geometry.border import Border
@@ -204,7 +205,12 @@ def _mapped(array: Any, rows: Cut, columns: Cut, work: ChunkWork, result_dtype: 
         boundary = {axis: "periodic" if along.wraps else "none" for axis, along in enumerate(cuts)}
         with_halos = arrays.overlap.overlap(joined, depth, boundary, allow_rechunk=False)
     largest = tuple(map(max, with_halos.chunks))
-    settled = dask.delayed(settle, pure=True)(work, rows, columns, largest, array.dtype, dtype)
+    settled = dask.delayed(sealed(settle, work, rows, columns, largest, array.dtype, dtype), pure=True)()
     return arrays.map_blocks(
-        compute_chunk, with_halos, settled, dtype=dtype, chunks=joined.chunks, meta=array._meta.astype(dtype)
+        sealed(compute_chunk),
+        with_halos,
+        settled,
+        dtype=dtype,
+        chunks=joined.chunks,
+        meta=array._meta.astype(dtype),
     )

@@ -62,8 +62,14 @@ class Cluster:
         what, why = f"The scheduler {self.address.text} was lost", "it ended, or the line to it did"
         return SchedulerLost(what, why, "What is written stays. Run the command again for what is missing.")
 
+    def unable(self, error: Exception) -> SchedulerLost:
+        """Return the error of a scheduler, or of workers, that cannot unpack the tasks of this machine."""
+        why = f"it cannot have tasks done: {' '.join(str(error).split())[:300]}"
+        remedy = "Start it and its workers with the same Python and Dask as here."
+        return SchedulerLost(f"The scheduler {self.address.text}", why, remedy)
+
     def check(self) -> None:
-        """Refuse a cluster without workers, and workers of which one has other versions."""
+        """Refuse a cluster without workers, and a scheduler or worker with other versions."""
         workers = self._known()
         if not workers:
             remedy = f"Start one on each machine: dask worker {self.address.text} --nthreads 1"
@@ -72,33 +78,42 @@ class Cluster:
         # `engine`, or `haloscope` where it is installed.
         package = __name__.partition(".cluster")[0]
         ours = machine_facts.facts_of_worker(package)
-        for worker, found in self.client.run(
-            machine_facts.facts_of_worker, package, on_error="return"
-        ).items():
-            if not isinstance(found, dict):
+        scheduler = self._asked(self.client.scheduler.versions)["packages"]
+        found = {name: str(scheduler[name.lower()] or "") for name in ("Python", "dask", "distributed")}
+        found["Python"] = ".".join(found["Python"].split(".")[:2])
+        _refuse_other(f"The scheduler {self.address.text}", found, ours, "Start it with the same.")
+        answers = self.client.run(machine_facts.facts_of_worker, package, on_error="return")
+        for worker, facts in answers.items():
+            if not isinstance(facts, dict):
                 raise DeviceUnavailable(
-                    f"The worker {worker}", f"it does not answer: {found}", "Start it again."
+                    f"The worker {worker}", f"it does not answer: {facts}", "Start it again."
                 )
-            self.machines[worker] = found["machine"]
-            other = [name for name in found if name != "machine" and found[name] != ours[name]]
-            if other:
-                theirs = ", ".join(f"{name} {found[name] or 'not installed'}" for name in other)
-                needed = ", ".join(f"{name} {ours[name]}" for name in other)
-                raise DeviceUnavailable(
-                    f"The worker {worker} on {found['machine']}",
-                    f"it has {theirs}; this command has {needed}",
-                    "Install the same there and start the worker again.",
-                )
+            self.machines[worker] = facts.pop("machine")
+            remedy = "Install the same there, or start the worker in the folder of the same clone."
+            _refuse_other(f"The worker {worker} on {self.machines[worker]}", facts, ours, remedy)
 
     def _known(self) -> dict[str, Any]:
         # Not `scheduler_info`: what that returns may be of the client's own look meanwhile, without workers.
+        workers: dict[str, Any] = self._asked(self.client.scheduler.identity, n_workers=-1)["workers"]
+        return workers
+
+    def _asked(self, question: Any, **named: Any) -> dict[str, Any]:
+        """Return what the scheduler says of itself."""
         try:
-            found: dict[str, Any] = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+            answer: dict[str, Any] = self.client.sync(question, **named)
         except (OSError, RuntimeError, CancelledError) as error:
             # As where the client closes meanwhile.
             raise self.lost() from error
-        workers: dict[str, Any] = found["workers"]
-        return workers
+        return answer
+
+
+def _refuse_other(who: str, found: dict[str, str], ours: dict[str, str], remedy: str) -> None:
+    """Refuse a part of a cluster with other versions than ours."""
+    other = [name for name in found if found[name] != ours[name]]
+    if other:
+        theirs = ", ".join(f"{name} {found[name] or 'not installed'}" for name in other)
+        needed = ", ".join(f"{name} {ours[name]}" for name in other)
+        raise DeviceUnavailable(who, f"it has {theirs}; this command has {needed}", remedy)
 
 
 @contextmanager

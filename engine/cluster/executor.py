@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from engine.cluster.connection import Cluster
 from engine.cluster.extra import loaded
+from engine.cluster.sealed import sealed
 from engine.cluster.worker import WorkerFault, call_each
 from engine.errors import EngineError
 
@@ -80,9 +81,7 @@ class ClusterExecutor(Executor):
             where = frozenset(self._cluster.workers()) - avoided or None
         try:
             sent = self._cluster.client.submit(
-                call_each,
-                function,
-                [job.item for job in jobs],
+                sealed(call_each, function, [job.item for job in jobs]),
                 pure=False,
                 workers=where and list(where),
             )
@@ -152,6 +151,9 @@ class ClusterExecutor(Executor):
                 return
             else:
                 raise self._cluster.lost() from error
+        except Exception as error:
+            # What an item raises is an outcome: here the scheduler, or a worker, cannot do its part.
+            raise self._cluster.unable(error) from error
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, WorkerFault):
                 self._elsewhere(function, job, outcome)

@@ -2,7 +2,10 @@
 
 import importlib
 import importlib.metadata
+import importlib.util
+import os
 import platform
+import sys
 
 
 def facts_of_worker(package: str) -> dict[str, str]:
@@ -16,8 +19,21 @@ def facts_of_worker(package: str) -> dict[str, str]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found[name] = ""
+    find_clone(package)
     try:
         found["Haloscope"] = str(importlib.import_module(package).__version__)
     except ImportError:
         found["Haloscope"] = ""
     return found
+
+
+def find_clone(package: str) -> None:
+    """Let the engine be imported by a worker that was started in the folder of a clone.
+
+    Unlike `python`, the program `dask` does not look for modules where it is started.
+    """
+    folder = os.getcwd()
+    if importlib.util.find_spec(package) is None and os.path.isfile(
+        os.path.join(folder, package, "cluster", "worker.py")
+    ):
+        sys.path.append(folder)

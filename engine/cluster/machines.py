@@ -13,6 +13,7 @@ from typing import Any
 from engine.cluster.address import SchedulerAddress
 from engine.cluster.connection import Cluster, SchedulerLost, connected
 from engine.cluster.extra import loaded
+from engine.cluster.sealed import sealed
 from engine.cluster.worker import machine_name
 from engine.device.devices import devices
 from engine.device.versions import commit, versions
@@ -37,7 +38,7 @@ class Machines:
         # Of the workers of a machine the first.
         self._workers = {machine: worker for worker, machine in reversed(list(cluster.machines.items()))}
         self._faults: dict[str, DeviceFault | None] = dict.fromkeys(self._workers)
-        found = cluster.client.run(described, workers=list(self._workers.values()))
+        found = cluster.client.run(sealed(described), workers=list(self._workers.values()))
         self.documents: list[dict[str, Any]] = [
             {"name": machine} | found[worker] for machine, worker in self._workers.items()
         ]
@@ -75,7 +76,7 @@ class Machines:
         with warnings.catch_warnings():
             # Pictures of a job are large on purpose.
             warnings.simplefilter("ignore")
-            return self._cluster.client.submit(measured_here, *given, workers=[worker], pure=False)
+            return self._cluster.client.submit(sealed(measured_here, *given), workers=[worker], pure=False)
 
     def _measured(self, machine: str, job: AnyJob, device: str, future: Any) -> Cell:
         """Wait for a cell; where its worker is lost, that is its result."""
@@ -91,6 +92,8 @@ class Machines:
                 return self._lost(machine, job, device)
             except CancelledError as error:
                 raise self._cluster.lost() from error
+            except RuntimeError as error:
+                raise self._cluster.unable(error) from error
             return cell
 
     def _lost(self, machine: str, job: AnyJob, device: str) -> Cell:

@@ -3,9 +3,19 @@
 Importing this costs nothing; a command loads what it needs when `command_line.main` calls it.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine.verify.verification import Verification
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
+
+
+def status_of(proofs: "Iterable[Verification | None]") -> int:
+    """Return the exit status of results that were written, by their proofs where they were checked."""
+    return NOT_VERIFIED if any(proof is not None and not proof.passed for proof in proofs) else DONE
 
 
 class Command(NamedTuple):

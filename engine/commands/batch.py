@@ -2,16 +2,18 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from engine import interrupts
-from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
 from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
-from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, printable
+from engine.commands.batch_watch import watched
+from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
+from engine.files.standard_streams import printable
 from engine.tasks.filtering.clipping import HINT_FROM
 
 
@@ -21,14 +23,29 @@ def run(settings: BatchSettings) -> int:
     log_notes(plan.notes)
     if settings.dry_run:
         return report_plan(settings, plan)
-    outcomes: list[Finished] = []
+    # What was planned and done before a decoder ended the process.
+    before = watched()
+    if before.plan is None:
+        before.say("plan", plan.files, plan.skipped)
+    else:
+        plan = replace(plan, files=before.plan[0], skipped=before.plan[1])
+    outcomes: list[Finished] = [finished for finished, _, _ in before.outcomes]
+    known = {finished.file.names for finished in outcomes}
+    left = [file for file in plan.files if file.names not in known]
+    if before.alone:
+        left = [file for file in left if file.source in before.alone]
 
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
         _log_progress(finished, f"[{len(outcomes)}/{len(plan.files)}]")
+        before.say("done", finished, tuple(loop.variants), tuple(loop.devices))
 
-    loop = Loop(len(plan.files), on_finished)
-    begin = time.perf_counter()
+    loop = Loop(1 if before.alone else len(left), on_finished)
+    for finished, variants, devices in before.outcomes:
+        loop.variants |= dict.fromkeys(variants)
+        loop.devices |= dict.fromkeys(devices)
+        loop.written += finished.error is None
+    begin = before.begin
     fault: DeviceFault | None = None
 
     def stopped_at_once() -> str:
@@ -37,15 +54,17 @@ def run(settings: BatchSettings) -> int:
 
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
-            if plan.files:
-                loop.run(source_for(plan).run)
+            if left:
+                loop.run(source_for(replace(plan, files=left)).run)
     except DeviceFault as error:
         fault = error
-        known = {finished.file for finished in outcomes}
-        outcomes += [Finished(file, error) for file in plan.files if file not in known]
+        known = {finished.file.names for finished in outcomes}
+        outcomes += [Finished(file, error) for file in plan.files if file.names not in known]
+    if before.alone and not loop.is_stopped and fault is None:
+        return DONE  # another process does the rest
     elapsed_s = time.perf_counter() - begin
-    order = {file: number for number, file in enumerate(plan.files)}
-    outcomes.sort(key=lambda finished: order[finished.file])
+    order = {file.names: number for number, file in enumerate(plan.files)}
+    outcomes.sort(key=lambda finished: order[finished.file.names])
     log_notes(_clip_hints(outcomes))
     if settings.json:
         print_json(_document(settings, plan, loop, outcomes, elapsed_s))
@@ -59,13 +78,15 @@ def run(settings: BatchSettings) -> int:
     errors = [finished.error for finished in outcomes if finished.error is not None]
     if any(isinstance(error, VerificationFailed) for error in errors):
         return NOT_VERIFIED
-    return BAD_INPUT if errors else DONE
+    return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
 
 
 def _log_progress(finished: Finished, number: str) -> None:
     file = finished.file
     log(f"{number} {f'{file.source} -> {file.target}' if finished.error is None else _failure(finished)}")
-    log_notes([f"{file.source}: {note}" for note in finished.notes])
+    proof = finished.verification
+    unproven = () if proof is None or proof.passed else (proof.sentence(),)
+    log_notes([f"{file.source}: {note}" for note in (*finished.notes, *unproven)])
 
 
 def _failure(finished: Finished) -> str:
@@ -110,7 +131,9 @@ def _proof(done: Sequence[Finished]) -> str:
     if not proofs:
         return ", not verified"
     in_part = any(proof.checked_pixels < proof.total_pixels for proof in proofs)
-    return f", each verified{' (large ones on a part of their pixels)' if in_part else ''}"
+    passed = sum(proof.passed for proof in proofs)
+    count = "each" if passed == len(proofs) else f"{passed} of {len(proofs)}"
+    return f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
 
 
 def _document(

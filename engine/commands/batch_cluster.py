@@ -73,7 +73,7 @@ class OnCluster:
     def _submit(
         self, loop: Loop, executor: ClusterExecutor, way: "WholeWay", files: list[PictureFile], most: int
     ) -> None:
-        sent = iter(executor.submit_each(way, [file for file in files if file.refusal is None]))
+        sent = iter(executor.submit_each(way, [_anywhere(file) for file in files if file.refusal is None]))
         for file in files:
             saving: Future[Saving] = Future()
             if file.refusal is not None:
@@ -81,6 +81,12 @@ class OnCluster:
             else:
                 next(sent).add_done_callback(partial(_receive, loop, file, saving))
             loop.hand_over(file, saving, most)
+
+
+def _anywhere(file: PictureFile) -> PictureFile:
+    """Return a file under the names that it has in every folder where a worker may have been started."""
+    source, target = (p if urls.is_url(p) else os.path.abspath(p) for p in (file.source, file.target))
+    return replace(file, source=source, target=target)
 
 
 def _receive(loop: Loop, file: PictureFile, saving: Future[Saving], done: Future[Finished]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.commands.batch_watch import say_begun
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.files import urls
 from engine.image.form import Form
@@ -34,6 +35,11 @@ class PictureFile:
     in_parts: bool = False
     is_done: bool = False
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The file and its result: the same in another process, where a refusal is another object."""
+        return self.source, self.target
+
 
 def files_for(
     inputs: Sequence[str],
@@ -44,6 +50,7 @@ def files_for(
     overwrite: bool = False,
     skip_existing: bool = False,
     in_parts: Callable[[str, str], bool] = lambda source, target: False,
+    on_note: Callable[[str], object] = lambda note: None,
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
@@ -54,15 +61,18 @@ def files_for(
     as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
     With `skip_existing` a picture whose result is there is done; what is no whole picture is refused.
     `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
-    memory.
+    memory. A link beside its picture is a picture too, as its name is another; a link to a folder is not
+    followed, which `on_note` is told.
     """
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
     out = urls.local_path(out)
-    for source, name in _sources([urls.local_path(one) for one in inputs], out, recursive):
-        sources.setdefault(_real(source), (source, name))
-    for real_source, (source, name) in sources.items():
+    for source, name in _sources([urls.local_path(one) for one in inputs], out, recursive, on_note):
+        sources.setdefault(_entry(source), (source, name))
+    real_sources = {_real(source) for source, _ in sources.values()}
+    for source, name in sources.values():
+        real_source = _real(source)
         stem, own = os.path.splitext(name)
         target = urls.joined(out, stem + (extension or own))
         real_target = _real(target)
@@ -76,7 +86,7 @@ def files_for(
         )
         if refusal is None and is_done:
             refusal = _why_not_whole(target)
-        if refusal is None and real_target != real_source and real_target in sources:
+        if refusal is None and real_target != real_source and real_target in real_sources:
             remedy = "Choose another folder for the results, or another --format."
             refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
         if refusal is None:
@@ -86,16 +96,18 @@ def files_for(
     return found
 
 
-def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple[str, str]]:
+def _sources(
+    inputs: Sequence[str], out: str, recursive: bool, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
     """Yield each file with its name below the folder for the results."""
     for given in inputs:
         if urls.is_url(given):
             yield from _at(given, recursive)
         elif os.path.isdir(given) and not is_zarr(Path(given)):
-            yield from _in_folder(given, out, recursive)
+            yield from _in_folder(given, out, recursive, on_note)
         elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
-            yield from _sources(matches, out, recursive)
+            yield from _sources(matches, out, recursive, on_note)
         else:
             yield given, os.path.basename(os.path.normpath(given))
 
@@ -118,7 +130,16 @@ def _real(path: str) -> str:
     return path if urls.is_url(path) else os.path.realpath(path)
 
 
-def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, str]]:
+def _entry(path: str) -> str:
+    """Return the one name of an entry of a folder: a link beside the file that it leads to is another one."""
+    folder, last = os.path.split(path.rstrip("/"))
+    is_name = not urls.is_url(path) and last not in ("", ".", "..")
+    return os.path.join(os.path.realpath(folder), last) if is_name else _real(path)
+
+
+def _in_folder(
+    folder: str, out: str, recursive: bool, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
     own_results = os.path.realpath(out)
     unread: list[str] = []
     # Left to itself, `os.walk` passes over a folder that may not be read.
@@ -132,6 +153,8 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
             and not name.startswith(".")
             and os.path.realpath(os.path.join(parent, name)) != own_results
         )
+        for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
+            on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
         for name in sorted([*files, *stores]):
             suffixes = (*opened_suffixes(), *SUFFIXES)
             if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
@@ -204,6 +227,7 @@ def header_form(path: str, **limits: Any) -> Form:
         found.append(form)
         raise _HeaderRead
 
+    say_begun(path)
     with suppress(_HeaderRead):
         open_image(path, allocate=note, **limits)
     return found[0]

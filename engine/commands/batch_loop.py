@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
+from engine.commands.batch_watch import watched
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
 from engine.files import urls
@@ -140,7 +141,8 @@ class Loop:
     def _write(self, data: bytes | memoryview, finished: Finished) -> Finished:
         # The count is true where the process is ended.
         with interrupts.undivided():
-            write_result(data, finished.file)
+            # A process that has ended may have written it, and not said so.
+            write_result(data, finished.file, may_be_there=watched().plan is not None)
             self.written += 1
         return finished
 

@@ -112,7 +112,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
     how = filter_for(settings.picture, mask_for(settings.picture))
     if settings.scheduler is not None:
         how = _on_workers(how)
-    notes = _check(how, settings)
+    notes = [*_check(how, settings)]
     files = files_for(
         settings.inputs,
         settings.out,
@@ -121,6 +121,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
         overwrite=settings.overwrite,
         skip_existing=settings.skip_existing,
         in_parts=lambda source, target: is_in_parts(source, target, settings.picture),
+        on_note=notes.append,
     )
     if not files:
         remedy = "Add --recursive to look into its folders too, or name the files."

@@ -24,6 +24,7 @@ from engine.commands.batch_files import PictureFile
 from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
+from engine.commands.batch_watch import say_begun
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
@@ -74,10 +75,11 @@ class Job:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not is_for_bands(self.how, self.call, self.opened):
             return self.verified_and_encoded(self.filtered())
-        pixels, checked = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
+        pixels, checked, loss = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
         verification = self.how.verified(self.call, checked, self.seed)
+        finished = finished_picture(self.opened.picture, pixels, pixels.dtype)
         return self._encoded(
-            Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification, pixels
+            Result(finished, loss.sentences(pixels.size, pixels.dtype)), verification, pixels
         )
 
     def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes | memoryview, Finished]:
@@ -96,7 +98,8 @@ class Job:
             metadata=asked.metadata,
             saved_as=file.saved_as,
         )
-        notes = (*self.opened.picture.notes, *result.lost, *left_out)
+        picture = self.opened.picture
+        notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened.picture.dtype, self.opened.dtype, values)
         return data, Finished(file, None, notes, verification, found, clipped=clipped)
@@ -277,6 +280,7 @@ def open_file(how: AnyFilter, file: PictureFile, loan: Loan, remedy: str = RAISE
         raise file.refusal
     asked, saved_as = how.settings, file.saved_as
     assert saved_as is not None
+    say_begun(file.source)
     return open_picture(
         asked,
         file.source,

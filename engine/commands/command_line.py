@@ -17,7 +17,7 @@ from engine.errors import (
     UnknownName,
     VerificationFailed,
 )
-from engine.files.standard_streams import PIPE_CLOSED, silence
+from engine.files.standard_streams import PIPE_CLOSED, answers, silence
 from engine.shortages import shortage_of
 
 
@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
             return status
     except BrokenPipeError:
         # Python would report it once more when it closes standard output.
-        silence(sys.stdout)
+        silence(answers())
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the process's boundary: any error becomes a line
         if (shortage := shortage_of(error)) is not None:
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
 
 def leave_at_once(status: int) -> None:
     """End the process without destructors: those of a lost CUDA context raise or hang."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (answers(), sys.stderr):
         # AttributeError: a stream that was closed before the start is None.
         with suppress(OSError, AttributeError):
             stream.flush()

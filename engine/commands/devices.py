@@ -81,9 +81,12 @@ def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> d
 
 
 def _in_words(limits: "DeviceLimits") -> str:
+    # As the limits themselves: most calls ask for none.
+    from engine.explain.limits.refuted import left_out_words, limit_name
+
     rows = []
     for name, limit in limits.rates():
-        words = name.removesuffix("_per_s").replace("_", " ")
+        words = limit_name(name)
         stated = limit.theoretical
         share = ("-", "-") if stated is None else (_giga(stated), f"{100 * limit.measured / stated:.0f} %")
         rows.append((words, _giga(limit.measured), *share))
@@ -91,6 +94,8 @@ def _in_words(limits: "DeviceLimits") -> str:
     lines = table(header, rows, right=(1, 2, 3)).splitlines()
     if limits.vector_bits:
         lines.append(f"vectors of {limits.vector_bits} bits on {limits.cores} cores")
+    if left_out := left_out_words(limits):
+        lines.append(left_out)
     return "\n".join(f"{'':<10} {line}" for line in lines)
 
 

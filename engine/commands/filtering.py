@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.commands import DONE
+from engine.commands import status_of
 from engine.commands.arguments import RemoteSettings, Use, group, option, required
 from engine.commands.explaining import with_reason
 from engine.commands.large_kinds import is_in_parts
@@ -73,16 +73,15 @@ class FilterSettings(RemoteSettings):
 def run(settings: FilterSettings) -> int:
     """Filter a file; return the exit status."""
     with report_interrupt([settings.output]):
-        _filter(settings)
-    return DONE
+        return _filter(settings)
 
 
-def _filter(settings: FilterSettings) -> None:
+def _filter(settings: FilterSettings) -> int:
     output, asked = settings.output, settings.picture
     if is_in_parts(settings.input, output, asked):
         # Loaded only with a picture that is larger than memory.
-        import_module("engine.commands.large_filtering").run(settings)
-        return
+        status: int = import_module("engine.commands.large_filtering").run(settings)
+        return status
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")
@@ -108,7 +107,7 @@ def _filter(settings: FilterSettings) -> None:
         opening.add_done_callback(lambda _: forms.cancel())
         with suppress(CancelledError):
             load_code(how, forms.result())
-    _save(settings, how, opening.result(), saved_as)
+    return _save(settings, how, opening.result(), saved_as)
 
 
 def load_code(how: "AnyFilter", form: Form) -> None:
@@ -127,8 +126,8 @@ def load_code(how: "AnyFilter", form: Form) -> None:
             job.task.prepare(job)
 
 
-def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: Format) -> None:
-    """Filter a picture, save the result, and print notes and the answer."""
+def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: Format) -> int:
+    """Filter a picture, save the result, and print notes and the answer; return the exit status."""
     call = how.call(opened)
     results: list[Future[tuple[Result, bytes | memoryview, tuple[str, ...]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
@@ -154,9 +153,10 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         del values
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
-    unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
+    unused = (*how.own_notes(), *how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
     hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
-    notes = (*opened.picture.notes, *unused, *lost_or_left)
+    picture = opened.picture
+    notes = (*picture.notes, *how.picture_notes(picture), *unused, *lost_or_left)
     log_notes((*notes, *hint))
     if settings.explain and proof is not None:
         proof = with_reason(proof, call.job(), call.device)
@@ -164,7 +164,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": settings.input, "output": settings.output}
         document |= {**how.facts(call), **result.found, **how.document(call)}
-        document |= {"verified": proof is not None, "elapsed_ms": elapsed_ms}
+        document |= {"verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms}
         document |= {"clipped": 0.0 if clipped is None else clipped.share}
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
@@ -172,11 +172,14 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         why = proof.explained.words if proof and proof.explained else ""
         lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms), why
         print_answer("\n".join(filter(None, lines)))
+    return status_of([None if proof is None else proof.verification])
 
 
 def _how_it_went(proof: "Measurement[Any] | None", elapsed_ms: float) -> str:
     if proof is None:
         return f"{elapsed_ms:.3g} ms with everything, not verified"
+    if not proof.is_proven:
+        return f"{elapsed_ms:.3g} ms with everything; {proof.status}"
     if proof.timing is None:
         return f"no times: the simulator's mean nothing; {proof.status}"
     kernel, whole_ms = proof.timing.kernel, proof.timing.end_to_end.median_ms

@@ -123,7 +123,7 @@ class _MaskBands(Bands):
         return verify(
             part.values, part.image, mask, part.problem,
             seed=part.top, affordable=affordable, skip=part.skip,
-            added_error=variant.added_error(part.problem, mask), steps=variant.added_steps(mask),
+            added=variant.added_to(part.problem, mask, part.image),
         )  # fmt: skip
 
     def clipped(self, part: Part, given: np.dtype[Any], saved: np.dtype[Any]) -> Clipped:

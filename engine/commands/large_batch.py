@@ -8,6 +8,7 @@ from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
 from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_sources import Source
+from engine.commands.batch_watch import say_begun
 from engine.commands.large_filter import filter_large
 from engine.commands.large_progress import ProgressLog
 from engine.commands.picture_filter import AnyFilter
@@ -38,6 +39,7 @@ class InParts:
     def _filtered(self, loop: Loop, file: PictureFile) -> Finished:
         if file.refusal is not None:
             raise file.refusal
+        say_begun(file.source)
         log = ProgressLog(file.target)
 
         def report(fraction: float, words: str) -> None:

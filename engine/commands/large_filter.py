@@ -24,16 +24,19 @@ from engine.device_info import ALL_GPUS, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
+from engine.image.colour import full_scale_of
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.faults import LIBRARY_ERRORS, Refused
+from engine.image.large.checked_file import PartDamaged
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
 from engine.image.large.part_folder import PartFolder
-from engine.image.large.pyramid import ScratchLevel, write_levels
+from engine.image.large.pyramid import ScratchLevel
 from engine.image.large.result import LargeResult, RowUnits
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-from engine.image.result_picture import count_lost, filtered_alpha, lost_sentences, scale_to
+from engine.image.result_picture import Loss, filtered_alpha
 from engine.run.task import Choice
 from engine.streams.large import LargeStream, Part
 from engine.streams.large_plan import LargePlan, free_disk_words, plan_large
@@ -129,7 +132,7 @@ class _Run:
         self.result: LargeResult | None = None
         self.state = State()
         self.resumed_row = 0
-        self._pyramid: ScratchLevel | None = None
+        self._scratch: ScratchLevel | None = None
         self._noted_s = 0.0
 
     def prepare(self) -> None:
@@ -155,34 +158,52 @@ class _Run:
         storage, lost = result_storage(picture, kind, metadata=asked.metadata)
         self.part.hold()
         self.task = self._task(storage)
-        found = self.part.done_by(self.task)
-        if found is not None:
-            try:
-                self.state = State.read(found)
-            except (TypeError, KeyError, ValueError):
-                found = None
+        why = self._continued(storage)
         self._check_disk(storage)
         # Refused before anything is written.
         self.plan = self._plan(storage)
-        if found is None:
-            if self.part.begin():
-                self.notes.append(
-                    f"{self.part.folder.name}, of an earlier run with other settings, was begun anew."
-                )
-        else:
+        if self.result is not None:
             self.resumed_row = self.state.rows
             self.notes.append(
                 f"An earlier run is continued: {self.state.rows:,} of {picture.height:,} rows were done."
             )
-        self.result = make_result(picture, storage, self.dtype, self.part, self.state.file)
+        else:
+            if self.part.begin():
+                self.notes.append(f"{self.part.folder.name}, of an earlier run {why}, was begun anew.")
+            try:
+                self._open(storage, State())
+            except EngineError:
+                self.close()
+                self.part.remove()
+                raise
         self.notes += lost
         if asked.device == ALL_GPUS and self.device.kind == "cuda":
             self.notes.append("A picture in bands is filtered by one GPU, the first.")
-        if len(self.result.levels) > 1:
-            height, width = self.result.levels[1]
-            self._pyramid = ScratchLevel(
-                self.part.folder / "level-1", (height, width, picture.channels), self.dtype
-            )
+
+    def _continued(self, storage: Storage) -> str:
+        """Open what an earlier run has left, if it is whole; else return why it is begun anew."""
+        try:
+            done = self.part.done_by(self.task)
+        except PartDamaged as error:
+            return f"that is damaged ({error})"
+        if done is None:
+            return "with other settings"
+        self.report(0.0, "checking what an earlier run has done")
+        try:
+            self._open(storage, State.read(done))
+        except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
+            self._close_files()
+            return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
+        return ""
+
+    def _open(self, storage: Storage, state: State) -> None:
+        """Open the files of a result: new ones, or those of an earlier run with its state."""
+        result = make_result(self.picture, storage, self.dtype, self.part, state.file)
+        self.result = result
+        if len(result.levels) > 1:
+            level = max(1, state.level)
+            self._scratch = ScratchLevel(self.part.folder, level, result, state.scratch)
+        self.state = state
 
     def _plan(self, storage: Storage) -> LargePlan:
         return plan_large(
@@ -232,13 +253,13 @@ class _Run:
         is_needed = self.problem.result_dtype == "float32" and self.bands.range == "rescale"
         if self._is_operation or not is_needed or self.state.ends is not None:
             return
-        scale, ends = scale_to(self.picture.dtype, self.dtype), [np.inf, -np.inf]
+        ends = [np.inf, -np.inf]
 
         def take(part: Part) -> None:
             values = part.values
             if self.picture.has_alpha and asked.alpha == "filter":
                 values = values[..., :-1]
-            low, high = finite_range(values, scale)
+            low, high = finite_range(values)
             ends[:] = min(ends[0], low), max(ends[1], high)
             self._report(part, "looking for the range", 0.0, 0.5)
 
@@ -256,15 +277,15 @@ class _Run:
         shape = picture.height, picture.width, picture.channels
         units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
         # Of bands whose rows are not written yet: their last row, and what was found of each.
-        found: deque[tuple[int, tuple[int, Verification | None, tuple[int, int], Clipped]]] = deque()
+        found: deque[tuple[int, tuple[int, Verification | None, Loss, Clipped]]] = deque()
         self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
         def write(top: int, rows: NDArray[Any]) -> None:
             assert self.result is not None
             self.result.write(0, top, rows)
-            if self._pyramid is not None:
-                self._pyramid.add(top, rows)
+            if self._scratch is not None:
+                self._scratch.add(rows)
             state.rows = top + len(rows)
             while found and found[0][0] <= state.rows:
                 state.add(*found.popleft()[1])
@@ -274,9 +295,9 @@ class _Run:
 
         def take(part: Part) -> None:
             proof = self._verified(part) if self.how.settings.verify else None
-            saved, lost = self._finished(part)
+            saved, loss = self._finished(part)
             rows, clipped = len(part.values), self.bands.clipped(part, picture.dtype, self.dtype)
-            found.append((part.top + rows, (rows, proof, lost, clipped)))
+            found.append((part.top + rows, (rows, proof, loss, clipped)))
             units.add(saved, write)
             self._report(part, "filtered", share, 1.0)
 
@@ -289,30 +310,25 @@ class _Run:
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
         found = self.bands.verified(part, BAND_MULTIPLY_ADDS)
-        if not found.passed:
-            what = f"The result of '{self.choice.variant.key}', in the rows from {part.top:,} on,"
-            raise VerificationFailed(what, found.reason, "Choose another variant.")
-        return found
+        where = f"in the rows from {part.top:,} on"
+        found.refuse_wrong(f"The result of '{self.choice.variant.key}', {where},")
+        return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
-    def _finished(self, part: Part) -> tuple[NDArray[Any], tuple[int, int]]:
-        """Return the samples to save, and how many NaN and infinite values they do not hold."""
-        lost = 0, 0
+    def _finished(self, part: Part) -> tuple[NDArray[Any], Loss]:
+        """Return the samples to save, and what they lose."""
+        loss = Loss()
         picture, values = self.picture, part.values
         has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
         colours = values[..., :-1] if has_filtered_alpha else values
-        if self._is_operation:
-            saved = change_depth(colours, self.dtype)
-        elif colours.dtype == self.dtype:
-            saved = colours
-        elif colours.dtype != np.float32 or self.dtype == np.float32:
+        if self._is_operation or colours.dtype != np.float32 or self.dtype == np.float32:
             saved = change_depth(colours, self.dtype)
         else:
-            lost = count_lost(colours, self.dtype)
             ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
-            scale = scale_to(picture.dtype, self.dtype)
-            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, scale=scale, ends=ends)
+            white = full_scale_of(picture.dtype)
+            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, white=white, ends=ends)
+        loss.add(colours, saved, picture.dtype, counts_cut=self._is_operation)
         if not picture.has_alpha:
-            return saved, lost
+            return saved, loss
         if has_filtered_alpha:
             alpha = values[..., -1]
             if alpha.dtype == np.float32:
@@ -321,7 +337,7 @@ class _Run:
                 alpha = change_alpha_depth(alpha, self.dtype)
         else:
             alpha = change_alpha_depth(part.rows[..., -1], self.dtype)
-        return np.dstack([saved, alpha]), lost
+        return np.dstack([saved, alpha]), loss
 
     def _report(self, part: Part, words: str, begin: float, end: float) -> None:
         done = (part.top + len(part.values)) / self.picture.height
@@ -330,8 +346,7 @@ class _Run:
     def note(self) -> None:
         """Write down what is done, once it is on the disk."""
         assert self.result is not None
-        if self._pyramid is not None:
-            self._pyramid.sync()
+        self.state.scratch = None if self._scratch is None else self._scratch.state()
         self.state.file = self.result.state()
         self.part.note(self.task, self.state.as_json())
         self._noted_s = time.monotonic()
@@ -339,16 +354,13 @@ class _Run:
 
     def smaller_levels(self) -> None:
         """Write the smaller levels of a pyramid."""
-        if self._pyramid is None:
-            return
         assert self.result is not None
-
-        def begun(level: int) -> None:
-            self.state.level = level
+        self.state.level = max(1, self.state.level)
+        while self._scratch is not None:
             self.note()
-            self.report(1.0, f"writing level {level} of {len(self.result.levels) - 1}")  # type: ignore[union-attr]
-
-        write_levels(self.result, self._pyramid, self.state.level, begun)
+            self.report(1.0, f"writing level {self.state.level} of {len(self.result.levels) - 1}")
+            self._scratch = self._scratch.write()
+            self.state.level += 1
 
     def finish(self) -> None:
         """Give the result its name."""
@@ -359,11 +371,15 @@ class _Run:
 
     def close(self) -> None:
         """Close the files of the result."""
-        if self._pyramid is not None:
-            self._pyramid.close()
+        self._close_files()
+        self.part.leave()
+
+    def _close_files(self) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
         if self.result is not None:
             self.result.close()
-        self.part.leave()
+        self._scratch = self.result = None
 
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""
@@ -375,7 +391,7 @@ class _Run:
         """Return what became of the picture."""
         picture, state, verify_it = self.picture, self.state, self.how.settings.verify
         pixels = picture.height * picture.width
-        lost = lost_sentences(pixels * self.colours, state.lost[0], state.lost[1], self.dtype)
+        lost = state.loss.sentences(pixels * self.colours, self.dtype)
         block, choice, device = self.choice.block, self.choice, self.device
         shown = f", block {block}" if choice.variant.uses_block else ""
         chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""

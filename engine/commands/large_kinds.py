@@ -9,6 +9,7 @@ from engine.errors import EngineError
 from engine.image.form import Form
 from engine.image.formats import FORMATS
 from engine.image.large.kinds import kind_of, kind_of_result
+from engine.image.npy import is_by_columns
 
 # How many bytes of work one byte of a TIFF may make: the tags of a smaller file are not read twice.
 _MOST_COMPRESSED = 64
@@ -22,8 +23,8 @@ def is_in_parts(source: str, target: str, asked: PictureSettings) -> bool:
     a file of these kinds. Of a TIFF only the tags are read.
     """
     kind = kind_of(source)
-    if kind == "npy" and not kind_of_result(target):
-        return False  # as a whole: other formats are not written in bands
+    if kind == "npy" and (not kind_of_result(target) or is_by_columns(source)):
+        return False  # as a whole: other formats are not written in bands, nor columns read
     if kind != "tiff":
         return bool(kind)
     if asked.memory is not None or kind_of_result(target) in ("zarr", "npy"):

@@ -27,7 +27,7 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
         layout=job.layout,
         result_type="same" if job.result_type == "same" else AUTO_TYPE,
         border=job.border,
-        cval=job.cval,
+        cval=job.cval if job.border.takes_value else 0.0,
         range=job.range_mode,  # type: ignore[arg-type]
         depth=request.depth,
     )

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from engine.image.result_picture import Loss
 from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
 
@@ -16,18 +17,38 @@ class Proof:
     bound: float = 0.0
     exact: bool = True
     in_steps: bool = False
+    chosen: str = ""  # how the pixels of a band were chosen where not all were checked
+    undecided: int = 0
+    unproven: int = 0
+    reason: str = ""  # of the first band whose bound proves nothing
 
     def add(self, found: Verification) -> None:
         """Add the proof of a band."""
         self.checked += found.checked_pixels
         self.exact = bool(self.exact and found.exact)
         self.in_steps = found.in_steps
+        self.chosen = found.chosen or self.chosen
+        self.undecided += found.undecided
+        self.unproven += found.unproven_samples
+        self.reason = self.reason or found.reason
         if found.max_error > self.error:
             self.error, self.bound = float(found.max_error), float(found.bound)
 
     def whole(self, pixels: int) -> Verification:
         """Return the proof of the picture."""
-        return Verification(True, self.error, self.bound, self.checked, pixels, self.exact, "", self.in_steps)
+        return Verification(
+            not self.reason,
+            self.error,
+            self.bound,
+            self.checked,
+            pixels,
+            self.exact,
+            self.reason,
+            self.in_steps,
+            self.undecided,
+            f"in each band {self.chosen}" if self.chosen else "",
+            unproven_samples=self.unproven,
+        )
 
 
 @dataclass(slots=True)
@@ -36,15 +57,17 @@ class State:
 
     rows: int = 0
     file: dict[str, Any] | None = None
+    # Of the rows that wait for the next level of a pyramid.
+    scratch: dict[str, Any] | None = None
     proof: Proof = field(default_factory=Proof)
-    lost: list[int] = field(default_factory=lambda: [0, 0])
+    loss: Loss = field(default_factory=Loss)
     ends: list[float] | None = None
     # Rows whose values are below black and above white, by the share of each band.
     clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    # The level of the pyramid that is being written.
+    # The level of the pyramid that is being written; 0: the full size.
     level: int = 0
 
-    def add(self, rows: int, proof: Verification | None, lost: tuple[int, int], clipped: Clipped) -> None:
+    def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:
         """Add what was found of a band of so many rows."""
         self.clipped = [
             before + rows * share
@@ -52,7 +75,7 @@ class State:
         ]
         if proof is not None:
             self.proof.add(proof)
-        self.lost = [self.lost[0] + lost[0], self.lost[1] + lost[1]]
+        self.loss.merge(loss)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data; errors as text, as they may be infinite."""
@@ -64,6 +87,7 @@ class State:
     def read(cls, done: dict[str, Any]) -> "State":
         """Return what a journal says; raises TypeError, KeyError, ValueError."""
         state = cls(**done)
+        state.loss = Loss(**done["loss"])
         proof = dict(done["proof"])
         state.proof = Proof(**proof | {"error": float(proof["error"]), "bound": float(proof["bound"])})
         return state

@@ -7,17 +7,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.api.request import Request
-from engine.commands.output import mask_document, printable
+from engine.commands.output import mask_document
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
-from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value
+from engine.commands.picture_settings import AUTO_TYPE, PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
+from engine.files.standard_streams import printable
 from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture, lost_values
+from engine.image.result_picture import finished_picture, loss_sentences
+from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
 from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
@@ -38,6 +40,20 @@ class MaskFilter(PictureFilter[Request]):
         super().__init__(settings)
         self.mask = mask
         self.name = "convolution" if settings.flip else "correlation"
+
+    def own_notes(self) -> tuple[str, ...]:
+        """Return a sentence where the sides of a Gaussian cut much of it off."""
+        sentence = cut_sentence(self.settings.mask or "")
+        return (sentence,) if sentence else ()
+
+    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
+        """Return a sentence where clear pixels have colours, which are filtered as all others."""
+        if picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
+            return ()
+        return (
+            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
+            "in pixels beside them.",
+        )
 
     def named_variant(self) -> Variant:
         """Return the filter that the settings name."""
@@ -61,7 +77,7 @@ class MaskFilter(PictureFilter[Request]):
         opened = Opened(probe, np.dtype(np.float32))
         call = floats.call(opened)
         call.job().refuse(call.device)
-        return floats.unused(call, opened)
+        return [*self.own_notes(), *floats.unused(call, opened)]
 
     def call(self, opened: Opened, *, in_bands: bool = False) -> Request:
         """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
@@ -152,7 +168,9 @@ class MaskFilter(PictureFilter[Request]):
             values = values.astype(np.float32, copy=False)
         with_alpha = self.settings.alpha == "filter"
         finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
-        return Result(finished, lost_values(values, dtype))
+        colours = values[..., :-1] if with_alpha and picture.alpha is not None else values
+        pixels = finished.pixels.reshape(colours.shape)
+        return Result(finished, loss_sentences(colours, pixels, picture.dtype))
 
     def clipped(
         self, call: Request, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
@@ -160,7 +178,7 @@ class MaskFilter(PictureFilter[Request]):
         """Return how much of the result is clipped in the file, by windows all over the picture."""
         if self.settings.range != "clip" or saved.kind == "f":
             return None
-        white = full_scale_of(given if given.kind == "u" else saved)
+        white = full_scale_of(given)
         if given.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
             return None
         return sample_clipped(call.samples, call.mask, white)
@@ -168,8 +186,6 @@ class MaskFilter(PictureFilter[Request]):
     def unused(self, call: Request, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         asked, notes = self.settings, []
-        if asked.cval != 0.0 and not asked.border.takes_value:
-            notes.append(f"--cval was not used: it is for --border {taking_value()}, not {asked.border}.")
         if asked.alpha == "filter" and opened.picture.alpha is None:
             notes.append("--alpha was not used: the picture has no alpha.")
         return notes + super().unused(call, opened)
@@ -186,7 +202,7 @@ class MaskFilter(PictureFilter[Request]):
 
 
 def is_finite(request: ResolvedFilter) -> bool:
-    """Return whether no result can become infinite, which is noted (`lost_values`)."""
+    """Return whether no result can become infinite, which is noted (`Loss`)."""
     samples, mask = request.samples.dtype, request.asked.mask
     if samples == np.float32:
         return False

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from engine.cluster.address import SchedulerAddress
-from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, status_of
 from engine.commands.arguments import Use, option
 from engine.commands.option_readers import number, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
@@ -137,8 +137,8 @@ def measure_cells(
         log(str(error))
     if fault is not None:
         raise fault
-    if any(result.verification and not result.verification.passed for result in results):
-        return NOT_VERIFIED
+    if status := status_of(result.verification for result in results):
+        return status
     if not any(result.is_proven for result in results):
         for variant in cells.variants if scheduler is None else ():
             device_for(variant, how.device)

@@ -1,14 +1,13 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import os
-import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
+from engine.files.standard_streams import printable
 from engine.interrupts import telling
 from engine.results.strict_json import json_text
 
@@ -16,25 +15,19 @@ if TYPE_CHECKING:
     from engine.mask.mask import Mask
     from engine.tasks.filtering.clipping import Clipped
 
-# Beside the control characters, those that turn the direction of what is printed after them.
-_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
-
 
 def print_answer(text: str) -> None:
     """Print an answer on standard output.
 
     Raises BrokenPipeError if its reader closed it, FileWriteError if it cannot be written otherwise.
     """
-    # A character that the terminal's encoding lacks is printed with backslashes.
-    encoding = sys.stdout.encoding or "utf-8"
-    lines = "\n".join(map(printable, text.split("\n")))
+    output = standard_streams.answers()
     try:
-        sys.stdout.write(lines.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-        sys.stdout.flush()
+        standard_streams.pass_on(f"{text}\n", output)
     except BrokenPipeError:
         raise
     except OSError as error:
-        standard_streams.silence(sys.stdout)
+        standard_streams.silence(output)
         reason = (error.strerror or str(error)).lower()
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
@@ -51,7 +44,7 @@ def print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> None:
 
 def log(line: str) -> None:
     """Print a line on standard error: an error, a note, progress; nothing happens where that is closed."""
-    standard_streams.log(printable(" ".join(line.split())))
+    standard_streams.log(" ".join(line.split()))
 
 
 def log_notes(notes: Sequence[str]) -> None:
@@ -115,8 +108,3 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
         ).rstrip()
         for line in lines
     )
-
-
-def printable(text: str) -> str:
-    """Return a text with control characters as escapes: the name of a file must not drive the terminal."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 import numpy as np
 
 from engine.api.request import Request
-from engine.commands.output import printable
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo, titles
-from engine.errors import VerificationFailed
+from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
 from engine.image.form import Form
 from engine.image.picture import Picture
@@ -66,6 +65,14 @@ class PictureFilter(ABC, Generic[C]):
         other = copy(self)
         other.settings = settings
         return other
+
+    def own_notes(self) -> tuple[str, ...]:
+        """Return a sentence on each thing that is asked for and hardly meant."""
+        return ()
+
+    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
+        """Return a sentence on each thing of a picture that shows in its result."""
+        return ()
 
     @property
     def device_key(self) -> str:
@@ -133,9 +140,7 @@ class PictureFilter(ABC, Generic[C]):
             return None
         job: AnyJob = replace(call.job(), seed=seed, affordable=AFFORDABLE_MULTIPLY_ADDS)
         verification = job.task.verify(values, job, lambda fraction: None)
-        if not verification.passed:
-            what = f"The result of '{job.variant.key}'"
-            raise VerificationFailed(what, verification.reason, "Choose another variant.")
+        verification.refuse_wrong(f"The result of '{job.variant.key}'")
         return verification
 
     def unused(self, call: C, opened: Opened) -> list[str]:

@@ -184,6 +184,7 @@ class PictureSettings:
             raise BadValue("nothing to do", "neither --mask nor --operation nor --chain is given", remedy)
         if self.operation is None:
             refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
+            self.border.refuse_unused(self.cval, "--cval")
             if self.divisor is not None and self.normalize:
                 what, why = "--divisor with --normalize", "both divide the weights"
                 raise BadValue(what, why, "Give one of the two.")

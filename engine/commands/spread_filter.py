@@ -11,7 +11,6 @@ from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import all_gpus, backend
 from engine.device_info import DeviceInfo
-from engine.errors import VerificationFailed
 from engine.mask.mask import Mask
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.run.measure import unrun
@@ -65,9 +64,7 @@ class SpreadFilter(MaskFilter):
         on_values(values)
         job = call.job()
         verification = job.task.verify(values, job, lambda fraction: None)
-        if not verification.passed:
-            what = f"The result of '{job.variant.key}'"
-            raise VerificationFailed(what, verification.reason, "Choose another variant.")
+        verification.refuse_wrong(f"The result of '{job.variant.key}'")
         proof = replace(
             unrun(job, call.device, is_recorded=False),
             device=", ".join(gpu.key for gpu in self._used),

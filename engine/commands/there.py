@@ -12,18 +12,18 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.commands.arguments import RemoteSettings, Use, Written, written
-from engine.commands.output import report_interrupt
+from engine.commands.output import log, report_interrupt
 from engine.errors import EngineError, ImageReadError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place, make_folder
+from engine.files.standard_streams import answers, pass_on, printable
 from engine.host.shared_array import SharedArray
 from engine.interrupts import before_leaving, undivided
 from engine.remote.arrays import Array, Arriving, sent_bands
@@ -32,11 +32,16 @@ from engine.remote.envelopes import FROM_SERVER
 from engine.remote.line import WHOLE, Line, reader_of
 from engine.remote.messages import Arrays, Band, Begin, Command, Ended, Output
 from engine.remote.messages import Written as WrittenThere
+from engine.remote.places import name_there, path_below
 from engine.remote.schema import NotOfTheSchema, decoded, encoded
-from engine.remote.ssh import VERSION, RemoteServer
+from engine.remote.ssh import VERSION, WAITED_S, RemoteServer
 
 _HERE = "--host", "--host-python"
 _MOST_FILE_BYTES = 4 << 30
+_MOST_PRINTED_BYTES = 64 << 20
+_LOOK_S = 1.0
+SILENT_S = 30.0
+"""A server that says nothing of its command for so long has forgotten it: it says each 2 s that it runs."""
 _ONLY = 1
 
 
@@ -58,6 +63,8 @@ class _Files:
 
     def __init__(self, given: Sequence[Written], *, is_json: bool, may_overwrite: bool) -> None:
         self._is_json, self._folders, self._names = is_json, dict[str, str](), dict[str, str]()
+        # Files by their names there, where these are others than here.
+        self._renamed: dict[str, str] = {}
         # By their names there.
         self.sent: dict[str, bytes] = {}
         self._outputs: dict[str, str] = {}
@@ -72,29 +79,41 @@ class _Files:
         self.arguments = [*options, "--", *operands] if operands else options
 
     def here(self, printed: bytes) -> bytes:
-        """Return what was printed there with the names of folders here."""
-        for token, folder in self._names.items():
-            name = json.dumps(folder, allow_nan=False)[1:-1] if self._is_json else folder
-            printed = printed.replace(f"{token}/".encode(), name.encode("utf-8", "surrogateescape"))
+        """Return what was printed there with the names of files and folders here."""
+        folders = {f"{token}/": folder for token, folder in self._names.items()}
+        for there, here in (self._renamed | folders).items():
+            name = json.dumps(here, allow_nan=False)[1:-1] if self._is_json else printable(here)
+            printed = printed.replace(there.encode(), name.encode("utf-8", "surrogateescape"))
         return printed
 
     def write(self, came: dict[str, bytes]) -> None:
         """Write what came, where the arguments said; raises FileWriteError."""
         with undivided():
             for place, data in came.items():
-                token, _, name = place.partition("/")
-                within = next((f for f in self._output_folders if place.startswith(f"{f}/")), None)
-                if place in self._outputs:
-                    atomic_write(self._outputs[place], data)
-                elif within is not None:
-                    path = Path(self._output_folders[within], *place.removeprefix(f"{within}/").split("/"))
-                    make_folder(self._output_folders[within])
-                    make_folder(str(path.parent), with_parents=True)
-                    atomic_write(str(path), data)
-                elif place not in self.sent:
-                    raise NotOfTheSchema(
-                        "A file was refused", f"nobody has asked for {token[:20]}/{name[:60]}"
-                    )
+                if path := self.path_of(place):
+                    if place not in self._outputs:
+                        make_folder(str(Path(path).parent), with_parents=True)
+                    atomic_write(path, data)
+
+    def path_of(self, place: str) -> str:
+        """Return where a file that came is written, "" for nowhere.
+
+        Raises NotOfTheSchema: nobody has asked for it.
+        """
+        if place in self._outputs:
+            return self._outputs[place]
+        for there, folder in self._output_folders.items():
+            if place.startswith(f"{there}/"):
+                return str(path_below(folder, place.removeprefix(f"{there}/")))
+        if place in self.sent:
+            return ""
+        raise NotOfTheSchema("A file was refused", f"nobody has asked for {place[:80]!r}")
+
+    def missing(self, came: Collection[str]) -> list[str]:
+        """Return the files here that did not come, and the folders of which nothing did."""
+        files = [path for place, path in self._outputs.items() if place not in came]
+        folders = self._output_folders.items()
+        return files + [path for there, path in folders if not any(p.startswith(f"{there}/") for p in came)]
 
     def _read(self, one: Written) -> list[str]:
         """Read the files that an argument names; return their paths. The command says what is not there."""
@@ -140,7 +159,10 @@ class _Files:
         folder, last = os.path.split(name.rstrip("/") or name)
         token = self._folders.setdefault(os.path.realpath(folder or "."), secrets.token_hex(6))
         self._names.setdefault(token, f"{folder.rstrip('/')}/" if folder else "")
-        return f"{token}/{last}"
+        place = f"{token}/{name_there(last)}"
+        if place != f"{token}/{last}":
+            self._renamed[place] = name
+        return place
 
 
 class _Conversation:
@@ -151,10 +173,13 @@ class _Conversation:
         self._over = threading.Event()
         self._status: int | None = None
         self._why = ""
+        self._quiet_s = 0.0
+        self._printed_bytes = self._came_bytes = 0
         self._came: dict[str, bytes] = {}
-        self._arrays: dict[str, tuple[SharedArray, ...]] = {}
+        # Files by key: those under way, and those that are whole.
+        self._begun: dict[str, Array] = {}
+        self._whole: dict[str, Array] = {}
         self._arriving = Arriving(self._make)
-        self._buffers: dict[str, Array] = {}
 
     def status(self) -> int:
         """Return the command's exit status; raises LineLost."""
@@ -180,12 +205,13 @@ class _Conversation:
         said: list[bytes] = []
         listener = threading.Thread(target=self._hear, args=(ssh, said), daemon=True)
         listener.start()
-        greeting = self._server.greeting(ssh.stdout)
-        if not greeting:
-            with suppress(subprocess.TimeoutExpired):
-                ssh.wait(5.0)
-            listener.join(1.0)
-        refusal = self._server.refusal(greeting, ssh.poll(), b"".join(said).decode("utf-8", "replace"))
+
+        def errors() -> str:
+            if ssh.poll() is not None:
+                listener.join(1.0)
+            return b"".join(said).decode("utf-8", "replace")
+
+        refusal = self._server.why_not_greeted(ssh, errors, log)
         if refusal is not None:
             raise refusal
         line, packer = Line(reader_of(ssh.stdout), ssh.stdin.fileno(), self._take, self._end), Packer()
@@ -199,19 +225,30 @@ class _Conversation:
             data = np.frombuffer(self._files.sent[place], np.uint8)
             line.transfer(sent_bands(key, [data], packer, lambda: line.rate), WHOLE)
         line.send(encoded(Command(_ONLY, tuple(self._arguments), tuple(keys.items()))))
-        self._over.wait()
+        self._wait()
         if self._status is None:
-            why = (
-                self._why
-                or b"".join(said[-1:]).decode("utf-8", "replace").strip()
-                or "its program there ended"
-            )
-            raise LineLost(
-                f"The connection to {self._server.title} was lost", why, "Nothing was written; try again."
-            )
-        self._files.write(self._came)
-        line.close()
-        return self._status
+            why = self._why or errors().strip().rpartition("\n")[2] or "its program there ended"
+        elif missing := self._files.missing(self._came) if self._status == 0 else []:
+            why = f"it says that it is done, and has sent nothing for {missing[0]}"
+        else:
+            self._files.write(self._came)
+            line.close()
+            return self._status
+        raise LineLost(
+            f"The connection to {self._server.title} was lost", why, "Nothing was written; try again."
+        )
+
+    def _wait(self) -> None:
+        """Wait until the command has ended, the line has, or nothing was said for long."""
+        is_told = False
+        # Counted, as a clock goes on while this process is stopped.
+        while not self._over.wait(_LOOK_S):
+            self._quiet_s += _LOOK_S
+            if self._quiet_s >= WAITED_S and not is_told:
+                is_told, name = True, self._server.title
+                log(f"Waiting for {name}, which says nothing, {SILENT_S:g} s at most. Ctrl+C ends it.")
+            if self._quiet_s >= SILENT_S:
+                self._end(f"nothing was said of the command for {SILENT_S:g} s")
 
     def _hear(self, ssh: "subprocess.Popen[bytes]", said: list[bytes]) -> None:
         assert ssh.stderr is not None
@@ -225,12 +262,9 @@ class _Conversation:
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message: Any = decoded(structure, FROM_SERVER)
+        self._quiet_s = 0.0
         if isinstance(message, Output) and message.stream in (1, 2):
-            stream = sys.stdout if message.stream == 1 else sys.stderr
-            text = self._files.here(message.data).decode("utf-8", "backslashreplace")
-            if stream is not None:
-                stream.write(text)
-                stream.flush()
+            self._print(message)
         elif isinstance(message, Arrays):
             if message.request != _ONLY:
                 raise NotOfTheSchema("The line", "pixels of nothing")
@@ -238,21 +272,34 @@ class _Conversation:
         elif isinstance(message, Band):
             self._note(message.key, self._arriving.take(message, beside))
         elif isinstance(message, WrittenThere):
-            if message.key not in self._arrays:
-                raise NotOfTheSchema("The line", "a file that has not come")
-            self._came[message.place] = self._buffers.pop(message.key).tobytes()
+            if message.key not in self._whole or message.place in self._came:
+                raise NotOfTheSchema("A file was refused", "it has not come, or comes twice")
+            self._files.path_of(message.place)
+            self._came[message.place] = self._whole.pop(message.key).tobytes()
         elif isinstance(message, Ended):
-            self._status = min(max(message.status, 0), 255)
+            if not 0 <= message.status <= 255:
+                raise NotOfTheSchema("The line", f"an exit status of {message.status}")
+            self._status = message.status
             self._over.set()
 
+    def _print(self, message: Output) -> None:
+        self._printed_bytes += len(message.data)
+        if self._printed_bytes > _MOST_PRINTED_BYTES:
+            raise NotOfTheSchema("The line", f"more than {_MOST_PRINTED_BYTES >> 20} MiB are printed")
+        stream = answers() if message.stream == 1 else sys.stderr
+        if stream is not None:
+            # Windows there ends lines with two letters.
+            printed = self._files.here(message.data).replace(b"\r\n", b"\n")
+            pass_on(printed.decode("utf-8", "backslashreplace"), stream)
+
     def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]]:
-        size = sum(int(np.prod(shape)) for shape, _ in message.forms)
-        if size > _MOST_FILE_BYTES or len(message.forms) != 1:
-            raise NotOfTheSchema("The line", f"a file of {size:,} bytes")
-        made = np.empty(message.forms[0][0], message.forms[0][1])
-        self._buffers[message.key] = made
+        (shape, dtype), *more = message.forms or (((), ""),)
+        self._came_bytes += int(np.prod(shape, dtype=object))
+        if more or dtype != "uint8" or len(shape) != 1 or self._came_bytes > _MOST_FILE_BYTES:
+            raise NotOfTheSchema("The line", f"files of {self._came_bytes:,} bytes")
+        made = self._begun[message.key] = np.empty(shape, np.uint8)
         return (SharedArray(message.key, made.shape, made.dtype.name),), [made]
 
     def _note(self, key: str, arrays: tuple[SharedArray, ...] | None) -> None:
         if arrays is not None:
-            self._arrays[key] = arrays
+            self._whole[key] = self._begun.pop(key)

@@ -74,7 +74,10 @@ def recorded_values(table: CourseTable) -> dict[str, Any]:
         [names, {heading: cell.here for heading, cell in zip(figures, row, strict=False) if cell.here}]
         for names, row in zip(_names(table), table.rows, strict=True)
     ]
-    return {"title": table.title, "rows": rows}
+    kept: dict[str, Any] = {"title": table.title, "rows": rows}
+    if table.figure is not None:
+        kept["curves"] = [[series.name, list(series.y)] for series in table.figure.series]
+    return kept
 
 
 def beside(table: CourseTable, recorded: RecordedPaper) -> CourseTable:

@@ -9,6 +9,9 @@ from pathlib import Path
 SERVER_VARIABLE = "HALOSCOPE_SERVER"
 """What this machine is called on the one where results are looked at; set by `engine.remote`."""
 
+COMMIT_VARIABLE = "HALOSCOPE_COMMIT"
+"""Which commit a copy of a checkout is of; `bench.recorded --commit` sets it."""
+
 _PACKAGES = [
     "numpy",
     "numba",
@@ -42,8 +45,8 @@ def where() -> str:
 
 @cache
 def commit() -> str:
-    """Return the commit of this checkout, as `commit_of`."""
-    return commit_of(Path(__file__).parents[2])
+    """Return the commit of this checkout, as `commit_of`; of a copy without git what COMMIT_VARIABLE says."""
+    return commit_of(Path(__file__).parents[2]) or os.environ.get(COMMIT_VARIABLE, "")
 
 
 def commit_of(root: Path) -> str:

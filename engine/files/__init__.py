@@ -1,1 +1,1 @@
-"""Writing files whole, checking output paths before the work, and closed standard streams."""
+"""Reading text and JSON, writing files whole, checking output paths before the work, standard streams."""

@@ -34,7 +34,7 @@ def part_file(folder: Path) -> BinaryIO:
             file = open(path, "xb", opener=_private)  # noqa: SIM115
         except FileExistsError:
             continue
-        _lock(file.fileno(), wait=True)
+        lock(file.fileno(), wait=True)
         # Another process may have found it in the moment before it was locked, and removed it.
         if os.name != "posix" or os.fstat(file.fileno()).st_nlink:
             return file
@@ -65,13 +65,13 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
         return
     descriptor = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        if _lock(descriptor, wait=False) or not _HAS_LOCKS:
+        if lock(descriptor, wait=False) or not _HAS_LOCKS:
             os.unlink(entry.path)
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, *, wait: bool) -> bool:
+def lock(descriptor: int, *, wait: bool) -> bool:
     """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
     if not _HAS_LOCKS:
         return False

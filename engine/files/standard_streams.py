@@ -1,10 +1,16 @@
-"""Standard streams that are closed or have no reader: reported by an exit status, not by a traceback."""
+"""Standard streams: answers alone on the output; closed ones, or without a reader, are an exit status."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
+
+# Beside the control characters, those that turn the direction of what is printed after them.
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+
+_answers: TextIO | None = None
 
 CANNOT_PRINT = 2
 # What shells report of a program that SIGPIPE ended.
@@ -33,18 +39,58 @@ def open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
+def set_output_aside() -> int:
+    """Return a new descriptor of standard output; what is written to number 1 from now on goes to the errors.
+
+    Libraries print there, in C too, and what C keeps in a buffer is written at the end of the process.
+    """
+    kept = os.dup(1)
+    # Where standard error is closed, there is nowhere to send it.
+    with suppress(OSError):
+        os.dup2(2, 1)
+    return kept
+
+
+def keep_answers_alone() -> None:
+    """Let nothing but answers reach standard output, until this process ends."""
+    global _answers
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    _answers = open(set_output_aside(), "w", encoding=encoding, errors=errors)  # noqa: SIM115
+    sys.stdout = sys.stderr
+
+
+def answers() -> TextIO:
+    """Return the stream that answers are printed on."""
+    return _answers or sys.stdout
+
+
 def log(line: str) -> None:
     """Write a line to standard error, if it is open."""
     try:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        pass_on(f"{line}\n", sys.stderr)
     except OSError:
         silence(sys.stderr)
 
 
 def print_answer(text: str) -> int:
     """Print an answer and return the exit status; where it cannot be printed, a line says why."""
-    return _sent(lambda: sys.stdout.write(f"{text}\n"), 0)
+    return _sent(lambda: pass_on(f"{text}\n", answers()), 0)
+
+
+def pass_on(text: str, stream: TextIO) -> None:
+    """Write lines as text that does nothing else, with backslashes for what the stream's encoding lacks."""
+    encoding = stream.encoding or "utf-8"
+    lines = "\n".join(map(printable, text.split("\n")))
+    stream.write(lines.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters as escapes: what is read somewhere must not drive the terminal.
+
+    JSON reads the escapes as the characters.
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def flushed(status: int) -> int:
@@ -55,7 +101,7 @@ def flushed(status: int) -> int:
 def _sent(write: Callable[[], object], status: int) -> int:
     try:
         write()
-        sys.stdout.flush()
+        answers().flush()
     except BrokenPipeError:
         # The reader has enough.
         status = PIPE_CLOSED
@@ -65,7 +111,7 @@ def _sent(write: Callable[[], object], status: int) -> int:
         status = status or CANNOT_PRINT
     else:
         return status
-    silence(sys.stdout)
+    silence(answers())
     return status
 
 

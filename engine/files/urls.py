@@ -10,18 +10,26 @@ import posixpath
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from engine.errors import EngineError, FileWriteError
+from engine.files.standard_streams import log
+
+T = TypeVar("T")
 
 # Two letters at least: one is a drive of Windows.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _PIECE_BYTES = 1 << 20
+_LOOK_S, _WORD_S, _STALLED_S = 1.0, 5.0, 30.0
+_LEAST_BYTES = 32 << 10
+"""A web server that sends less in `_STALLED_S` is given up; after `_WORD_S` it is said who is waited for."""
 # What is put there appears at once, or not at all; elsewhere a part is written and renamed.
 _WHOLE_PUTS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "r2", "memory"})
 
@@ -72,15 +80,58 @@ def opened(url: str, max_bytes: int) -> BinaryIO:
         if os.name == "posix":
             os.unlink(file.name)
         with _in_words(f"{url} cannot be opened"):
-            system, path = _system(url)
-            with system.open(path, "rb") as source:
-                while data := source.read(min(_PIECE_BYTES, max_bytes + 1 - file.tell())):
-                    file.write(data)
+            if _is_web(url):
+                _watched(url, lambda go_on: _fetch(url, max_bytes, file, go_on), file.tell)
+            else:
+                _fetch(url, max_bytes, file)
         file.seek(0)
     except BaseException:
         file.close()
         raise
     return cast(BinaryIO, file)
+
+
+def _fetch(url: str, max_bytes: int, file: Any, go_on: Callable[[], bool] = lambda: True) -> None:
+    system, path = _system(url)
+    # A web server sends it in one request, so what has come is seen as it comes.
+    with system.open(path, "rb", **({"block_size": 0} if _is_web(url) else {})) as source:
+        while go_on() and (data := source.read(min(_PIECE_BYTES, max_bytes + 1 - file.tell()))):
+            file.write(data)
+
+
+class _Stalled(TimeoutError):
+    """A server sends nothing, or next to nothing; its text says which."""
+
+
+def _watched(url: str, fetch: Callable[[Callable[[], bool]], T], come: Callable[[], int] = lambda: 0) -> T:
+    """Fetch on a thread, which a server that says nothing may keep; raises `_Stalled` where it does.
+
+    `come` returns how many bytes there are, `fetch` gets a function that returns whether to go on.
+    """
+    done: Future[T] = Future()
+    given_up = threading.Event()
+
+    def act() -> None:
+        try:
+            done.set_result(fetch(lambda: not given_up.is_set()))
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
+            done.set_exception(error)
+
+    threading.Thread(target=act, name="fetch", daemon=True).start()
+    server, before, quiet_s, is_told = urlsplit(url).netloc.rpartition("@")[2], 0, 0.0, False
+    while not wait([done], _LOOK_S).done:
+        if (now := come()) - before >= _LEAST_BYTES:
+            before, quiet_s = now, 0.0
+        # Counted, as a clock goes on while this process is stopped.
+        quiet_s += _LOOK_S
+        if quiet_s >= _WORD_S and not is_told:
+            is_told = True
+            log(f"Waiting for {server}, {_STALLED_S:g} s at most.")
+        if quiet_s >= _STALLED_S:
+            given_up.set()
+            sent = f"{now - before:,} bytes" if now > before else "nothing"
+            raise _Stalled(f"{server} has sent {sent} in {_STALLED_S:g} s")
+    return done.result()
 
 
 def write(url: str, data: bytes | memoryview) -> None:
@@ -160,7 +211,11 @@ def files_in(url: str, *, recursive: bool) -> list[tuple[str, str]]:
     """Return the address of each file in a folder, and its name below the folder, in order."""
     with _in_words(f"{url} cannot be searched"):
         system, path = _system(url)
-        found = system.find(path, maxdepth=None if recursive else 1)
+
+        def find() -> list[str]:
+            return list(system.find(path, maxdepth=None if recursive else 1))
+
+        found = _watched(url, lambda go_on: find()) if _is_web(url) else find()
         base = path.rstrip("/")
         return sorted((system.unstrip_protocol(one), one.removeprefix(base).lstrip("/")) for one in found)
 
@@ -190,7 +245,13 @@ def _is_web(url: str) -> bool:
 def _system(url: str) -> tuple[Any, str]:
     """Return the file system of an address, and the path in it."""
     core = import_module("fsspec.core")
-    system, path = core.url_to_fs(url)
+    how: dict[str, Any] = {}
+    if _is_web(url):
+        # The time that the driver gives to a whole file, 300 s, would end large ones.
+        most_s = 2 * _STALLED_S
+        timeout = import_module("aiohttp").ClientTimeout(total=None, sock_connect=most_s, sock_read=most_s)
+        how = {"client_kwargs": {"timeout": timeout}}
+    system, path = core.url_to_fs(url, **how)
     return system, str(path)
 
 
@@ -228,6 +289,8 @@ def _cause(error: BaseException) -> str:
         return "there is no such file"
     if isinstance(error, PermissionError) or status in (401, 403):
         return "you may not use it"
+    if isinstance(error, _Stalled):
+        return str(error)
     if isinstance(error, TimeoutError):
         return "nothing answered in time"
     return " ".join(str(error).split()) or type(error).__name__

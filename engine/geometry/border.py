@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from engine.errors import UnknownName
+from engine.errors import BadValue, UnknownName
 
 IndexRule = Callable[[int, int], int]
 
@@ -149,6 +149,16 @@ class Border(StrEnum):
     def has_ghost_cells(self) -> bool:
         """Whether cells outside have a value that is not one of the picture's."""
         return self.rule(-1, 1) < 0
+
+    def refuse_unused(self, cval: float, what: str = "cval") -> None:
+        """Raise BadValue for a value of the cells outside, called `what`, that the border does not take."""
+        if cval != 0.0 and not self.takes_value:
+            takers = " or ".join(border for border in Border if border.takes_value)
+            raise BadValue(
+                f"{what} {cval:g} with the border {self}",
+                f"it is the value of the cells outside with the border {takers}",
+                f"Leave it out, or choose the border {takers}.",
+            )
 
     @classmethod
     def named(cls, name: "str | Border") -> "Border":

@@ -9,6 +9,7 @@ the leading slash: that leaves six digits for segments, and four for hosts.
 import itertools
 import math
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -42,6 +43,16 @@ class _Segment(SharedMemory):
 def new_prefix() -> str:
     """Return a random beginning of the names of a client, or of a process that has no client."""
     return f"haloscope-{secrets.token_hex(4)}"
+
+
+def own_prefix() -> str:
+    """Return how the names of this process's segments begin."""
+    return _prefix
+
+
+def is_prefix(text: str) -> bool:
+    """Return whether a text is one that `new_prefix` returns."""
+    return re.fullmatch(r"haloscope-[0-9a-f]{8}", text) is not None
 
 
 def name_of(prefix: str, number: int) -> str:

@@ -45,6 +45,21 @@ def host_array(values: Any) -> np.ndarray:
     return array
 
 
+def shape_refusal(shape: tuple[int, ...]) -> tuple[str, str]:
+    """Return why an array of a shape is no picture, and what helps: channels are the last axis."""
+    is_stack = len(shape) == 4 or (len(shape) == 3 and not shape[2] < min(shape[:2]))
+    if is_stack:
+        return (
+            f"its shape is {shape}: a stack of {shape[0]:,} pictures, not one",
+            "Pass one picture at a time: array[0], array[1], … "
+            "(channels that come first go last with numpy.moveaxis(array, 0, -1)).",
+        )
+    return (
+        f"its shape is {shape}; a picture is rows × columns, or rows × columns × 1 to 4 channels",
+        "Put the channels last, and pass them in groups of at most 4.",
+    )
+
+
 def refuse_masked(values: Any) -> None:
     """Refuse a masked array, of which NumPy would take the hidden values too."""
     # Known by its method: numpy.ma takes 15 ms to import.

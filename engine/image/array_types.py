@@ -24,8 +24,14 @@ def sample_type(stored: np.dtype[Any]) -> tuple[np.dtype[Any], tuple[str, ...]]:
     if native in _CONVERTED:
         dtype, note = _CONVERTED[native]
         return dtype, (note,)
+    if native.kind in "iu":
+        kind = "signed integers" if native.kind == "i" else "integers"
+        exact = ", exact up to 16,777,216" if native.itemsize > 2 else ""
+        return np.dtype(np.float32), (
+            f"Its {8 * native.itemsize}-bit {kind} were opened as 32-bit float{exact}.",
+        )
     raise Refused(
-        f"its values are {native}; a picture has uint8, uint16 or float32",
+        f"its values are {native}; a picture has whole numbers, or float of up to 64 bits",
         "Scale it to the range that you want and save it as one of these, for example with "
         ".astype(numpy.float32).",
     )

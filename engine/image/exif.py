@@ -1,5 +1,6 @@
 """EXIF data as Pillow reads and writes it: of a picture that is saved, of a TIFF and for one."""
 
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from PIL import Image
@@ -98,7 +99,7 @@ def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata,
             block = b"" if exif is None else exif.tobytes()
         except LIBRARY_ERRORS:
             block, is_whole = b"", False
-    return Metadata(block.removeprefix(EXIF_MARK), metadata.dpi), is_whole
+    return replace(metadata, exif=block.removeprefix(EXIF_MARK)), is_whole
 
 
 def inner_lists(exif: Image.Exif) -> dict[int, dict[int, Any]]:

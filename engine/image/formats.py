@@ -6,13 +6,13 @@ What only looks like a picture is in `sniff`.
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from engine.image.avif import read_avif
+from engine.image.bmp import read_bmp
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.encode import (
@@ -28,8 +28,8 @@ from engine.image.gif import read_gif
 from engine.image.jpeg_pixels import read_jpeg
 from engine.image.jpegxl import read_jpegxl
 from engine.image.npy import MAGIC as NPY_MAGIC
-from engine.image.npy import encode_npy, read_npy
-from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
+from engine.image.npy import ZIP_MAGIC, encode_npy, read_npy
+from engine.image.pillow import BMP_UNSUPPORTED
 from engine.image.png import read_png
 from engine.image.pnm import SIGNATURES as PNM_SIGNATURES
 from engine.image.pnm import encode_pnm, read_pnm
@@ -127,7 +127,7 @@ FORMATS: tuple[Format, ...] = (
         "BMP",
         suffixes=(".bmp", ".dib"),
         signatures=(b"BM",),
-        decode=partial(read_with_pillow, "BMP"),
+        decode=read_bmp,
         unsupported=BMP_UNSUPPORTED,
     ),
     Format(
@@ -191,8 +191,8 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "NumPy",
-        suffixes=(".npy",),
-        signatures=(NPY_MAGIC,),
+        suffixes=(".npy", ".npz"),
+        signatures=(NPY_MAGIC, ZIP_MAGIC),
         decode=read_npy,
         encode=encode_npy,
         saved_suffixes=(".npy",),

@@ -12,11 +12,16 @@ from typing import NamedTuple
 
 from engine.image.faults import Refused
 
-_END_OF_IMAGE = 0xD9
+END_OF_IMAGE = 0xD9
 _START_OF_SCAN = 0xDA
 
 # Within compressed data FF is followed by 00 (a plain FF), D0 to D7 (a restart) or FF (fill); else a marker.
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+# Between segments libjpeg passes over what is no marker, and over FF that fills up.
+_NEXT_MARKER = re.compile(rb"\xff[^\x00\xff]")
+_START_OF_IMAGE = 0xD8
+# Photographs have some dozens, scans counted; with a large profile or preview some hundreds.
+MOST_MARKERS = 2**16
 
 # Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
 _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
@@ -85,7 +90,7 @@ def notes_on_warning(warning: str) -> tuple[str, ...]:
     return (DAMAGED,) if _DAMAGE.search(warning) else ()
 
 
-def with_surplus(data: mmap.mmap | bytes, end: int) -> bytes:
+def with_surplus(data: mmap.mmap | memoryview | bytes, end: int) -> bytes:
     """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
     return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
 
@@ -113,19 +118,42 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
             if scans == 1 and count < len(blocks):
                 # With a scan for each colour, all is held until the last.
                 frame = frame._replace(coefficient_bytes=_COEFFICIENT_BYTES * sum(blocks.values()))
-        elif marker == _END_OF_IMAGE:
+        elif marker == END_OF_IMAGE:
             return frame._replace(scanned_blocks=scanned, scans=scans, end=position)
     return frame._replace(scanned_blocks=scanned, scans=scans)
 
 
+def has_all_scans(data: mmap.mmap | bytes) -> bool:
+    """Return whether the scans of a JPEG have all bits of all coefficients of all components."""
+    missing: dict[int, set[int]] = {}
+    for marker, position in markers(data):
+        if marker in FRAMES:
+            count = data[position + 9] if position + 9 < len(data) else 0
+            missing = {name: set(range(64)) for name in data[position + 10 : position + 10 + 3 * count : 3]}
+        elif marker == _START_OF_SCAN:
+            count = data[position + 4] if position + 4 < len(data) else 0
+            names = data[position + 5 : position + 5 + 2 * count : 2]
+            ends = data[position + 5 + 2 * count : position + 8 + 2 * count]
+            # The lowest bit that it has is that of 0.
+            if len(ends) == 3 and not ends[2] & 15:
+                for name in names:
+                    missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
+    return bool(missing) and not any(missing.values())
+
+
 def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
-    """Yield each marker with its offset, until one is missing."""
-    position, last = 2, len(data) - 2
-    while position <= last and data[position] == 0xFF:
-        marker = data[position + 1]
-        if marker == 0xFF:
-            position += 1
-            continue
+    """Yield each marker after the first with its offset, until none follows.
+
+    Raises Refused for a second beginning, and for segments without end.
+    """
+    position, last, count = 2, len(data) - 2, 0
+    while found := _NEXT_MARKER.search(data, position):
+        position = found.start()
+        marker, count = data[position + 1], count + 1
+        if marker == _START_OF_IMAGE:
+            raise Refused("it begins a second time before it ends")
+        if count > MOST_MARKERS:
+            raise Refused(f"it has more than {MOST_MARKERS:,} segments")
         yield marker, position
         position += 2
         if marker not in _ALONE:
@@ -134,7 +162,9 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             position += data[position] << 8 | data[position + 1]
         if marker == _START_OF_SCAN:
             found = _MARKER.search(data, position)
-            position = len(data) if found is None else found.start()
+            if found is None:
+                return
+            position = found.start()
 
 
 def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:

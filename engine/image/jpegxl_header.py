@@ -8,13 +8,14 @@ from engine.image.faults import Refused
 
 _CODESTREAM, _BOX_HEAD = b"\xff\x0a", 8
 _HEADER_BYTES = 100
+_MOST_BOXES = 2**16
 
 
 class JpegXLHeader(NamedTuple):
     """What the header says of the picture as it is stored.
 
-    `has_more`: it may be turned, have a preview, or be an animation. `has_profile`: its colours are those of
-    a profile, which lies packed among the pixels.
+    `has_more`: it may be turned, have a preview, or be an animation (`is_animation`). `has_profile`: its
+    colours are those of a profile, which lies packed among the pixels.
     """
 
     width: int
@@ -24,6 +25,7 @@ class JpegXLHeader(NamedTuple):
     is_float: bool = False
     has_more: bool = False
     has_profile: bool = False
+    is_animation: bool = False
 
 
 class _Bits:
@@ -58,7 +60,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
     width, height = _size(bits)
     if bits.take(1):  # all as usual
         return JpegXLHeader(width, height)
-    has_more = False
+    has_more = is_animation = False
     if bits.take(1):  # further fields
         has_more = bits.take(3) != 0  # turned
         if bits.take(1):
@@ -69,7 +71,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
             has_more = True
         if bits.take(1):
             _animation(bits)
-            has_more = True
+            has_more = is_animation = True
     is_float = bool(bits.take(1))
     depth = bits.choose(*(((32, 0), (16, 0), (24, 0)) if is_float else ((8, 0), (10, 0), (12, 0))), (1, 6))
     bits.take(4 if is_float else 0)
@@ -79,7 +81,7 @@ def read_jpegxl_header(data: bytes) -> JpegXLHeader:
         _extra_channel(bits)
     bits.take(1)  # whether the pixels are stored in colours of libjxl's own
     has_profile = not bits.take(1) and bool(bits.take(1))
-    return JpegXLHeader(width, height, extra, depth, is_float, has_more, has_profile)
+    return JpegXLHeader(width, height, extra, depth, is_float, has_more, has_profile, is_animation)
 
 
 def exif_box(data: bytes) -> bytes:
@@ -87,6 +89,14 @@ def exif_box(data: bytes) -> bytes:
     content = next((data[begin:end] for kind, begin, end in _boxes(data) if kind == b"Exif"), b"")
     skipped = int.from_bytes(content[:4], "big")
     return content[4 + skipped :]
+
+
+def has_xmp(data: bytes) -> bool:
+    """Return whether a file of boxes has XMP, compressed or not."""
+    return any(
+        kind == b"xml " or (kind == b"brob" and data[begin : begin + 4] == b"xml ")
+        for kind, begin, _ in _boxes(data)
+    )
 
 
 def _extra_channel(bits: _Bits) -> None:
@@ -154,8 +164,11 @@ def _codestream(data: bytes) -> bytes:
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield the kind of each box of a file, and where its content begins and ends."""
-    offset = 0
+    offset = count = 0
     while offset + _BOX_HEAD <= len(data):
+        count += 1
+        if count > _MOST_BOXES:
+            raise Refused(f"it has more than {_MOST_BOXES:,} boxes")
         size, kind = struct.unpack_from(">I4s", data, offset)
         head = _BOX_HEAD
         if size == 1:

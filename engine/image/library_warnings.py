@@ -1,5 +1,9 @@
-"""Warnings of decoders, which are ignored while files are opened, on any number of threads."""
+"""What decoders say while files are opened, on any number of threads.
 
+Python's warnings are ignored; what C libraries say is collected.
+"""
+
+import logging
 import threading
 import warnings
 from collections.abc import Iterator
@@ -7,6 +11,8 @@ from contextlib import contextmanager
 
 from engine.errors import CodeNotKept
 
+# A library may complain of each of a million rows.
+_MOST_SAID = 1000
 _lock = threading.Lock()
 _opening = 0
 _caught = warnings.catch_warnings()
@@ -36,3 +42,25 @@ def ignored_warnings() -> Iterator[None]:
             _opening -= 1
             if _opening == 0:
                 _caught.__exit__(None, None, None)
+
+
+@contextmanager
+def said_by_imagecodecs() -> Iterator[list[str]]:
+    """Collect what the libraries in imagecodecs say within, on this thread; of many words the first ones.
+
+    imagecodecs passes it to a logger; without a handler it would go to stderr.
+    """
+    said: list[str] = []
+    thread = threading.get_ident()
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == thread and len(said) < _MOST_SAID:
+                said.append(record.getMessage())
+
+    logger, collector = logging.getLogger("imagecodecs"), Collector()
+    logger.addHandler(collector)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(collector)

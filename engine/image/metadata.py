@@ -41,11 +41,13 @@ class Metadata:
     """What a file says beside pixels and colour profile, which a saved picture keeps where its format can.
 
     `exif` is EXIF data as the file has it, without a marker; empty: none. `dpi` is pixels per inch, across
-    and down; None where the file does not say.
+    and down; None where the file does not say. `left_out` names what else it says, which no saved picture
+    keeps (`engine.image.left_out`).
     """
 
     exif: bytes = b""
     dpi: tuple[float, float] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,11 +59,16 @@ class Metadata:
 NO_METADATA = Metadata()
 
 
-def metadata_of(exif: bytes | None = None, dpi: "tuple[float, float] | None" = None) -> Metadata:
-    """Return EXIF data, with or without its marker, and a resolution; one that is none is left out."""
+def metadata_of(
+    exif: bytes | None = None,
+    dpi: "tuple[float, float] | None" = None,
+    left_out: tuple[str, ...] = (),
+) -> Metadata:
+    """Return EXIF data, with or without its marker, a resolution, if it is one, and what else there is."""
     block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]
     is_resolution = dpi is not None and all(0.5 <= float(one) < 2**16 for one in dpi)
-    return Metadata(block, (float(dpi[0]), float(dpi[1])) if dpi is not None and is_resolution else None)
+    resolution = (float(dpi[0]), float(dpi[1])) if dpi is not None and is_resolution else None
+    return Metadata(block, resolution, left_out)
 
 
 def exif_module() -> Any:

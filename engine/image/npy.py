@@ -1,50 +1,115 @@
-"""NumPy's .npy: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha)."""
+"""NumPy's .npy and .npz: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha)."""
 
 import io
 import os
+import struct
+import zipfile
 from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.faults import LIBRARY_ERRORS, Refused
+from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Form
 from engine.image.picture import Picture
-from engine.image.scratch import bands
+from engine.image.scratch import Scratch, bands
 
 MAGIC = b"\x93NUMPY"
+ZIP_MAGIC = b"PK\x03\x04"
 _MOST_CHANNELS = 4
+
+# The end of a ZIP, with a comment of up to 64 KB after it: how many entries, and the bytes of their list.
+_ZIP_END, _ZIP_END_BYTES, _MOST_COMMENT_BYTES = b"PK\x05\x06", 22, 2**16
+# Before it, where there are more entries or bytes than it can name.
+_ZIP64_LOCATOR = b"PK\x06\x07"
+_MOST_LIST_BYTES = 2**16
 
 
 def read_npy(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Read an array as a picture."""
+    """Read an array as a picture: of an .npy, or the only one of an .npz."""
+    magic = file.read(len(ZIP_MAGIC))
+    file.seek(0)
+    if magic != ZIP_MAGIC:
+        return _read_array(file, os.fstat(file.fileno()).st_size, budget, allocate)
+    try:
+        with _opened_zip(file) as archive:
+            names = archive.namelist()
+            arrays = [name for name in names if name.endswith(".npy")]
+            if not arrays:
+                raise Refused("it is a ZIP archive or an office document, and no picture")
+            if len(names) > 1:
+                listed = ", ".join(repr(name.removesuffix(".npy")) for name in arrays[:4])
+                raise Refused(
+                    f"it holds {len(names):,} arrays ({listed}{', …' if len(arrays) > 4 else ''})",
+                    "Save the one that is the picture with numpy.save.",
+                )
+            with archive.open(names[0]) as array:
+                decoded = _read_array(array, archive.getinfo(names[0]).file_size, budget, allocate)
+                array.read(1)  # its checksum is compared at the end
+                return decoded
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise Refused("it is a damaged ZIP archive") from error
+
+
+def _opened_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """Open a ZIP whose list of entries, which is read at once, is short."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _ZIP_END_BYTES - _MOST_COMMENT_BYTES))
+    end = file.read()
+    at = end.rfind(_ZIP_END)
+    if at < 0 or at + _ZIP_END_BYTES > len(end):
+        raise Refused("it is a ZIP archive that was cut short", SAVE_AGAIN)
+    (list_bytes,) = struct.unpack_from("<I", end, at + 12)
+    if list_bytes > _MOST_LIST_BYTES or _ZIP64_LOCATOR in end:
+        raise Refused("it is a ZIP archive of very many files", "Save the picture with numpy.save.")
+    return zipfile.ZipFile(file)
+
+
+def _read_array(file: Any, file_bytes: int, budget: Budget, allocate: Allocate | None) -> Decoded:
     shape, is_by_columns, stored = read_array_header(file)
-    if is_by_columns and len(shape) > 1:
-        remedy = "Save numpy.ascontiguousarray of it."
-        raise Refused("its values are stored column by column (Fortran order)", remedy)
     if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= _MOST_CHANNELS):
-        raise Refused(
-            f"its shape is {shape}; a picture is rows × columns, or rows × columns × 1 to {_MOST_CHANNELS}",
-            "Put the channels last, and save one picture at a time.",
-        )
+        raise Refused(*shape_refusal(shape))
     dtype, notes = sample_type(stored)
     height, width, samples = (*shape, 1)[:3]
     form = Form(height, width, 1 if samples < 3 else 3, samples in (2, 4), dtype)
-    budget.check(form)
-    begin, row_bytes = file.tell(), width * samples * stored.itemsize
-    check_long_enough(form, os.fstat(file.fileno()).st_size, begin + height * row_bytes)
+    row_bytes = width * samples * stored.itemsize
+    # Column by column (Fortran order), the first row is there when nearly all is.
+    budget.check(form, height * row_bytes if is_by_columns else 0)
+    check_long_enough(form, file_bytes, file.tell() + height * row_bytes)
     canvas = Canvas(form, allocate=allocate)
+    if is_by_columns:
+        scratch = Scratch((samples, width, height), stored)
+        _fill(file, scratch.array)
+        turned = scratch.array.transpose(2, 1, 0)
+        for rows in bands(height, row_bytes):
+            canvas.put_samples(rows, converted(turned[rows], dtype))
+        return Decoded(canvas, notes=notes)
     for rows in bands(height, row_bytes):
-        values = np.fromfile(file, stored, (rows.stop - rows.start) * width * samples)
-        canvas.put_samples(rows, converted(values.reshape(-1, width, samples), dtype))
+        values = np.empty((rows.stop - rows.start, width, samples), stored)
+        _fill(file, values)
+        canvas.put_samples(rows, converted(values, dtype))
     return Decoded(canvas, notes=notes)
 
 
+def _fill(file: Any, values: np.ndarray) -> None:
+    """Fill an array from a file, whose reads may be short where it is compressed."""
+    room = values.reshape(-1).view(np.uint8).data
+    while len(room):
+        count = file.readinto(room)
+        if not count:
+            raise Refused("it ends before its last value: it was cut short")
+        room = room[count:]
+
+
 def read_array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of an array; refuse a damaged header, and Python objects."""
+    """Return shape, order and type of an array; refuse a damaged header, and Python objects.
+
+    The order says whether the values lie column by column, which of one row or column means nothing.
+    """
     try:
         version = np.lib.format.read_magic(file)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -55,7 +120,16 @@ def read_array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[A
         raise Refused(
             "it holds Python objects, which are never loaded from a file", "Save its numbers alone."
         )
-    return shape, is_by_columns, dtype
+    return shape, is_by_columns and len(shape) > 1, dtype
+
+
+def is_by_columns(path: str | os.PathLike[str]) -> bool:
+    """Return whether an array lies in its file column by column; False where opening it will say why not."""
+    try:
+        with open(path, "rb") as file:
+            return read_array_header(file)[1]
+    except (OSError, Refused):
+        return False
 
 
 def encode_npy(picture: Picture, quality: int) -> bytes:

@@ -196,6 +196,8 @@ def _value_notes(pixels: np.ndarray) -> Sequence[str]:
     if pixels.dtype != np.float32:
         return []
     counts = {"NaN": np.count_nonzero(np.isnan(pixels)), "infinite": np.count_nonzero(np.isinf(pixels))}
+    if counts["NaN"] == pixels.size:
+        return ["All of its values are NaN: there is nothing to see."]
     return [
         f"{count:,} {'value is' if count == 1 else 'values are'} {kind}."
         for kind, count in counts.items()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
-from engine.image.array_input import as_array, refuse_masked
+from engine.image.array_input import as_array, refuse_masked, shape_refusal
 from engine.image.metadata import NO_METADATA, Metadata
 
 DEPTH_TEXTS = {
@@ -191,8 +191,4 @@ def _native(dtype: np.dtype) -> np.dtype:
 
 
 def _bad_shape(shape: tuple[int, ...]) -> BadValue:
-    return BadValue(
-        "This array is not a picture",
-        f"its shape is {shape}; a picture is rows × columns (grey) or rows × columns × 3 (RGB)",
-        "Put the channels last, and pass one picture at a time.",
-    )
+    return BadValue("This array is not a picture", *shape_refusal(shape))

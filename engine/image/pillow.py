@@ -10,6 +10,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import Frame
+from engine.image.left_out import left_out_of_info
 from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
@@ -91,7 +92,7 @@ def read_with_pillow(
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
-        metadata = metadata_of(exif, image.info.get("dpi"))
+        metadata = metadata_of(exif, image.info.get("dpi"), left_out_of_info(image.info))
         notes += frame_notes(image)
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
 

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.left_out import left_out_of_png
 from engine.image.metadata import (
     MOST_INFLATED,
     exif_of_text,
@@ -49,12 +50,14 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     canvas = Canvas(form, orientation, allocate)
     notes = decode_pixels(file, head, header, chunks, canvas, budget)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
+    # Name, NUL, method, deflated profile.
+    profile = inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None
+    left_out = left_out_of_png(chunks.named, chunks.keywords, profile is not None)
     return Decoded(
         canvas,
-        # Name, NUL, method, deflated profile.
-        icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None,
+        icc_profile=profile,
         notes=(*notes, *note_of_first(frames, "frame")),
-        metadata=metadata_of(exif, _dpi(extras.get(b"pHYs", b""))),
+        metadata=metadata_of(exif, _dpi(extras.get(b"pHYs", b"")), left_out),
     )
 
 

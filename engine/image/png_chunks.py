@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.left_out import NAMED_CHUNKS
 from engine.image.metadata import names_orientation
 
 SIGNATURE_BYTES = 8
@@ -33,6 +34,9 @@ _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
 _MAX_KEPT_BYTES = 64 * 2**20
 _MAX_SMALL_BYTES = 1024  # a palette has 768
+# Programs write pixels in chunks of 8 KB or more; those of a few bytes are for small pictures.
+_MOST_CHUNKS, _LEAST_BYTES_OF_CHUNK = 10_000, 128
+_KEYWORD_BYTES = 79
 
 # Offset and step of the columns and rows of the seven pictures in an interlaced one.
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
@@ -78,13 +82,16 @@ class Chunks:
 
     `pixels` is where compressed pixels lie (offset, bytes), `decoded` where whole chunks lie that decide on
     them. `extras` is the content of those that are read here, `texts` type and content of texts with EXIF or
-    XMP data. `has_deflated_extras` says whether a text or a profile would have to be inflated.
+    XMP data. `named` are kinds of chunks that are not read but have a name for a note, `keywords` are of the
+    texts. `has_deflated_extras` says whether a text or a profile would have to be inflated.
     """
 
     pixels: list[tuple[int, int]] = field(default_factory=list)
     decoded: list[tuple[int, int]] = field(default_factory=list)
     extras: dict[bytes, bytes] = field(default_factory=dict)
     texts: list[bytes] = field(default_factory=list)
+    named: dict[bytes, None] = field(default_factory=dict)
+    keywords: dict[bytes, None] = field(default_factory=dict)
     has_deflated_extras: bool = False
 
 
@@ -124,8 +131,12 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
     """
     chunks = Chunks()
     left = _MAX_KEPT_BYTES if max_bytes is None else min(_MAX_KEPT_BYTES, max_bytes // 4)
+    most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
     position = SIGNATURE_BYTES
     while position + 12 <= file_bytes:
+        count -= 1
+        if count < 0:
+            raise Refused(f"it is cut into more than {most:,} chunks")
         file.seek(position)
         head = file.read(8)
         length, kind = struct.unpack(">I4s", head)
@@ -142,10 +153,13 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
         if kind == b"IDAT":
             chunks.pixels.append((position + 8, length))
         elif kind in _TEXTS:
+            chunks.keywords[content.partition(b"\0")[0][:_KEYWORD_BYTES]] = None
             if is_kept and names_orientation(content):
                 chunks.texts.append(kind + content)
         elif is_kept:
             chunks.extras.setdefault(kind, content)
+        elif kind in NAMED_CHUNKS:
+            chunks.named[kind] = None
         chunks.has_deflated_extras |= kind in (b"zTXt", b"iTXt", b"iCCP")
         # What is critical (a capital letter), known to libpng or not, and what makes transparent.
         if kind != b"IHDR" and (kind[:1].isupper() or kind == b"tRNS"):

@@ -1,10 +1,7 @@
 """The pixels of a PNG, by imagecodecs (libpng), which is given only the chunks that decide on them."""
 
-import logging
-import threading
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import BufferedReader
 from typing import BinaryIO, cast
 
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 from engine.image.budget import Budget
 from engine.image.canvas import Canvas
 from engine.image.faults import Refused
+from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.png_chunks import PALETTE, Chunks, Header, png_chunk
 from engine.image.scratch import bands_of
 
@@ -72,6 +70,7 @@ def decode_pixels(
         pieces, opacity = [(begin - 8, size + 12) for begin, size in chunks.pixels], b""
     end = png_chunk(b"IEND", b"")
     data = _joined(file, head, pieces, end)
+    notes: list[str] = []
 
     def decode(out: np.ndarray) -> None:
         try:
@@ -88,9 +87,9 @@ def decode_pixels(
         if palette is not None:
             notes.extend(palette.blacken(out))
 
-    with noted_by_libpng() as notes:
+    with said_by_imagecodecs() as said:
         canvas.decode_into(decode)
-    return notes
+    return list(dict.fromkeys([*notes_of_libpng(said), *notes]))
 
 
 def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end: bytes) -> bytearray:
@@ -114,24 +113,6 @@ def _inflated(compressed: bytearray, count: int) -> tuple[bytes, bool]:
     return raw, bool(more) or len(inflater.unused_data) > 4
 
 
-@contextmanager
-def noted_by_libpng() -> Iterator[list[str]]:
-    """Collect what libpng says within, on this thread, as notes.
-
-    imagecodecs passes it to a logger; without a handler it would go to stderr.
-    """
-    notes: list[str] = []
-    thread = threading.get_ident()
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            note = next((note for words, note in _NOTES.items() if words in record.getMessage()), "")
-            if record.thread == thread and note and note not in notes:
-                notes.append(note)
-
-    logger, collector = logging.getLogger("imagecodecs"), Collector()
-    logger.addHandler(collector)
-    try:
-        yield notes
-    finally:
-        logger.removeHandler(collector)
+def notes_of_libpng(said: Sequence[str]) -> list[str]:
+    """Return notes on what libpng says."""
+    return list(dict.fromkeys(note for text in said for words, note in _NOTES.items() if words in text))

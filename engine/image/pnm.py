@@ -18,7 +18,8 @@ from engine.image.scratch import bands
 SIGNATURES = tuple(b"P%d%c" % (kind, blank) for kind in range(1, 8) for blank in b"\n \r\t#")
 # A header is a line or some; what is longer is none.
 _MOST_HEADER_BYTES = 64 * 2**10
-_NUMBERS = re.compile(rb"(?:\s*#[^\n]*\n|\s)*(\d+)")
+# Each blank and comment fits in one way only: in several, a header of comments would take for ever.
+_NUMBERS = re.compile(rb"(?:#[^\n]*\n|\s)*(\d+)")
 _COMMENT = re.compile(rb"#[^\n]*")
 # A number that is read takes an object, a text and a place in a list.
 _READING_BYTES = 60

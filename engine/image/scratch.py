@@ -19,14 +19,14 @@ class Scratch:
     An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are
     small here even where NumPy asks for huge ones, so that an array that is filled column by column grows as
     it is filled. `huge_pages` asks for them all the same: what is timed has the memory that NumPy gives.
-    Raises MemoryError where the system has not that much.
+    Of `memory` there is a byte more. Raises MemoryError where the system has not that much.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike, *, huge_pages: bool = False) -> None:
         count = math.prod(shape)
         try:
             self.memory = _private_memory(
-                max(1, count * np.dtype(dtype).itemsize), "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE"
+                count * np.dtype(dtype).itemsize + 1, "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE"
             )
         except OSError as error:
             if error.errno != errno.ENOMEM:

@@ -21,7 +21,6 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"SIMPLE  =", "a FITS file"),
     (128, b"DICM", "a DICOM file"),
     (0, b"\x89HDF", "an HDF5 file"),
-    (0, b"PK\x03\x04", "a ZIP archive or an office document"),
     (0, b"\x1f\x8b", "a gzip archive"),
     (0, b"7z\xbc\xaf", "a 7-Zip archive"),
     (0, b"\x7fELF", "a program"),

@@ -8,15 +8,18 @@ import math
 import os
 import struct
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.faults import Refused
+from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Form
 from engine.image.inner_header import check_inner_pictures, is_inner_picture
+from engine.image.left_out import left_out_of_tiff
+from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.metadata import (
     EXIF_ORIENTATION_TAG,
     EXIF_TAG,
@@ -27,7 +30,7 @@ from engine.image.metadata import (
     metadata_of,
     note_of_first,
 )
-from engine.image.png_pixels import noted_by_libpng
+from engine.image.png_pixels import notes_of_libpng
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
 
@@ -47,6 +50,9 @@ _OF_OTHERS = frozenset(
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
 _INCHES = {2: 1.0, 3: 2.54}
 
+# Of a file without end no more pages are looked at for the full picture.
+_MOST_PAGES_SEEN = 64
+
 # Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
@@ -63,20 +69,15 @@ TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 
 
 def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode the first page of a TIFF or BigTIFF."""
+    """Decode the picture of a TIFF or BigTIFF: its first page, unless that is a reduced version."""
     # 40 ms: loaded with the first TIFF.
-    from tifffile import TiffFile, TiffPage
+    from tifffile import TiffFile
 
     silence_libraries()
 
     file_bytes = os.fstat(file.fileno()).st_size
     with TiffFile(file) as tiff:
-        try:
-            page = tiff.pages.first
-        except IndexError as error:
-            raise Refused("it has no page: its first list of tags is missing or damaged") from error
-        if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
-            raise Refused("it has no first page")
+        page, others = picture_page(tiff)
         lost = lost_tags(page)
         check_header(page)
         samples_form = Form(
@@ -88,19 +89,77 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         notes = [*lost, *check_segments(page, form, file_bytes)]
         if is_inner_picture(page.compression):
             check_inner_pictures(page, file)
-        canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
+        canvas = Canvas(form, orientation_of(page), allocate)
         changes: list[str] = []
-        with noted_by_libpng() as warnings:
+        with said_by_imagecodecs() as said:
             for rows, samples in sample_bands(page, file, changes):
                 pixels, alpha, changed = to_picture_arrays(samples, page)
                 canvas.put(rows, pixels, alpha)
                 changes += changed
         # Each band says the same of the picture.
-        notes += dict.fromkeys([*warnings, *changes])
-        notes += _page_notes(tiff)
+        notes += dict.fromkeys([*notes_of_libpng(said), *changes])
+        notes += others
         profile = page.tags.valueof(ICC_PROFILE_TAG)
         metadata = metadata_of_page(page, file)
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
+
+
+def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
+    """Return the page of the picture, and a note on other pages.
+
+    It is the first, unless that is a reduced version, as cameras (DNG, NEF) and scanners write it before the
+    picture. Raises Refused where there is none.
+    """
+    try:
+        first = tiff.pages.first.aspage()
+    except IndexError as error:
+        raise Refused("it has no page: its first list of tags is missing or damaged") from error
+    if not first.is_reduced:
+        return first, _page_notes(tiff, first)
+    pages = _pages(tiff, first)
+    larger = [page for page in pages if _pixels(page) > _pixels(first)]
+    # Not reduced before reduced, the largest first.
+    larger.sort(key=lambda page: (page.is_reduced, -_pixels(page)))
+    refusals = {page.offset: _refusal(page) for page in larger}
+    page = next((page for page in larger if not refusals[page.offset]), first)
+    if not larger:
+        return first, _page_notes(tiff, first)
+    size = f"{first.imagewidth} × {first.imagelength}"
+    best = larger[0]
+    if page is best:
+        what = f"the first is a reduced version of {size}; the picture itself was opened."
+        return page, (f"It has {len(pages):,} pages: {what}",)
+    return page, (
+        f"A reduced version of {page.imagewidth} × {page.imagelength} was opened: the picture itself, of "
+        f"{best.imagewidth} × {best.imagelength}, cannot be read ({refusals[best.offset]}).",
+    )
+
+
+def _refusal(page: "TiffPage") -> str:
+    """Return why the picture of a page cannot be read; empty where nothing is known against it."""
+    try:
+        check_header(page)
+        picture_form(page)
+    except (Refused, Unsupported) as error:
+        return str(error.args[0])
+    return ""
+
+
+def _pixels(page: "TiffPage") -> int:
+    return int(page.imagewidth * page.imagelength)
+
+
+def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
+    """Return the first page, those below it (SubIFDs), and those after it with those below them."""
+    found = [first]
+    try:
+        for number in range(min(len(tiff.pages), _MOST_PAGES_SEEN)):
+            page = tiff.pages[number].aspage()
+            found += [page] * (number > 0)
+            found += [below.aspage() for below in (page.pages or ())[:_MOST_PAGES_SEEN]]
+    except LIBRARY_ERRORS:
+        return found  # the others are damaged
+    return found
 
 
 def silence_libraries() -> None:
@@ -149,17 +208,36 @@ def dpi(page: "TiffPage") -> tuple[float, float] | None:
 
 
 def metadata_of_page(page: "TiffPage", file: BinaryIO) -> Metadata:
-    """Return EXIF data and resolution of a page."""
-    return metadata_of(_exif(page, file), dpi(page))
+    """Return EXIF data and resolution of a page, and what else it says.
+
+    Cameras write what they say of the picture to the first page, whichever shows it.
+    """
+    first = page.parent.pages.first.aspage()
+    resolution, exif = dpi(page), _exif(page, file) or (_exif(first, file) if first is not page else b"")
+    kept = {EXIF_TAG, GPS_TAG, *TEXT_TAGS[0 if is_photo(page) else 1 :], ICC_PROFILE_TAG}
+    found = metadata_of(exif, resolution)
+    if found.dpi is not None:
+        kept |= {RESOLUTION_TAG, Y_RESOLUTION_TAG}
+    return replace(found, left_out=left_out_of_tiff(page, kept))
+
+
+def orientation_of(page: "TiffPage") -> int:
+    """Return the EXIF orientation of a page; a reduced version before it may say it."""
+    first = page.parent.pages.first.aspage()
+    return int(page.tags.valueof(EXIF_ORIENTATION_TAG, first.tags.valueof(EXIF_ORIENTATION_TAG, 1)))
+
+
+def is_photo(page: "TiffPage") -> bool:
+    """Return whether a page has the tags of a camera."""
+    return EXIF_TAG in page.tags or GPS_TAG in page.tags
 
 
 def _exif(page: "TiffPage", file: BinaryIO) -> bytes:
     """Return as EXIF data what the tags say of a photograph or of who made it."""
-    is_photo = EXIF_TAG in page.tags or GPS_TAG in page.tags
-    if not is_photo and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
+    if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
         return b""
     parent = page.parent
-    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo}
+    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo(page)}
     block: bytes = exif_module().exif_of_tiff(file, page.offset, parent.byteorder, **how)
     return block
 
@@ -218,8 +296,12 @@ def check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, 
     return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
 
 
-def _page_notes(tiff: "TiffFile") -> tuple[str, ...]:
+def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
     try:
-        return note_of_first(len(tiff.pages), "page")
+        count = len(tiff.pages)
+        if count == 1 and (first.is_imagej or first.is_shaped):
+            # Further pages may follow the first without tags of their own.
+            count = tiff.series[0].size // first.size
+        return note_of_first(count, "page")
     except (ValueError, LookupError, OSError, RuntimeError):
         return note_of_first(-1, "page")

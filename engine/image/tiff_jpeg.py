@@ -38,7 +38,7 @@ def is_of_jpegs(page: "TiffPage") -> bool:
     return int(page.compression) in _COMPRESSIONS
 
 
-def note_damage(page: "TiffPage", image: np.ndarray | None, notes: list[str]) -> None:
+def note_damage_of_jpegs(page: "TiffPage", image: np.ndarray | None, notes: list[str]) -> None:
     """Let simplejpeg decode the JPEGs of a page when tifffile reads it to `image`, or to arrays of their own.
 
     What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its

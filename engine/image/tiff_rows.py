@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
+from engine.image.png_pixels import SURPLUS
 from engine.image.scratch import Scratch, bands
-from engine.image.tiff_jpeg import is_of_jpegs, note_damage
+from engine.image.tiff_damage import note_damage
+from engine.image.tiff_jpeg import is_of_jpegs
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -56,10 +58,9 @@ def sample_bands(page: "TiffPage", file: BinaryIO, notes: list[str]) -> Iterator
         return
     scratch = Scratch(page.shaped, np.dtype(page.dtype))
     if _has_large_strips(page):
-        _decode_strips(page, file, scratch.array)
+        notes += dict.fromkeys(_decode_strips(page, file, scratch))
     else:
-        if is_of_jpegs(page):
-            note_damage(page, scratch.array, notes)
+        note_damage(page, scratch.array, notes)
         # What libpng says is noted on the thread where it decodes.
         workers = 1 if int(page.compression) == _PNG else None
         image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES, maxworkers=workers)
@@ -132,27 +133,34 @@ def _has_large_strips(page: "TiffPage") -> bool:
     )
 
 
-def _decode_strips(page: "TiffPage", file: BinaryIO, image: np.ndarray) -> None:
+def _decode_strips(page: "TiffPage", file: BinaryIO, scratch: Scratch) -> Iterator[str]:
+    """Decode each strip into its place; yield notes on damage."""
+    memory, begin = np.frombuffer(scratch.memory, np.uint8), 0
     strips = iter(zip(page.dataoffsets, page.databytecounts, strict=True))
     is_swapped = page.parent.byteorder != ("<" if sys.byteorder == "little" else ">")
-    for plane in image[:, 0]:
-        for begin in range(0, len(plane), page.rowsperstrip):
-            strip = plane[begin : begin + page.rowsperstrip]
-            _decompress(page, file, *next(strips), strip.reshape(-1).view(np.uint8))
+    for plane in scratch.array[:, 0]:
+        for row in range(0, len(plane), page.rowsperstrip):
+            strip = plane[row : row + page.rowsperstrip]
+            end = begin + strip.nbytes
+            # One more: a decoder that fills that too has more than these rows.
+            filled = _decompress(page, file, *next(strips), memory[begin : end + 1])
+            if filled < strip.nbytes:
+                raise Refused("the compressed pixels of a strip stop before its end")
+            if filled > strip.nbytes:
+                yield SURPLUS
+            begin = end
             for rows in bands(len(strip), strip.nbytes // len(strip)):
                 if is_swapped:
                     strip[rows].byteswap(inplace=True)
                 _undo_predictor(page, strip[rows])
 
 
-def _decompress(page: "TiffPage", file: BinaryIO, offset: int, size: int, out: NDArray[np.uint8]) -> None:
+def _decompress(page: "TiffPage", file: BinaryIO, offset: int, size: int, out: NDArray[np.uint8]) -> int:
+    """Decompress a strip; return the number of bytes."""
     file.seek(offset)
     if int(page.compression) in _DEFLATE:
-        filled = _inflate(file, size, out)
-    else:
-        filled = len(getattr(imagecodecs, _DECODERS[int(page.compression)])(file.read(size), out=out))
-    if filled < len(out):
-        raise Refused("the compressed pixels of a strip stop before its end")
+        return _inflate(file, size, out)
+    return len(getattr(imagecodecs, _DECODERS[int(page.compression)])(file.read(size), out=out))
 
 
 def _inflate(file: BinaryIO, size: int, out: NDArray[np.uint8]) -> int:

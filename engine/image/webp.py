@@ -13,9 +13,11 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.left_out import XMP
 from engine.image.metadata import metadata_of, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import read_with_pillow
 
+_MOST_CHUNKS = 2**16
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
 # What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture; of the alpha of
@@ -52,7 +54,8 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     orientation = orientation_of_exif(exif) or orientation_of_xmp(chunks.get(b"XMP "))
     canvas = Canvas(form, orientation, allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
-    return Decoded(canvas, chunks.get(b"ICCP"), metadata=metadata_of(exif))
+    left_out = (XMP,) if b"XMP " in chunks else ()
+    return Decoded(canvas, chunks.get(b"ICCP"), metadata=metadata_of(exif, left_out=left_out))
 
 
 def still_size(file: BinaryIO) -> tuple[int, int]:
@@ -71,8 +74,11 @@ def _chunks(file: BinaryIO) -> dict[bytes, bytes]:
     if file_bytes < 8 + riff_bytes:
         raise Refused(f"it ends after {file_bytes:,} of {8 + riff_bytes:,} bytes: it was cut short")
     chunks: dict[bytes, bytes] = {}
-    position = 12
+    position, count = 12, 0
     while position + 8 <= file_bytes:
+        count += 1
+        if count > _MOST_CHUNKS:
+            raise Refused(f"it has more than {_MOST_CHUNKS:,} chunks")
         file.seek(position)
         kind, size = struct.unpack("<4sI", file.read(8))
         if kind not in chunks:

@@ -1,12 +1,12 @@
 """Mask files: JSON (everything), text (weights as typed), CSV, ImageJ and ImageMagick."""
 
 import os
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from engine.errors import MaskError
 from engine.files.atomic_write import atomic_write
+from engine.files.reading import read_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
 from engine.mask.text_cells import WHAT
@@ -45,13 +45,7 @@ def load_mask(path: str | os.PathLike[str]) -> Mask:
     """
     path = Path(path)
     what = f"The mask file {str(path)!r} cannot be opened"
-    try:
-        text = _read(path, what).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise MaskError(what, "it is not text in UTF-8", "Save the mask as text or as JSON.") from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise MaskError(what, reason.lower(), "Check the name and that you may read it.") from error
+    text = read_text(path, MAX_BYTES, what, MaskError)
     try:
         mask = parse_mask(text)
     except MaskError as error:
@@ -83,23 +77,3 @@ def save_mask(mask: Mask, path: str | os.PathLike[str], style: str = "") -> None
         why = f"ImageJ takes odd sides only, and this mask has {mask.rows} × {mask.columns} cells"
         raise MaskError(what, why, "Add a row or a column of zeros, or save it in another form.")
     atomic_write(path, (format_mask(mask, form.style).rstrip("\n") + "\n").encode())
-
-
-def _read(path: Path, what: str) -> bytes:
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise MaskError(what, "it is a folder", "Choose a file.")
-    # Reading a pipe or a device could take for ever.
-    if not stat.S_ISREG(status.st_mode):
-        raise MaskError(what, "it is not a regular file", "Copy the mask to a file.")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if not data:
-        raise MaskError(what, "it is empty (0 bytes)", "Choose another file.")
-    if len(data) > MAX_BYTES:
-        raise MaskError(
-            what,
-            f"it has {status.st_size:,} bytes, and a mask has at most {MAX_BYTES:,}",
-            "Check that this is a mask.",
-        )
-    return data

@@ -24,6 +24,9 @@ _SIGMA_MIN, _SIGMA_MAX = 0.1, 100.0
 # Rounding of sine and cosine puts about 1e-16 into cells beside a line; no real weight is that small.
 _DUST = 1e-9
 
+# A larger part of a Gaussian that lies outside its mask is worth a word.
+_MOST_CUT = 0.15
+
 
 def box(rows: int, columns: int | None = None) -> Mask:
     """Return the mean over `rows` x `columns` cells (square when only `rows` is given)."""
@@ -288,6 +291,32 @@ def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | N
     if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
         _refuse_spelling(spelling, generator, None)
     return generator, sides, numbers
+
+
+def cut_sentence(spelling: str) -> str:
+    """Return that the sides of a spelled mask cut off much of its Gaussian; empty where they do not.
+
+    Sides of one cell, of masks of a row or a column, have no extent.
+    """
+    read = read_spelling(spelling)
+    if read is None:
+        return ""
+    generator, sides, numbers = read
+    names = [parameter.name for parameter in generator.numbers]
+    if "sigma" not in names:
+        return ""
+    values = dict(zip(names, numbers, strict=False))
+    for parameter in generator.numbers:
+        values.setdefault(parameter.name, parameter.default_for(max(sides)))
+    # Of a difference of Gaussians the wider one.
+    sigma = values["sigma"] * values.get("ratio", 1.0)
+    kept = math.prod(math.erf(side / sigma / math.sqrt(8)) for side in sides * (3 - len(sides)) if side > 1)
+    if kept > 1 - _MOST_CUT:
+        return ""
+    return (
+        f"{spelling.strip()}: {100 * (1 - kept):.0f} % of the Gaussian of sigma {sigma:g} lies outside the "
+        f"mask and is cut off; {math.ceil(6 * sigma):,} cells (6 sigma) hold it."
+    )
 
 
 def parse_generator(text: str) -> Mask | None:

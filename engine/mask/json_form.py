@@ -7,11 +7,11 @@ divisor may be a fraction, `"1/9"`. Instead of weights there may be a generator'
 """
 
 import json
-import math
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from engine.errors import MaskError
+from engine.files.reading import json_object
 from engine.mask.generators import parse_generator
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.mask.text_cells import WHAT, check_rectangle, number_text, quoted, read_fraction, refuse
@@ -21,8 +21,6 @@ FORMAT = "haloscope-mask"
 VERSION = 1
 
 _KEYS = ("format", "version", "name", "generate", "weights", "anchor", "offset", "divisor")
-# Whole numbers of fewer bits are finite as float64, so that nothing which divides or shows one can fail.
-_TOO_MANY_BITS = 1024
 _EXAMPLE = (
     f'A mask in JSON looks like {{"format": "{FORMAT}", "version": {VERSION}, "weights": [[1, 0, -1]]}}.'
 )
@@ -69,7 +67,7 @@ def _json_number(value: float | str) -> str:
 
 def mask_from_json(text: str) -> Mask:
     """Return the mask that a JSON text describes; all else is refused by a `MaskError`."""
-    document = read_object(text)
+    document = json_object(text, WHAT, MaskError, _EXAMPLE)
     if document.get("format") != FORMAT:
         refuse(f'its "format" is not "{FORMAT}"', _EXAMPLE)
     version = document.get("version")
@@ -89,33 +87,6 @@ def mask_from_json(text: str) -> Mask:
             "Shorten it.",
         )
     return mask_from_values(document, name)
-
-
-def read_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text of limited length, with every number finite and no key twice.
-
-    All else is refused by a `MaskError`.
-    """
-    try:
-        document = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_whole,
-            object_pairs_hook=_unique_keys,
-        )
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} cannot be read from {text[error.pos : error.pos + 20]!r} on"
-        why = f"it is not JSON: {where if text[error.pos :].strip() else 'it ends too early'}"
-        raise MaskError(WHAT, why if text.strip() else "it is empty", _EXAMPLE) from error
-    except (RecursionError, ValueError) as error:
-        # Python itself refuses whole numbers of more than 4,300 digits.
-        deep = isinstance(error, RecursionError)
-        why = "its JSON is nested too deep" if deep else "a number in it is too long"
-        raise MaskError(WHAT, why, _EXAMPLE) from error
-    if not isinstance(document, dict):
-        refuse("its JSON is not an object", _EXAMPLE)
-    return document
 
 
 def mask_from_values(document: dict[str, Any], name: str) -> Mask:
@@ -171,30 +142,3 @@ def _number(value: object, where: str) -> float:
             "Write numbers such as 1, -0.5 or 1e-3.",
         )
     return float(value)
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
-    return value
-
-
-def _whole(digits: str) -> int:
-    value = int(digits)
-    if value.bit_length() >= _TOO_MANY_BITS:
-        refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
-    return value
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    refuse(f"it says {word}, which is not a finite number", "Give every cell a finite number.")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in document:
-            refuse(f"it has the key {quoted(key)} twice", "Keep one of the two.")
-        document[key] = value
-    return document

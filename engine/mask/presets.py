@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from engine.errors import UnknownName, closest
-from engine.files.assets import faults_of_asset
-from engine.mask.json_form import mask_from_values, read_object
+from engine.files.assets import MOST_ASSET_BYTES, faults_of_asset
+from engine.files.reading import read_json
+from engine.mask.json_form import mask_from_values
 from engine.mask.mask import Mask
 from engine.mask.preset_texts import PRESETS_FILE
 
@@ -35,7 +36,7 @@ class Preset(NamedTuple):
 def presets() -> tuple[Preset, ...]:
     """Return all presets in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
-        document = read_object(PRESETS_FILE.read_text(encoding="utf-8"))
+        document = read_json(PRESETS_FILE, MOST_ASSET_BYTES)
         return tuple(_preset(entry) for entry in document["presets"])
 
 

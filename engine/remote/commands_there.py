@@ -18,12 +18,15 @@ from engine.host.shared_array import SharedArray
 from engine.remote.arrays import sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.line import ANSWERS, WHOLE, Line, Message
-from engine.remote.messages import Command, Ended, Output, Written
+from engine.remote.messages import Command, Ended, Output, Running, Written
+from engine.remote.places import is_place
 from engine.remote.run_command import command_process
-from engine.remote.schema import NotOfTheSchema, encoded
+from engine.remote.schema import encoded
 
 _MOST_PRINTED = 1 << 20
 _STOPPING_S = 2.0
+_SAID_EACH_S = 2.0
+_NOT_RUN = 1
 
 
 class CommandRun:
@@ -37,14 +40,13 @@ class CommandRun:
         get: Callable[[str], SharedArray | None],
         folder: str,
     ) -> None:
-        for place, _ in asked.files:
-            if not is_place(place):
-                raise NotOfTheSchema("A command was refused", f"a file {place[:60]!r}")
         self._asked, self._line, self._packer, self._get = asked, line, packer, get
         self._folder = folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_begun = self._is_stopped = False
+        self._has_ended = threading.Event()
+        threading.Thread(target=self._say_running, name="running", daemon=True).start()
 
     def missing(self) -> list[str]:
         """Return the digests of the files that have not come."""
@@ -60,6 +62,7 @@ class CommandRun:
 
     def stop(self) -> None:
         """End it: in order, or at once after a moment."""
+        self._has_ended.set()
         with self._lock:
             self._is_begun = self._is_stopped = True
             process = self._process
@@ -71,7 +74,21 @@ class CommandRun:
         except subprocess.TimeoutExpired:
             process.kill()
 
+    def _say_running(self) -> None:
+        while not self._has_ended.wait(_SAID_EACH_S):
+            self._line.send(encoded(Running(self._asked.id)), ANSWERS)
+
     def _run(self) -> None:
+        try:
+            self._run_in_folder()
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: somebody waits for the end
+            why = f"The command cannot be run on the server: {' '.join(str(error).split())[:300]}\n"
+            self._line.send(encoded(Output(self._asked.id, 2, why.encode(errors="replace"))), ANSWERS)
+            self._line.send(encoded(Ended(self._asked.id, _NOT_RUN)), ANSWERS)
+        finally:
+            self._has_ended.set()
+
+    def _run_in_folder(self) -> None:
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
             before = {}
@@ -125,19 +142,15 @@ class CommandRun:
     ) -> Iterator[Message]:
         try:
             for number, path in enumerate(sorted(folder.rglob("*"))):
-                if not path.is_file() or before.get(path) == path.stat().st_mtime_ns:
+                place = path.relative_to(folder).as_posix()
+                # A part that a killed command has left is hidden, and so no place.
+                is_new = path.is_file() and before.get(path) != path.stat().st_mtime_ns
+                if not is_new or not is_place(place):
                     continue
                 key = f"c{self._asked.id}-{number}"
                 data = np.frombuffer(path.read_bytes(), np.uint8)
                 yield from sent_bands(key, [data], self._packer, lambda: self._line.rate, self._asked.id)
-                yield encoded(Written(self._asked.id, path.relative_to(folder).as_posix(), key)), b""
+                yield encoded(Written(self._asked.id, place, key)), b""
             yield encoded(Ended(self._asked.id, status)), b""
         finally:
             sent.set()
-
-
-def is_place(text: str) -> bool:
-    """Return whether a text is the name of a file below a folder, and cannot be one outside it."""
-    parts = text.split("/")
-    is_plain = len(text) < 400 and not any(letter in text for letter in "\\:\0\n")
-    return is_plain and all(part not in ("", ".", "..") for part in parts)

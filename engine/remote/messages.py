@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.host.process import HostOptions
+from engine.remote.places import refuse_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,19 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that was written on the server: its place below what a request names, or where a command ran."""
+    """A file that was written on the server: its place below what a request names, or where a command ran.
+
+    Without a place it is what the request names.
+    """
 
     request: int
     place: str
     key: str
+
+    def check_arrived(self) -> None:
+        """Refuse a name that leads anywhere else."""
+        if self.place:
+            refuse_place(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,18 @@ class Command:
     id: int
     arguments: tuple[str, ...]
     files: tuple[tuple[str, str], ...] = ()
+
+    def check_arrived(self) -> None:
+        """Refuse a name that leads out of the command's folder."""
+        for place, _ in self.files:
+            refuse_place(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A command has not ended. Said now and then: whoever waits for it knows that it is not forgotten."""
+
+    id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ from engine.remote.codecs import Packer
 from engine.remote.envelopes import FROM_SERVER
 from engine.remote.line import WHOLE, Line, Message, reader_of
 from engine.remote.messages import Arrays, Band, Begin, Needed, Written
+from engine.remote.places import name_there, path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION, RemoteServer
 from engine.results.progress import Checkpoint, Progress
@@ -124,6 +125,8 @@ class Relay:
         self._outwards = Crossing(self._digest_of, _never, self._digest_of_file, str, _unseen)
         self._inwards = Crossing(_never, self._array_of, str, _never, made=self._labelled)
         self._steps: dict[int, Progress] = {}
+        # The requests of which a file was written.
+        self._written: set[int] = set()
         self._is_over = False
         self._over = threading.Event()
 
@@ -160,12 +163,7 @@ class Relay:
         assert ssh.stdin is not None
         assert ssh.stdout is not None
         errors = _Errors(ssh)
-        greeting = self._server.greeting(ssh.stdout)
-        if not greeting:
-            # What it says comes before its end.
-            with suppress(subprocess.TimeoutExpired):
-                ssh.wait(5.0)
-        refusal = self._server.refusal(greeting, ssh.poll(), errors.text())
+        refusal = self._server.why_not_greeted(ssh, errors.text)
         if refusal is not None:
             self._lose(refusal)
             return
@@ -279,6 +277,10 @@ class Relay:
             else:
                 own.set_result(message.value)
             return
+        if request.written_path and message.error is None and message.id not in self._written:
+            what, why = f"{request.written_path} is not written", f"{self._server.title} has sent no file"
+            message = Answer(message.id, error=EngineError(what, why, "Try again."))
+        self._written.discard(message.id)
         if isinstance(message.value, Saved):
             message = replace(message, value=replace(message.value, path=request.written_path))
         # A device that is lost there is its host's affair: this process lives.
@@ -290,14 +292,13 @@ class Relay:
         arrays = self._come.pop(message.key, None)
         if request is None or arrays is None or not request.written_path:
             raise NotOfTheSchema("A file was refused", "nobody has asked for it")
-        parts = message.place.split("/") if message.place else []
-        if any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts):
-            raise NotOfTheSchema("A file was refused", f"its place is {message.place[:60]!r}")
-        path = Path(request.written_path, *parts)
-        if parts:
+        path = Path(request.written_path)
+        if message.place:
+            path = path_below(request.written_path, message.place)
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
             atomic_write(str(path), shared.attach(arrays[0]).tobytes())
+            self._written.add(message.request)
         finally:
             shared.recycle(arrays[0].name)
 
@@ -440,7 +441,7 @@ class Relay:
         with self._lock:
             self._sources[key] = path
         self._named.add(key)
-        return f"{key}/{Path(path).name.lstrip('.')[-100:] or 'file'}"
+        return f"{key}/{name_there(Path(path).name)}"
 
     # What is done here.
 

@@ -266,7 +266,11 @@ def _tagged(tag: str, parts: list[Any], hint: Any, crossing: Crossing, depth: in
         raise NotOfTheSchema("A message was refused", f"{len(parts)} fields of {kind.__name__}")
     given = zip(form.items(), parts, strict=True)
     values = {name: _value(part, of, crossing, depth) for (name, of), part in given}
-    return crossing.made(kind(**values))
+    made = kind(**values)
+    # What a message promises beyond the types of its fields.
+    if (check := getattr(made, "check_arrived", None)) is not None:
+        check()
+    return crossing.made(made)
 
 
 def _error(kind: type[EngineError], parts: list[Any]) -> EngineError:

@@ -11,21 +11,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import numpy as np
 
 from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
-from engine.files.standard_streams import log
+from engine.files.held_folders import HeldFolder, remove_dead_folders
+from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.display_range import pixels_of
@@ -42,6 +42,7 @@ from engine.remote.commands_there import CommandRun
 from engine.remote.envelopes import DIGEST, TO_SERVER
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.messages import Arrays, Band, Begin, Command, Needed, Written
+from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION
 from engine.results.progress import Progress
@@ -54,6 +55,7 @@ MOST_KEPT_BYTES = 4 << 30
 MOST_RESULTS = 3
 _LEAVING_S = 4.0
 _MOST_WAITING = 1000
+_FOLDERS = "haloscope-server-"
 
 
 @dataclass(eq=False)
@@ -111,6 +113,10 @@ class Server:
         self._lock = threading.RLock()
         self._asked: dict[int, _Asked] = {}
         self._commands: dict[int, CommandRun] = {}
+        # For files that come and go.
+        self._held = HeldFolder(_FOLDERS)
+        self._held.note(shared.own_prefix())
+        self._folder = self._held.path
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
         self._pictures, self._results = Kept(most, _MOST_WAITING), Kept(most, MOST_RESULTS)
         self._numbers = count(1)
@@ -121,14 +127,10 @@ class Server:
         self._missing: list[str] = []
         self._crossing = Crossing(_never, self._picture, lambda path: "", self._file)
 
-    @cached_property
-    def _folder(self) -> str:
-        """A folder for files that come and go, made when there is one."""
-        return tempfile.mkdtemp(prefix="haloscope-")
-
     def start(self) -> None:
-        """Answer from now on."""
+        """Answer from now on; remove what killed servers of this user have left."""
         self._line.start()
+        remove_dead_folders(_FOLDERS, _remove_segments)
 
     def close(self) -> None:
         """End all that was begun here."""
@@ -136,8 +138,7 @@ class Server:
             command.stop()
         if self._client is not None:
             self._client.shutdown()
-        if "_folder" in vars(self):
-            rmtree(self._folder, ignore_errors=True)
+        self._held.remove()
 
     def _end(self, why: str) -> None:
         self.why = why
@@ -183,6 +184,7 @@ class Server:
         self._client = EngineClient(
             on_ready=self._say_ready, on_notice=self._send, described=begin.options.described
         )
+        self._held.note(self._client.segment_prefix)
         self._client.start()
 
     def _say_ready(self, ready: Ready) -> None:
@@ -229,14 +231,7 @@ class Server:
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
         key, _, last = name.partition("/")
-        if (
-            not key.isalnum()
-            or not last
-            or "/" in last
-            or "\\" in last
-            or last.startswith(".")
-            or len(last) > 200
-        ):
+        if not is_place(name) or not key.isalnum() or not last or "/" in last:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._folder, key, last)
         if not path.exists():
@@ -508,16 +503,20 @@ def _written(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
+def _remove_segments(prefixes: Sequence[str]) -> None:
+    """Remove the shared memory of a server that was killed with the process that Python has for that."""
+    for prefix in filter(shared.is_prefix, prefixes):
+        shared.unlink(*shared.left_by(prefix, 0))
+
+
 def _never(*_: Any) -> Any:
     raise NotOfTheSchema("A message", "pixels where none may be")
 
 
 def main() -> None:
     """Greet on standard output, and answer until standard input ends."""
-    sender, receiver = os.dup(1), os.fdopen(os.dup(0), "rb", 1 << 18)
     # What libraries print must not come into the line, and no child may read from it.
-    with suppress(OSError):
-        os.dup2(2, 1)
+    sender, receiver = set_output_aside(), os.fdopen(os.dup(0), "rb", 1 << 18)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}

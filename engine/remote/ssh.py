@@ -1,8 +1,12 @@
 """A server that is reached by the system's ssh: what is started there, and what it means when that fails."""
 
 import json
+import os
 import shlex
-from collections.abc import Sequence
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -14,6 +18,10 @@ from engine.host.process import HostOptions
 GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
 _MOST_GREETING = 1 << 16
+GREETED_S, WAITED_S = 30.0, 5.0
+"""How long a server may take to say its first line, and after how much of that a person is told."""
+_TYPED_S = 120.0
+_LEAVING_S = 5.0
 _PACKAGES = "engine", "haloscope"
 VERSION = str(import_module(__name__.rpartition(".remote.")[0]).__version__)
 """Of this program; a server must have the same."""
@@ -62,7 +70,12 @@ class RemoteServer:
     @property
     def install_command(self) -> str:
         """What is typed here to have the same version there."""
-        return f"ssh {self.destination} {self.python} -m pip install 'haloscope=={VERSION}'"
+        return self._typed(f"{self.python} -m pip install {shlex.quote(f'haloscope=={VERSION}')}")
+
+    def _typed(self, there: str) -> str:
+        """Return what is typed here so that the shell there gets a command as it is, `cd F && …` too."""
+        words = ["ssh", self.destination, there]
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
@@ -76,6 +89,38 @@ class RemoteServer:
         alive = "-o", "ServerAliveInterval=4", "-o", "ServerAliveCountMax=2", "-o", "ConnectTimeout=15"
         there = f"{self.python} -c {shlex.quote(_BOOTSTRAP)}"
         return ["ssh", "-T", *batch, *alive, *self.ssh_options, "--", self.destination, there]
+
+    def why_not_greeted(
+        self,
+        ssh: "subprocess.Popen[bytes]",
+        errors: Callable[[], str],
+        on_wait: Callable[[str], object] = lambda words: None,
+    ) -> EngineError | None:
+        """Wait for the greeting; return why the connection cannot be used, None where it can.
+
+        `errors` returns what ssh has said; `on_wait` is told for whom it waits, after a moment.
+        """
+        assert ssh.stdout is not None
+        found: list[dict[str, Any]] = []
+        output = ssh.stdout
+        # A pipe that is read cannot be given up; its thread can.
+        reading = threading.Thread(target=lambda: found.append(self.greeting(output)), daemon=True)
+        reading.start()
+        # Who types a password has the time that sshd gives for it, 120 s.
+        most_s = GREETED_S + (_TYPED_S if self.may_ask else 0.0)
+        reading.join(WAITED_S)
+        if reading.is_alive():
+            on_wait(f"Waiting for {self.destination} to answer, {most_s:g} s at most. Ctrl+C ends it.")
+            reading.join(most_s - WAITED_S)
+        if not found:
+            what = f"The server {self.destination} does not answer"
+            why = f"the program there has said nothing in {most_s:g} s"
+            return LineLost(what, why, f"Try it by hand: {self._typed(f'{self.python} --version')}")
+        if not found[0]:
+            # What ssh says comes before its end.
+            with suppress(subprocess.TimeoutExpired):
+                ssh.wait(_LEAVING_S)
+        return self.refusal(found[0], ssh.poll(), errors())
 
     def greeting(self, output: IO[bytes]) -> dict[str, Any]:
         """Read what the program there says first; nothing where it did not start."""
@@ -117,11 +162,12 @@ class RemoteServer:
     def _not_started(self, status: int | None, errors: str) -> LineLost:
         """Return what ssh, or the shell there, means."""
         said = [line.strip() for line in errors.splitlines() if line.strip()]
-        last = said[-1].rstrip(".") if said else f"ssh ended with status {status}"
+        ended = "no program of Haloscope answers there" if not status else f"ssh ended with status {status}"
+        last = said[-1].rstrip(".") if said else ended
         text = errors.lower()
         for found, why, remedy in _MEANINGS:
             if any(word in text for word in found):
-                remedy = remedy.format(to=self.destination)
+                remedy = remedy.format(to=shlex.quote(self.destination))
                 return LineLost(
                     f"The server {self.destination} is not reached", f"{why} ({last[:300]})", remedy
                 )
@@ -129,7 +175,7 @@ class RemoteServer:
             why = f"there is no such Python ({last[:300]})"
             remedy = "Install Python 3.11 or later there, or name the one that is there with --host-python."
             return LineLost(f"The server {self.destination} cannot be used", why, remedy)
-        remedy = f"Try it by hand: ssh {self.destination} {self.python} --version"
+        remedy = f"Try it by hand: {self._typed(f'{self.python} --version')}"
         return LineLost(f"The server {self.destination} cannot be used", last[:300], remedy)
 
 

@@ -68,6 +68,7 @@ def plan_large(
     float_row = problem.width * problem.channels * FLOAT_BYTES
     out_row = problem.width * picture.channels * dtype.itemsize
     segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
+    segment = max(segment, picture.segment_bytes)
     out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
     fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if on_gpu else _LATER_BYTES)
     fixed += min(storage.rows_at_once, problem.height) * out_row

@@ -1,11 +1,16 @@
 """Pictures as the variants of every task take them: their types and axes, and random ones to measure with."""
 
+import sys
+import warnings
+
 import numpy as np
 
 from engine.errors import BadValue
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
+EXACT_LIMIT = 2**24
+"""Whole numbers up to this size are exact in float32."""
 
 # By the kind of NumPy's type, where "Convert the picture to float32." does not help or does not say how.
 _REMEDIES = {
@@ -34,11 +39,28 @@ def as_samples(image: np.ndarray) -> np.ndarray:
             "Open a file with engine.open_image first.",
         )
     dtype = sample_type(array.shape, array.dtype)
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 2:
+        _warn_of_rounding(array)
     # float64 samples past float32's range become infinite, as they would in any float32 program.
     with np.errstate(over="ignore"):
         samples = np.require(array, dtype, ["C", "A"])
     # Not np.newaxis: the simulator's copies take an axis of stride 0 for a broadcast one and drop it.
     return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
+
+
+def _warn_of_rounding(array: np.ndarray) -> None:
+    """Warn of whole numbers that float32 does not hold; Python shows a warning once for each line."""
+    if int(array.max()) <= EXACT_LIMIT and int(array.min()) >= -EXACT_LIMIT:
+        return
+    level, frame = 1, sys._getframe()
+    # The line that called the engine.
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "engine":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(
+        f"{array.dtype} is filtered as float32: values beyond {EXACT_LIMIT:,} are rounded to 24 "
+        "significant bits",
+        stacklevel=level,
+    )
 
 
 def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
@@ -53,16 +75,16 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
         raise BadValue(
             f"an array of {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
             "a picture has rows and columns, and may have channels",
-            "Pass an array of shape (H, W) or (H, W, C).",
+            "Pass an array of shape (H, W) or (H, W, C)"
+            + (", one of a stack at a time." if len(shape) > 3 else "."),
         )
     if 0 in shape:
         raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
     if len(shape) == 3 and shape[2] > MAX_CHANNELS:
-        raise BadValue(
-            f"a picture of {shape[2]} channels",
-            f"at most {MAX_CHANNELS} channels can be filtered at once",
-            "Filter the channels in groups of at most 4.",
-        )
+        # The engine filters arrays without what opens files.
+        from engine.image.array_input import shape_refusal
+
+        raise BadValue("this array is not a picture", *shape_refusal(shape))
     if given.kind not in "buif":
         remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
         raise BadValue(f"samples of type {given}", "only real numbers can be filtered", remedy)

@@ -5,14 +5,13 @@ form each.
 """
 
 import dataclasses
-import json
 import math
 import reprlib
-from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from engine.errors import BadValue
+from engine.files.reading import read_json
 from engine.geometry.border import Border
 from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
@@ -20,23 +19,14 @@ from engine.results.measurement import AnyResult, Measurement
 from engine.tasks.registry import TASKS
 
 _REMEDY = "Take a file that Haloscope saved."
+# With every sample of a sweep a file has some MB.
+_MOST_BYTES = 1 << 30
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
 
 def results_in_file(path: str) -> tuple[AnyResult, ...]:
     """Return the results of a file; raises BadValue where it cannot be read, or is no file of results."""
-    what = f"{path} cannot be read"
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadValue(what, "it is not text in UTF-8", _REMEDY) from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise BadValue(what, reason.lower(), "Check the name and that you may read it.") from error
-    try:
-        return results_from_document(json.loads(text))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise BadValue(what, "it is not JSON", _REMEDY) from error
+    return results_from_document(read_json(path, _MOST_BYTES, f"{path} cannot be read", BadValue))
 
 
 def results_from_document(data: Any) -> tuple[AnyResult, ...]:
@@ -70,7 +60,7 @@ def result_from_json(data: Any) -> AnyResult:
         parts["failure"] = _failure(data)
         fields = task.problem_fields(data["problem"])
         return Measurement(problem=_value(task.problem, fields, "problem"), **parts)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
 
@@ -96,7 +86,10 @@ _PARTS = {
     name: kind for name, kind in get_type_hints(Measurement).items() if name not in ("problem", "failure")
 }
 # What files of this version need not have.
-_LATER = ("result_dtype", "in_steps", "undecided", "bandwidth_gb_s", "machine")
+_LATER = (
+    "result_dtype", "in_steps", "undecided", "chosen", "wrong_samples", "unproven_samples", "bandwidth_gb_s",
+    "machine",
+)  # fmt: skip
 # Lists that have nothing in them where nothing is known.
 _MAY_BE_EMPTY = ("bounds", "steps")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")

@@ -1,7 +1,7 @@
 """Which parts of a result are checked where the oracle cannot afford all: edges and a grid of pixels."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -105,3 +105,9 @@ def affordable_regions(
     left = min(columns + across, max(columns, right - 1))
     inside = Region(top, bottom, left, right, step)
     return tuple(region for region in (*outer, inside) if region.pixels > 0)
+
+
+def chosen_text(regions: Sequence[Region]) -> str:
+    """Return how regions of `affordable_regions` were chosen, in words."""
+    step = max((region.step for region in regions), default=1)
+    return f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"

@@ -1,21 +1,24 @@
 """Verification: how a result compares with the float64 oracle, and the sentence that says so."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from engine.errors import VerificationFailed
 from engine.verify.checked_samples import CheckedSamples
-from engine.verify.closeness import compare, compare_quantised
-from engine.verify.regions import Region
+from engine.verify.closeness import ALONE, Closeness, compare, compare_quantised
+from engine.verify.inputs import Inputs
+from engine.verify.regions import Region, chosen_text
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """How a result compares with the float64 oracle."""
 
-    passed: bool  # every checked sample lies within its own rounding bound
+    passed: bool  # every checked sample lies within its own rounding bound, and each bound proves something
     # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     max_error: float
     bound: float
@@ -23,31 +26,98 @@ class Verification:
     checked_pixels: int
     total_pixels: int
     exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
-    reason: str = ""  # where it failed, in words; empty if it passed
+    reason: str = ""  # why it is not verified, in words; empty if it passed
     in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
     # Samples on both sides of a jump, such as a threshold, where rounding may decide: both values are right.
     undecided: int = 0
+    chosen: str = ""  # how the checked ones were chosen, in words; empty where all were checked
+    wrong_samples: int = 0  # checked samples that rounding does not explain
+    unproven_samples: int = 0  # checked samples whose rounding bound proves nothing
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether nothing is known to be wrong, but the bound proves nothing."""
+        return not self.passed and not self.wrong_samples and self.unproven_samples > 0
+
+    def refuse_wrong(self, what: str) -> None:
+        """Raise VerificationFailed where what is named has wrong samples."""
+        if not self.passed and not self.is_unproven:
+            raise VerificationFailed(what, self.reason, "Choose another variant.")
 
     def sentence(self, unit: str = "pixel") -> str:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
+        is_whole = self.checked_pixels == self.total_pixels
+        by = f" ({self.chosen})" if self.chosen else ""
+        checked = f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s were checked{by}"
         if not self.passed:
-            return self.reason
+            return self.reason if is_whole else f"{self.reason}; {checked}"
+        share = f"every {unit}" if is_whole else f"{checked}, and all"
         plural = "sample is" if self.undecided == 1 else "samples are"
         on_jumps = f"; {self.undecided:,} {plural} within rounding of a jump" if self.undecided else ""
-        return f"{self._agreement(unit)}{on_jumps}"
+        return f"verified: {share} {self._agreement(is_whole)}{on_jumps}"
 
-    def _agreement(self, unit: str) -> str:
-        is_whole = self.checked_pixels == self.total_pixels
-        share = f"every {unit}" if is_whole else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
+    def _agreement(self, is_one: bool) -> str:
         if self.exact:
-            verb = "matches" if is_whole else "match"
             reference = "rounded float64 reference" if self.in_steps else "float64 reference"
-            return f"verified: {share} {verb} the {reference} exactly"
+            return f"{'matches' if is_one else 'match'} the {reference} exactly"
         if self.in_steps:
-            plural = "" if self.max_error == 1.0 else "s"
-            return f"verified: {share} within rounding, max error {self.max_error:.0f} step{plural}"
-        errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
-        return f"verified: {share} within rounding, {errors}"
+            errors = f"max error {self.max_error:.0f} step{'' if self.max_error == 1.0 else 's'}"
+        else:
+            errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+        return f"{'' if is_one else 'are '}within rounding, {errors}"
+
+
+class Findings:
+    """What was found of the parts of a result, one after the other."""
+
+    def __init__(self, *, in_steps: bool = False) -> None:
+        self.in_steps = in_steps
+        self.exact, self.error, self.bound = True, 0.0, 0.0
+        self.wrong = self.unproven = 0
+        self._wrong_reason = self._unproven_reason = ""
+
+    def add(
+        self,
+        found: Closeness,
+        result: np.ndarray,
+        oracle: np.ndarray,
+        place: Callable[[tuple[int, ...]], str],
+    ) -> None:
+        """Add a part; `place` says in words where an element of it lies."""
+        self.exact = self.exact and found.exact
+        if found.max_error > self.error:
+            self.error, self.bound = found.max_error, found.bound
+        self.wrong += found.wrong_count
+        self.unproven += found.unproven_count
+        unit = " steps" if self.in_steps else ""
+        if found.wrong is not None and not self._wrong_reason:
+            self._wrong_reason = (
+                f"not verified: {_compared(place, found.wrong, result, oracle)} "
+                f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
+            )
+        if found.unproven is not None and not self._unproven_reason:
+            why = f"rounding explains {found.unproven_bound:.2g}{unit}, more than the values near it vary"
+            if math.isinf(found.unproven_bound):
+                why = "sums on the way may pass the range of float32"
+            compared = _compared(place, found.unproven, result, oracle)
+            self._unproven_reason = f"not verified: nothing is proven where {compared}, and {why}"
+
+    def verification(self, checked: int, total: int, chosen: str = "") -> Verification:
+        """Return the verification: how many pixels were checked of how many, and how they were chosen."""
+        reason = self._wrong_reason or self._unproven_reason
+        return Verification(
+            passed=not reason,
+            max_error=self.error,
+            bound=self.bound,
+            checked_pixels=checked,
+            total_pixels=total,
+            exact=self.exact,
+            reason=reason,
+            in_steps=self.in_steps,
+            chosen=chosen if checked < total else "",
+            wrong_samples=self.wrong,
+            unproven_samples=self.unproven,
+        )
 
 
 def verify_regions(
@@ -57,6 +127,7 @@ def verify_regions(
     wanted: Callable[[Region], np.ndarray],
     limits: Callable[[Region], tuple[np.ndarray, np.ndarray]],
     checkpoint: Callable[[float], None],
+    inputs: Inputs | None = None,
 ) -> Verification:
     """Compare regions of a result with the oracle.
 
@@ -72,26 +143,30 @@ def verify_regions(
         The sums of magnitudes and the rounding bounds, called only where something differs.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
+    inputs : Inputs, optional
+        The picture whose values a result is made of; None where results are in another unit.
     """
-    in_steps = result.dtype.kind != "f"
-    total = sum(region.pixels for region in regions)
-    exact, error, bound, reason, checked = True, 0.0, 0.0, "", 0
+    found = Findings(in_steps=result.dtype.kind != "f")
+    total, checked = sum(region.pixels for region in regions), 0
     for band in (band for region in regions for band in region.bands(band_pixels)):
         checkpoint(checked / total)
         part, oracle = result[band.slices], wanted(band)
-        found = (compare_quantised if in_steps else compare)(part, oracle, partial(limits, band))
-        exact = exact and found.exact
-        if found.max_error > error:
-            error, bound = found.max_error, found.bound
-        if found.wrong is not None and not reason:
-            row, column, *channel = found.wrong
-            pixel = band.top + row * band.step, band.left + column * band.step
-            at = [f"row {pixel[0]}", f"column {pixel[1]}", *(f"channel {c}" for c in channel)]
-            reason = (
-                f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
-                f"the float64 reference is {oracle[found.wrong]:.9g} "
-                f"(rounding explains at most {found.wrong_bound:.2g}{' steps' if in_steps else ''})"
-            )
+        near = ALONE if inputs is None else inputs.near(band)
+        comparison = compare_quantised if found.in_steps else compare
+        closeness = comparison(part, oracle, partial(limits, band), near)
+        found.add(closeness, part, oracle, partial(_place, band))
         checked += band.pixels
     height, width = result.shape[:2]
-    return Verification(not reason, error, bound, checked, height * width, exact, reason, in_steps)
+    return found.verification(checked, height * width, chosen_text(regions))
+
+
+def _compared(
+    place: Callable[[tuple[int, ...]], str], at: tuple[int, ...], result: np.ndarray, oracle: np.ndarray
+) -> str:
+    return f"{place(at)} is {result[at]!s}, the float64 reference is {oracle[at]:.9g}"
+
+
+def _place(band: Region, at: tuple[int, ...]) -> str:
+    row, column, *channel = at
+    pixel = band.top + row * band.step, band.left + column * band.step
+    return ", ".join([f"row {pixel[0]}", f"column {pixel[1]}", *(f"channel {c}" for c in channel)])

@@ -14,14 +14,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from engine import __version__
-from engine.errors import EngineError, MaskError
+from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import atomic_write
+from engine.files.reading import json_object, read_bytes, text_of_bytes
 from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.json_form import mask_from_values, mask_values, read_object
+from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -32,13 +33,15 @@ from engine.verify.regions import Region
 from gui.explore.chain.chain_steps import MOST_STEPS
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step
-from gui.strict_json import read_bytes, text_of
+from gui.strict_json import text_of
 
 FORMAT = "haloscope-session"
 VERSION = 2
 SUFFIX = ".haloscope"
 # A thousand results with every sample have 3 MB.
 LARGEST_BYTES = 64 << 20
+# What damaged values raise where they are used.
+_FAULTS = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 _REMEDY = "Choose another file, or save the session again."
 _UNKNOWN = "is not known to this version of Haloscope and was left out"
 
@@ -119,16 +122,13 @@ def load_session(path: Path) -> Session:
     """
     what = f"{path.name} cannot be opened as a session"
     try:
-        return _Reader(path).session(read_bytes(path, LARGEST_BYTES))
+        return _Reader(path).session(read_bytes(path, LARGEST_BYTES, what, SessionError))
     except SessionError:
         raise
-    except MaskError as error:
-        raise SessionError(what, error.why, _REMEDY) from error
     except EngineError as error:
         raise SessionError(what, error.why, error.remedy) from error
-    except (UnicodeDecodeError, ValueError) as error:
-        why = "it is not text in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise SessionError(what, why, _REMEDY) from error
+    except _FAULTS as error:
+        raise SessionError(what, str(error), _REMEDY) from error
 
 
 class _Reader:
@@ -154,7 +154,7 @@ class _Reader:
         header = _header(lines[0]) if lines else None
         if header is None:
             # Files of before 0.5 are one JSON object.
-            self._take_old(read_object(data.decode("utf-8")))
+            self._take_old(_object(data))
         else:
             if header.get("version") != VERSION:
                 self._note("It was saved by another version of Haloscope.")
@@ -199,8 +199,8 @@ class _Reader:
 
     def _take_line(self, number: int, line: bytes, *, is_cut: bool) -> None:
         try:
-            table = read_object(line.decode("utf-8"))
-        except (EngineError, UnicodeDecodeError):
+            table = _object(line)
+        except FileReadError:
             # That it is cut, the missing end says.
             if not is_cut:
                 self._note(f"Line {number} is damaged and was left out.")
@@ -212,7 +212,7 @@ class _Reader:
             return
         try:
             take(self, table)
-        except (EngineError, ValueError, LookupError, TypeError) as error:
+        except (EngineError, *_FAULTS) as error:
             why = error.why if isinstance(error, EngineError) else str(error).partition("\n")[0]
             self._note(f"The part '{section}' in line {number} was left out: {why.rstrip('.')}.")
 
@@ -355,11 +355,16 @@ _SECTIONS: dict[str, Callable[[_Reader, Table], None]] = {
 }
 
 
+def _object(text: bytes) -> Table:
+    what = "The session cannot be read"
+    return json_object(text_of_bytes(text, what), what)
+
+
 def _header(line: bytes) -> Table | None:
     """Return the first line of a file of this form; None where it is another one."""
     try:
-        table = read_object(line.decode("utf-8"))
-    except (EngineError, UnicodeDecodeError):
+        table = _object(line)
+    except FileReadError:
         return None
     return table if table.get("section") == "header" and table.get("format") == FORMAT else None
 

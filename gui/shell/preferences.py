@@ -18,13 +18,13 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
+from engine.files.reading import read_json
 from gui.page.actions import Actions
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import KINDS, Recent
 from gui.shell.command_line import THEMES
 from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
-from gui.strict_json import read_strict_json
 from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 
@@ -64,10 +64,10 @@ def default_path() -> Path:
 
 def load_preferences(path: Path) -> tuple[Preferences, str]:
     """Return the preferences, and a notice for the person (empty if there is nothing to say)."""
-    if not path.exists():
+    if not os.path.exists(path):
         return Preferences(), ""
     try:
-        return _checked(read_strict_json(path, LARGEST_BYTES)), ""
+        return _checked(read_json(path, LARGEST_BYTES)), ""
     except EngineError as error:
         kept = path.with_suffix(".json.bak")
         with suppress(OSError):

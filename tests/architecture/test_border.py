@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compiled.machine_code import MachineFunction
-from engine.device.index_rules import cpu_code, cpu_rules
 from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
 from engine.image.samples import sample_path
@@ -16,7 +14,6 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS
-from engine.variants.cpu import separable_serial, separable_serial_code, serial, serial_code
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
@@ -44,19 +41,6 @@ def toy(monkeypatch):
     monkeypatch.setitem(Border._member_map_, "TOY", member)
     monkeypatch.setitem(Border._value2member_map_, "toy", member)
     monkeypatch.setattr(Border, "_member_names_", [*Border._member_names_, "TOY"])
-    # What compiled code knows when it starts, it would know of the toy too.
-    source_index = serial_code.chosen_by_code(cpu_rules())
-    for module in (serial_code, separable_serial_code):
-        monkeypatch.setattr(module, "source_index", source_index)
-
-    def anew(code, name):
-        """Another option, so that the code on disk is not taken."""
-        return MachineFunction(code.__name__, name, boundscheck=False, looplift=False)
-
-    monkeypatch.setattr(serial.Serial, "function", anew(serial_code, "correlate_serial"))
-    for name in ("along_rows", "down_columns"):
-        function = anew(separable_serial_code, f"{name}_serial")
-        monkeypatch.setattr(separable_serial.SeparableSerial, name, function)
     return member
 
 
@@ -125,7 +109,3 @@ def test_that_both_user_interfaces_offer_a_new_border(toy, command, qtbot, tmp_p
 def test_that_an_entry_without_a_rule_is_an_error():
     with pytest.raises(TypeError, match="rule"):
         BorderEntry("toy", sentence="No rule.")
-    unknown = type("Unknown", (), {"rule": staticmethod(second)})()
-    with pytest.raises(ValueError, match=r"not in tuple|tuple\.index"):
-        cpu_code(unknown)
-    assert cpu_rules() == tuple(dict.fromkeys(border.rule for border in Border))

@@ -16,8 +16,8 @@ from bench.markers import LINE_LENGTH, PERFORMANCE, wrapped
 from gui.shell import command_line
 
 ROOT = Path(__file__).parents[2]
-# Written by `python main.py course --out`.
-GENERATED = ROOT / "docs" / "course-h200"
+# Written by `python -m bench.document` from what was recorded.
+GENERATED = ROOT / "docs" / "course-recorded"
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("assets/*.md")]
 )

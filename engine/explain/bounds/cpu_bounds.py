@@ -31,11 +31,11 @@ class CpuBounds:
             self.work = work_of(prepared, subject.problem, code)
         self._code = f"code for {architecture()}"
         passes = [self._of_pass(one) for one in self.work.passes] if self.work else []
-        copy = self._copy()
-        self.bounds = tuple(sorted([copy, *together(passes).values()], key=lambda bound: -bound.ms))
+        copies = self._copies()
+        self.bounds = tuple(sorted([*copies, *together(passes).values()], key=lambda bound: -bound.ms))
         """Of all passes together, the tallest first."""
         in_turn = sum(max((bound.ms for bound in bounds), default=0.0) for bounds in passes)
-        self.least_ms = max(copy.ms, in_turn)
+        self.least_ms = max([in_turn, *(copy.ms for copy in copies)])
         """Passes follow one another, so that the tallest of each add up."""
 
     @property
@@ -44,12 +44,12 @@ class CpuBounds:
         library = self.subject.variant.library
         return Reason("no-kernels", f"What {library} does is not counted") if library else None
 
-    def _copy(self) -> Bound:
+    def _copies(self) -> list[Bound]:
         problem = self.subject.problem
         size = problem.samples * (problem.itemsize + problem.result_itemsize)
         rate = self.limits.copy_rate(size)
         from_what = "the picture read once and the result written once"
-        return Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, from_what)
+        return [Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, from_what)] if rate else []
 
     def _of_pass(self, one: CpuPass) -> list[Bound]:
         assert self.work is not None
@@ -87,8 +87,8 @@ class CpuBounds:
         limits, threads = self.limits, self.work.threads
         if threads >= limits.cores:
             return 1.0
-        one = limits.core_multiply_adds_per_s
-        return min(1.0, threads * (one.measured / limits.multiply_adds_per_s.measured if one else 1.0))
+        one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
+        return min(1.0, threads * (one.measured / together.measured if one and together else 1.0))
 
 
 def cpu_bounds(subject: Subject[Problem], limits: DeviceLimits) -> tuple[Bound, ...]:

@@ -11,14 +11,17 @@ from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.cpu_bounds import CpuBounds
 from engine.explain.bounds.cpu_sentences import cpu_cause
 from engine.explain.bounds.gpu_sentences import gpu_cause
-from engine.explain.bounds.gpu_time import gpu_time
+from engine.explain.bounds.gpu_time import GpuTime, gpu_time
 from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.counts.launch_arrays import LaunchArrays, launch_arrays
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.limits.kept_limits import kept_limits, recorded_limits
+from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
+from engine.explain.limits.messages import MeasureLimits
+from engine.explain.limits.refuted import left_out_words, reached_by_run, without_refuted
 from engine.explain.subject import Subject, gpu_for
+from engine.host.request import answer
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.progress import Checkpoint, Progress
@@ -27,10 +30,10 @@ from engine.run.task import AnyJob
 
 LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
-MOST_SHARE = 1.03
-"""Bounds above that part of it are none: the device does more than when its limits were measured."""
 RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
+
+_AGAIN = "`devices --measure` measures them again."
 
 Found = TypeVar("Found", bound=LeastTime)
 
@@ -60,7 +63,14 @@ def explained_here(
     """Return the same of a subject, by the limits that are known of its device."""
     limits = limits_of(subject.gpu)
     if limits is not None:
-        return explained_subject(subject, limits, measured_ms, arrays, checkpoint)
+        explained, left = _explained_by(subject, limits, measured_ms, arrays, checkpoint)
+        device = cpu_info() if subject.gpu is None else subject.gpu.device
+        if left is not limits and device is not None:
+            # Measured again, and left out from now on where the run exceeds it again.
+            limits = limits.or_more(answer(MeasureLimits(device.key), checkpoint))
+            explained, left = _explained_by(subject, limits, measured_ms, arrays, checkpoint)
+            keep(device, left)
+        return explained
     title, remedy = "the CPU", "`devices --measure` measures them in 2 s, and they are kept."
     if subject.gpu is not None:
         title = subject.gpu.title
@@ -88,15 +98,33 @@ def explained_subject(
     arrays: LaunchArrays | None = None,
     checkpoint: Checkpoint = go_on,
 ) -> ExplainedTime:
-    """Return the same of a subject on a device of these limits."""
-    if subject.gpu is None:
-        return _explained(CpuBounds(subject, limits), cpu_cause, measured_ms)
-    not_compiled = why_not_compiled()
+    """Return the same of a subject on a device of these limits, less those that the run exceeded."""
+    return _explained_by(subject, limits, measured_ms, arrays, checkpoint)[0]
+
+
+def _explained_by(
+    subject: Subject[Any],
+    limits: DeviceLimits,
+    measured_ms: float | None,
+    arrays: LaunchArrays | None,
+    checkpoint: Checkpoint,
+) -> tuple[ExplainedTime, DeviceLimits]:
+    """Return the reason, and the limits that it rests on: those that the run exceeded are left out."""
+    not_compiled = why_not_compiled() if subject.gpu else None
     if not_compiled is not None:
-        return ExplainedTime(limits.device, not_explained=not_compiled)
-    on_gpu = gpu_time(subject, limits, checkpoint, arrays)
-    explained = _explained(on_gpu, gpu_cause, measured_ms)
-    return replace(explained, transactions_per_request=on_gpu.counted.transactions_per_request)
+        return ExplainedTime(limits.device, not_explained=not_compiled), limits
+    while True:
+        found: CpuBounds | GpuTime = (
+            gpu_time(subject, limits, checkpoint, arrays) if subject.gpu else CpuBounds(subject, limits)
+        )
+        left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
+        if left is limits:
+            break
+        limits = left
+    if isinstance(found, CpuBounds):
+        return _explained(found, cpu_cause, measured_ms), limits
+    explained = _explained(found, gpu_cause, measured_ms)
+    return replace(explained, transactions_per_request=found.counted.transactions_per_request), limits
 
 
 def _explained(found: Found, cause_of: Callable[[Found], Cause], measured_ms: float | None) -> ExplainedTime:
@@ -104,23 +132,24 @@ def _explained(found: Found, cause_of: Callable[[Found], Cause], measured_ms: fl
     part = f"{digits_text(found.least_ms, 3)} ms"
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
-    reason = _not_explained(share, found.not_counted)
+    reason = _not_explained(share, found)
     sentence, remedy = str(reason), ""
     if reason is None:
         what, removed_by, remedy = cause_of(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
+    if left_out := left_out_words(found.limits):
+        sentence = f"{sentence.rstrip('.')}. {left_out}"
     return ExplainedTime(
         found.limits.device, found.bounds, found.least_ms, measured_ms, sentence, remedy, not_explained=reason
     )
 
 
-def _not_explained(share: float | None, not_counted: Reason | None) -> Reason | None:
+def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
+    if not found.bounds:
+        return Reason("limits-left-out", "Not explained: no limit is left", remedy=_AGAIN)
     if share is None:
-        return not_counted
-    short = f"Not explained: bounds reach {percent_text(share)} of the time"
-    if share > MOST_SHARE:
-        why = f"{short}, more than all of it: the device did less when its limits were measured."
-        return Reason("bounds-too-high", short, why, "`devices --measure` measures them again.")
+        return found.not_counted
     if share < LEAST_SHARE:
-        return Reason("bounds-too-low", short, f"{short}. {not_counted or ''}".rstrip())
+        short = f"Not explained: bounds reach {percent_text(share)} of the time"
+        return Reason("bounds-too-low", short, f"{short}. {found.not_counted or ''}".rstrip())
     return None

@@ -37,7 +37,7 @@ class BoundLaunch:
     @property
     def least_ms(self) -> float:
         """The tallest bound."""
-        return max(bound.ms for bound in self.bounds)
+        return max((bound.ms for bound in self.bounds), default=0.0)
 
 
 def bound_launch(step: Pass, counted: CountedAccesses, gpu: Gpu, limits: DeviceLimits) -> BoundLaunch:
@@ -82,7 +82,8 @@ def _amounts(
     uneven, of_issue = _uneven(launch, gpu.attributes.multiprocessors)
     source = "the kernel's source"
     moved = float(counted.launch_sectors * SECTOR_BYTES)
-    yield "copy", "copy", moved, "bytes", Limit(limits.copy_rate(moved)), source, 1.0
+    copied = limits.copy_rate(moved)
+    yield "copy", "copy", moved, "bytes", Limit(copied) if copied else None, source, 1.0
     wavefronts = counted.global_accesses.transactions + counted.shared_accesses.wavefronts
     shared = limits.shared_bytes_per_s
     rate = shared and Limit(shared.measured / _WAVEFRONT_BYTES)

@@ -70,11 +70,12 @@ class GpuTime:
         """Return what the model of work says of all launches: it knows no code, but every multiply-add."""
         if self.work is None:
             return []
-        source, size = "the model of work", float(self.work.minimum_bytes)
-        rate = self.limits.copy_rate(size)
-        bounds = [Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source)]
-        if self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
-            amount, rate = self.multiply_adds, self.limits.multiply_adds_per_s.measured
+        source, size, bounds = "the model of work", float(self.work.minimum_bytes), list[Bound]()
+        if rate := self.limits.copy_rate(size):
+            bounds.append(Bound(_COPY, _COPY, 1e3 * size / rate, size, "bytes", rate, source))
+        limit = self.limits.multiply_adds_per_s
+        if limit and self.launches and not any(launch.uses_tensor_cores for launch in self.launches):
+            amount, rate = self.multiply_adds, limit.measured
             ms, name = 1e3 * amount / rate, _MULTIPLY_ADDS
             bounds.append(Bound(name, name, ms, amount, name, rate, source))
         return bounds

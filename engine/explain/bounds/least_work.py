@@ -251,6 +251,14 @@ def _negative(factors: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(unknown, -factor) for unknown, factor in factors]
 
 
+class _QuietSolver(highspy.Highs):  # type: ignore[misc]
+    """A solver that prints nothing: one that is made enables callbacks, and that prints a banner."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - the library's name
+        self.silent()
+        super().enableCallbacks()
+
+
 def _least(costs: Row, rows: Row, limits: Row) -> Row | None:
     """Return the numbers, none below 0, with the least costs whose products with the rows stay within limits.
 
@@ -265,8 +273,7 @@ def _least(costs: Row, rows: Row, limits: Row) -> Row | None:
     program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     program.a_matrix_.start_ = np.searchsorted(where, np.arange(len(limits) + 1))
     program.a_matrix_.index_, program.a_matrix_.value_ = which, rows[where, which]
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = _QuietSolver()
     solver.passModel(program)
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:

@@ -13,6 +13,7 @@ from engine.explain.limits.cpu_work_code import (
     COPIED_VECTORS,
     MIXED_INSTRUCTIONS,
     MIXES,
+    OPERAND,
     STEPS,
 )
 from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
@@ -83,8 +84,11 @@ def _repeated(mix):
 
     @cpu_function(types.void)
     def repeated(code, operands, rounds):
+        floats = code.pointer(operands)
+
         def round_of(left):
-            code.statement(text, f"r,{CHANGED}", [code.pointer(operands)])
+            # What a register happens to hold may be subnormal: then each operation takes a hundred clocks.
+            code.statement(text, f"r,{{{OPERAND}}},{CHANGED}", [floats, code.splat(floats.load())])
             return left - 1, left > 1
 
         if text:

@@ -21,6 +21,8 @@ HAS_MIXES = architecture() == "x86_64" and cpu_target().has("fma")
 # a processor does beside multiply-adds depends on its units.
 _COMPARISON = "testq %r8, %r8\njc 1f\n1:"
 _VECTOR = {16: "zmm", 8: "ymm", 4: "xmm"}[cpu_target().vector_floats]
+OPERAND = f"{_VECTOR}0"
+"""The register that all operations of the mixes read; they add to, or set, the others."""
 
 
 def _vector_mix(other: str, count: int) -> tuple[str, ...]:

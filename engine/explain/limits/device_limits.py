@@ -14,18 +14,18 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """The limits of a CPU or a GPU; None where a device has no such part.
+    """The limits of a CPU or a GPU; None where a device has no such part, or the limit is left out.
 
     A multiply-add counts once. Rates of a GPU are those of all its multiprocessors together, rates of a CPU
     those of all cores that this process may use.
     """
 
     device: str
-    copy_bytes_per_s: Limit
+    copy_bytes_per_s: Limit | None
     """Bytes read and bytes written, together, in memory outside the caches: the fastest such copy."""
-    l2_bytes_per_s: Limit
+    l2_bytes_per_s: Limit | None
     """GPU: bytes read from L2. CPU: bytes read and written within the cache of each core."""
-    multiply_adds_per_s: Limit
+    multiply_adds_per_s: Limit | None
     """Of float32."""
     core_multiply_adds_per_s: Limit | None = None
     """CPU: of one core while the others are idle."""
@@ -61,12 +61,16 @@ class DeviceLimits:
     copies: tuple[tuple[int, float], ...] = ()
     """Copies of less than that: bytes read and written, ascending, and bytes per second. What a cache holds
     is copied faster; a smaller copy counts as no slower than a larger one."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Names of limits that were exceeded, each with what exceeded it (`engine.explain.limits.refuted`)."""
 
-    def copy_rate(self, copied_bytes: float) -> float:
+    def copy_rate(self, copied_bytes: float) -> float | None:
         """Return the bytes per second that a copy of so many bytes, read and written, reaches at most.
 
         Between two measured sizes it is that of the smaller one: never too low.
         """
+        if self.copy_bytes_per_s is None:
+            return None
         smaller = [rate for size, rate in self.copies if size <= copied_bytes]
         if smaller:
             return smaller[-1]
@@ -90,11 +94,21 @@ class DeviceLimits:
             rates.append((size, max([measured[size], *(rate for _, rate in rates)])))
         return replace(self, copies=tuple(reversed(rates)))
 
+    def or_more(self, other: "DeviceLimits") -> "DeviceLimits":
+        """Return the higher of each limit: a device does as much as it was ever seen to do."""
+        theirs = dict(other.rates())
+        rates: dict[str, Any] = {name: max(one, theirs.get(name, one)) for name, one in self.rates()}
+        copies = dict(self.copies)
+        for size, rate in other.copies:
+            copies[size] = max(rate, copies.get(size, rate))
+        return replace(other, **{**theirs, **rates}).with_copies(copies)
+
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "DeviceLimits":
         """Return the limits that `as_json` wrote."""
         values: dict[str, Any] = {
             name: Limit(**value) if isinstance(value, dict) else value for name, value in document.items()
         }
-        copies = tuple((size, rate) for size, rate in values.pop("copies", ()))
-        return cls(**values, copies=copies)
+        for name in ("copies", "left_out"):
+            values[name] = tuple((one, other) for one, other in values.pop(name, ()))
+        return cls(**values)

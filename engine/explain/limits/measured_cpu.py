@@ -24,6 +24,7 @@ from engine.explain.limits.cpu_work_code import (
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
+from engine.explain.limits.refuted import measured_well
 from engine.results.progress import Checkpoint, Progress
 from engine.variants.cpu.edges import aligned_rows
 
@@ -81,6 +82,10 @@ def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
 
 def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
     """Measure all limits of the CPU; `report` is called before each."""
+    return measured_well(lambda: _measured(report))
+
+
+def _measured(report: Checkpoint) -> DeviceLimits:
     cores, copies, found = launch_cores(), dict[int, float](), dict[str, Any]()
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
     steps: list[tuple[str, Callable[[], float]]] = [

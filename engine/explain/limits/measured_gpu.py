@@ -38,6 +38,7 @@ from engine.explain.limits.gpu_rates_code import (
 )
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
+from engine.explain.limits.refuted import measured_well
 from engine.explain.limits.theoretical import WARP_THREADS, theoretical_limits
 from engine.gpu_attributes import GpuAttributes
 from engine.results.progress import Checkpoint, Progress
@@ -71,6 +72,10 @@ def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
 
 def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> DeviceLimits:
     """Measure all limits of a GPU; `report` is called before each."""
+    return measured_well(lambda: _measured(machine, report))
+
+
+def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     attributes = machine.info.attributes
     assert attributes is not None
     found: dict[str, float] = {}

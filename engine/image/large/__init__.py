@@ -4,6 +4,8 @@
 - `kinds`, `opening`: which files are read in parts, and `open_large`
 - `segments`: strips, tiles and chunks, decoded by threads; `plain_rows`: rows without compression
 - `tiff_reader`, `zarr_reader`, `npy_reader`: the formats; `storage`: how each stores a picture
+- `zarr_store`, `zarr_codecs`: the files of a Zarr store and what its chunks are packed by, each within bounds
 - `making`: results of the same kinds, `tiff_writer`, `zarr_writer`, `npy_writer`; `pyramid`: their levels
+- `checked_file`: a file that grows, with its length and checksum
 - `part_folder`: the folder in which a result grows, and its journal
 """

@@ -12,6 +12,7 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage, storage_of_result
 from engine.image.large.tiff_writer import LOSSLESS, TiffResult
 from engine.image.large.zarr_writer import ZarrResult
+from engine.image.left_out import OME, sentence_on
 from engine.image.metadata import Metadata, exif_module
 
 # Strips and rows that are written together, bytes.
@@ -32,8 +33,6 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
                 f"Its compression ({storage.compression}) loses values or is not written: saved as deflate."
             )
             storage = replace(storage, compression="deflate")
-        if left_out := storage.details.get("left_out"):
-            notes.append(f"Its tags {', '.join(map(str, left_out))} are not saved.")
         is_odd = storage.is_tiled and any(side % 16 for side in storage.chunk)
         if is_odd or (not storage.is_tiled and storage.chunk[0] > picture.height):
             storage = replace(storage, chunk=(512, 512), is_tiled=True)
@@ -42,7 +41,8 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
             storage = replace(storage, details=storage.details | {"rows_at_once": strips * storage.chunk[0]})
     elif kind == "npy" and source.smallest is not None:
         notes.append("An .npy has no smaller levels: only the full size is saved.")
-    if source.is_ome and source.kind != kind:
+    others = picture.metadata.left_out
+    if source.is_ome and source.kind != kind and OME not in others:
         notes.append(
             "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
         )
@@ -53,10 +53,12 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     elif kind == "tiff":
         kept, words = _metadata_kept(picture)
         storage = replace(storage, details=storage.details | {"metadata": kept})
-        notes += words
+        notes += [*words, *sentence_on(source.details.get("left_out", others))]
     elif names := " and ".join(picture.metadata.names):
         verb = "are" if "EXIF" in names else "is"
         notes.append(f"{names[:1].upper()}{names[1:]} of the file {verb} not saved: only a TIFF has them.")
+    if metadata and kind != "tiff":
+        notes += sentence_on(others)
     if kind == "npy":
         storage = replace(storage, chunk=(max(1, _UNIT_BYTES // row_bytes), picture.width))
     if storage.smallest is not None and storage.rows_at_once % 2:
@@ -84,12 +86,15 @@ def make_result(
     part: PartFolder,
     state: dict[str, Any] | None,
 ) -> LargeResult:
-    """Make the file of a result anew, or open what an earlier run has left: its `state`."""
+    """Make the file of a result anew, or open what an earlier run has left: its `state`, which is checked.
+
+    Raises PartDamaged, and whatever a library raises of a damaged store.
+    """
     shape = picture.height, picture.width, picture.channels
     if storage.kind == "zarr":
-        return ZarrResult(part.result, storage, shape, dtype, is_new=state is None)
+        return ZarrResult(part.result, storage, shape, dtype, state)
     if storage.kind == "npy":
-        return NpyResult(part.result, storage, shape, dtype, is_new=state is None)
+        return NpyResult(part.result, storage, shape, dtype, state)
     return TiffResult(
         part.result,
         storage,

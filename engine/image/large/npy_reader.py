@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from engine.image.array_input import shape_refusal
 from engine.image.array_types import sample_type
 from engine.image.faults import Refused
 from engine.image.large.plain_rows import PlainRows
@@ -15,10 +16,10 @@ def open_npy(path: Path) -> PlainRows:
     with path.open("rb") as file:
         shape, is_by_columns, stored = read_array_header(file)
         begin = file.tell()
-    if is_by_columns and len(shape) > 1:
+    if is_by_columns:
         raise Refused(
             "its values are stored column by column (Fortran order), so no rows can be read",
-            "Save numpy.ascontiguousarray of it.",
+            "Open it as a whole, or save numpy.ascontiguousarray of it.",
         )
     height, width, channels = _picture_shape(shape)
     dtype, notes = sample_type(stored)
@@ -34,10 +35,7 @@ def _picture_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the shape of an array as rows, columns and channels; refuse what is no picture."""
     rows_columns_channels = (*shape, 1) if len(shape) == 2 else shape
     if len(rows_columns_channels) != 3 or not 1 <= rows_columns_channels[2] <= MOST_CHANNELS:
-        raise Refused(
-            f"its shape is {shape}; a picture is rows × columns, or rows × columns × 1 to {MOST_CHANNELS}",
-            "Put the channels last, and save one picture at a time.",
-        )
+        raise Refused(*shape_refusal(shape))
     if 0 in shape:
         raise Refused(f"an array of shape {shape} has no pixel", "Save one that has.")
     height, width, channels = rows_columns_channels

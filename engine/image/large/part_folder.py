@@ -7,17 +7,20 @@ result is whole, it takes its name in one step, and the folder is removed.
 import json
 import os
 import shutil
+import zlib
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.errors import FileWriteError
+from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.reading import read_json
+from engine.image.large.checked_file import PartDamaged
 from engine.interrupts import undivided
 
-_FORMAT, _VERSION = "haloscope-part", 1
+_FORMAT, _VERSION = "haloscope-part", 2
 _MOST_JOURNAL_BYTES = 1 << 20
 
 
@@ -59,18 +62,21 @@ class PartFolder:
             self._lock = None
 
     def done_by(self, task: dict[str, Any]) -> dict[str, Any] | None:
-        """Return what an earlier run of the same task has done; None where there is none."""
+        """Return what an earlier run of the same task has done; None where there is none.
+
+        Raises PartDamaged: the journal is not what was written.
+        """
+        if not self._journal.exists():
+            return None
         try:
-            if self._journal.stat().st_size > _MOST_JOURNAL_BYTES:
-                return None
-            document = json.loads(self._journal.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return None
-        known = isinstance(document, dict) and document.get("format") == _FORMAT
-        if not known or document.get("version") != _VERSION or document.get("task") != task:
-            return None
-        done = document.get("done")
-        return done if isinstance(done, dict) else None
+            document = read_json(self._journal, _MOST_JOURNAL_BYTES)
+        except FileReadError as error:
+            raise PartDamaged(f"{self._journal.name} cannot be read") from error
+        is_whole = document.pop("crc32", None) == _checksum(document)
+        if not is_whole:
+            raise PartDamaged(f"{self._journal.name} has other bytes")
+        known = (document.get("format"), document.get("version"), document.get("task"))
+        return dict(document["done"]) if known == (_FORMAT, _VERSION, task) else None
 
     def begin(self) -> bool:
         """Make the folder anew; return whether there was one, which is lost."""
@@ -99,6 +105,7 @@ class PartFolder:
     def note(self, task: dict[str, Any], done: dict[str, Any]) -> None:
         """Write down what is done, in one step."""
         document = {"format": _FORMAT, "version": _VERSION, "task": task, "done": done}
+        document["crc32"] = _checksum(document)
         atomic_write(self._journal, (json.dumps(document, allow_nan=False, indent=1) + "\n").encode())
 
     def finish(self) -> None:
@@ -120,3 +127,7 @@ class PartFolder:
     def free_bytes(self) -> int:
         """Return how many bytes its disk has room for."""
         return shutil.disk_usage(self.output.parent).free
+
+
+def _checksum(document: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(document, allow_nan=False, sort_keys=True).encode())

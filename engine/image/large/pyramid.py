@@ -4,68 +4,46 @@ A level is read from its rows, written as strips, tiles or chunks, and halved fo
 more than a row of tiles is in memory.
 """
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import halved
 
 
 class ScratchLevel:
-    """The rows of a level in a file of their own, which may be added again."""
+    """The rows of a level in a file of their own: a new one, or what an earlier run has left, its `state`."""
 
-    def __init__(self, path: Path, shape: tuple[int, int, int], dtype: np.dtype[Any]) -> None:
-        self.path, self.shape, self._dtype = path, shape, dtype
-        self._row_bytes = shape[1] * shape[2] * dtype.itemsize
-        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)), "r+b")
+    def __init__(
+        self, folder: Path, level: int, result: LargeResult, state: dict[str, Any] | None = None
+    ) -> None:
+        self._folder, self._result, self._level = folder, result, level
+        width = result.levels[level][1]
+        self._row_shape = width, result.channels
+        self._row_bytes = width * result.channels * result.dtype.itemsize
+        self._file = CheckedFile(folder / f"level-{level}", state)
+        self.state, self.close = self._file.state, self._file.close
 
-    def add(self, top: int, rows: NDArray[Any]) -> None:
-        """Add the half of rows of the level before, whose first is even."""
-        small = halved(rows)
-        self._file.seek(top // 2 * self._row_bytes)
-        self._file.write(np.ascontiguousarray(small).reshape(-1).view(np.uint8).data)
+    def add(self, rows: NDArray[Any]) -> None:
+        """Add the half of the next rows of the level before, whose first is even."""
+        self._file.append(np.ascontiguousarray(halved(rows)).reshape(-1).view(np.uint8))
 
-    def read(self, top: int, bottom: int) -> NDArray[Any]:
-        """Return rows."""
-        self._file.seek(top * self._row_bytes)
-        data = self._file.read((bottom - top) * self._row_bytes)
-        return np.frombuffer(data, self._dtype).reshape(bottom - top, *self.shape[1:])
-
-    def sync(self) -> None:
-        """Bring to the disk what was added."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-def write_levels(
-    result: LargeResult, first: ScratchLevel, begun_level: int, begun: Callable[[int], None]
-) -> None:
-    """Write all levels but the full size; `begun` is called before each, the one to go on with later."""
-    scratch = first
-    for level in range(1, len(result.levels)):
-        height, _ = result.levels[level]
-        following = None
-        if level + 1 < len(result.levels):
-            path = first.path.with_name(f"level-{level + 1}")
-            following = ScratchLevel(path, (*result.levels[level + 1], result.channels), result.dtype)
-        if level >= begun_level:
-            begun(level)
-            for top in range(0, height, result.rows_at_once):
-                rows = scratch.read(top, min(top + result.rows_at_once, height))
-                result.write(level, top, rows)
-                if following is not None:
-                    following.add(top, rows)
-        if scratch is not first:
-            scratch.close()
-        if following is None:
-            return
-        scratch = following
+    def write(self) -> "ScratchLevel | None":
+        """Write the level; return the next one, if there is one."""
+        result, following = self._result, None
+        if self._level + 1 < len(result.levels):
+            following = ScratchLevel(self._folder, self._level + 1, result)
+        height = result.levels[self._level][0]
+        for top in range(0, height, result.rows_at_once):
+            count = min(result.rows_at_once, height - top)
+            data = self._file.read(top * self._row_bytes, count * self._row_bytes)
+            rows = np.frombuffer(data, result.dtype).reshape(count, *self._row_shape)
+            result.write(self._level, top, rows)
+            if following is not None:
+                following.add(rows)
+        self.close()
+        return following

@@ -36,6 +36,8 @@ class LargePicture(ABC):
         uint8, uint16 or float32, in the machine's byte order.
     chunk : (int, int)
         Rows and columns that the file stores together: what reading a single pixel of full size costs.
+    segment_bytes : int
+        What decoding one takes, where it holds more than what is read of it; else 0.
     has_alpha : bool
         Whether the last channel is the opacity.
     icc_profile : bytes or None
@@ -54,6 +56,7 @@ class LargePicture(ABC):
     channels: int
     dtype: np.dtype[Any]
     chunk: tuple[int, int]
+    segment_bytes: int = 0
     storage: Storage
     has_alpha: bool = False
     icc_profile: bytes | None = None

@@ -19,7 +19,7 @@ from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_storage import stored_as
-from engine.image.metadata import EXIF_ORIENTATION_TAG, Metadata
+from engine.image.metadata import Metadata
 from engine.image.open import errors_in_words
 from engine.image.tiff import (
     ICC_PROFILE_TAG,
@@ -27,10 +27,13 @@ from engine.image.tiff import (
     check_segments,
     lost_tags,
     metadata_of_page,
+    orientation_of,
     picture_form,
+    picture_page,
     silence_libraries,
 )
-from engine.image.tiff_jpeg import is_of_jpegs, note_damage
+from engine.image.tiff_damage import note_damage
+from engine.image.tiff_jpeg import is_of_jpegs
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import is_stored_plainly
 
@@ -74,8 +77,7 @@ class TiffPicture(SegmentedPicture):
         self._bytes = BytesAt(path)
         for level in pages:
             for page in level:
-                if is_of_jpegs(page):
-                    note_damage(page, None, _Notes(self._found))
+                note_damage(page, None, _Notes(self._found))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -171,7 +173,7 @@ def open_tiff(
         for level in pages:
             for page in level:
                 notes += _checked(page, file_bytes)
-        orientation = int(first.tags.valueof(EXIF_ORIENTATION_TAG, 1))
+        orientation = orientation_of(first)
         if 2 <= orientation <= 8:
             raise Refused(
                 f"its rows are not stored from top to bottom, left to right (orientation {orientation}), and "
@@ -207,8 +209,9 @@ def _checked(page: "TiffPage", file_bytes: int) -> list[str]:
 
 def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     """Return the pages of each level, those of all channels of the first of all times and depths."""
-    if not len(tiff.pages):
-        raise Refused("it has no page: its first list of tags is missing or damaged")
+    page, page_notes = picture_page(tiff)
+    if page.is_reduced or page is not tiff.pages.first:
+        return [[page]], list(page_notes)
     series = tiff.series[0]
     notes = []
     levels = []

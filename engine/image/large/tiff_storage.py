@@ -7,7 +7,9 @@ import numpy as np
 
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_tags import KNOWN_TYPES, Tag
+from engine.image.left_out import left_out_of_tiff
 from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
+from engine.image.tiff import ICC_PROFILE_TAG, is_photo
 from engine.image.tiff_rows import is_stored_plainly
 
 if TYPE_CHECKING:
@@ -20,11 +22,6 @@ _COMPRESSIONS = {
 }  # fmt: skip
 # Tags that a result takes over: resolution, GeoTIFF and what GDAL adds.
 _KEPT_TAGS = (282, 283, 296, 33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113)
-# Tags on the pixels, which are written anew, and those that say nothing of the picture.
-_WRITTEN_TAGS = frozenset((
-    254, 255, 256, 257, 258, 259, 262, 266, 270, 273, 274, 277, 278, 279, 284, 305, 317, 320, 322, 323, 324,
-    325, 330, 332, 338, 339, 347, 529, 530, 531, 532, 34675,
-))  # fmt: skip
 
 
 def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
@@ -37,8 +34,9 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         for code in _KEPT_TAGS
         if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
     ]
-    known = {*_WRITTEN_TAGS, *_KEPT_TAGS, *TEXT_TAGS, EXIF_TAG, GPS_TAG}
-    others = [tag.code for tag in first.tags if tag.code not in known]
+    # Of an OME-TIFF the description is its metadata.
+    texts = TEXT_TAGS[0 if is_photo(first) or tiff.is_ome else 1 :]
+    kept = {tag.code for tag in tags} | {*texts, EXIF_TAG, GPS_TAG, ICC_PROFILE_TAG}
     last = pages[-1][0]
     return Storage(
         "tiff",
@@ -52,7 +50,7 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         smallest=(last.imagelength, last.imagewidth) if len(pages) > 1 else None,
         is_big=tiff.is_bigtiff,
         is_ome=tiff.is_ome,
-        details={"tags": tags, "left_out": others, "ome": _ome(tiff)},
+        details={"tags": tags, "left_out": left_out_of_tiff(first, kept), "ome": _ome(tiff)},
     )
 
 

@@ -3,18 +3,17 @@
 Until then the first bytes of the file are zero, so what is unfinished is no TIFF.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import FileWriteError
+from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
 from engine.image.large.segments import core_count
 from engine.image.large.storage import Storage, level_shapes
@@ -71,21 +70,16 @@ class TiffResult(LargeResult):
         self._pool = ThreadPoolExecutor(core_count(), thread_name_prefix="encode")
         # Offset and bytes of each strip or tile, of each level, in the order in which they are written.
         self._written: list[list[NDArray[np.uint64]]] = [[] for _ in self.levels]
-        self._index = path.with_name("result-segments")
-        self._file: BinaryIO
-        self._index_file: BinaryIO
+        self._index_path = path.with_name("result-segments")
+        self._file = CheckedFile(path, None if state is None else state["file"])
+        try:
+            self._index = CheckedFile(self._index_path, None if state is None else state["index"])
+        except BaseException:
+            self._file.close()
+            raise
         if state is None:
-            self._file = path.open("xb")
-            self._file.write(b"\0" * _HEADER_BYTES)
-            self._end = _HEADER_BYTES
-            self._index_file = self._index.open("xb")
-            self._indexed = 0
+            self._file.append(b"\0" * _HEADER_BYTES)
         else:
-            self._file = path.open("r+b")
-            self._end, self._indexed = int(state["bytes"]), int(state["segments"])
-            self._file.truncate(self._end)
-            self._file.seek(self._end)
-            self._index_file = self._index.open("r+b")
             self._restore()
 
     def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
@@ -97,12 +91,10 @@ class TiffResult(LargeResult):
         for begin in range(0, len(parts), batch):
             encoded = self._pool.map(self._encode, (part for _, part in parts[begin : begin + batch]))
             for number, data in enumerate(encoded, begin):
-                self._file.write(data)
-                found[number] = level, self._end, len(data)
-                self._end += len(data)
+                found[number] = level, self._file.byte_count, len(data)
+                self._file.append(data)
         self._written[level].append(found[:, 1:])
-        self._index_file.write(found.tobytes())
-        self._indexed += len(found)
+        self._index.append(found)
 
     def _parts(self, level: int, rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
         """Yield the strips or tiles of rows: those of a row of them, plane after plane, and then the next."""
@@ -137,43 +129,28 @@ class TiffResult(LargeResult):
 
     def state(self) -> dict[str, Any]:
         """Bring to the disk what was written."""
-        for file in (self._file, self._index_file):
-            file.flush()
-            os.fsync(file.fileno())
-        return {"bytes": self._end, "segments": self._indexed}
+        return {"file": self._file.state(), "index": self._index.state()}
 
     def _restore(self) -> None:
-        known = np.fromfile(self._index, np.uint64, self._indexed * 3).reshape(-1, 3)
-        if len(known) < self._indexed:
-            raise FileWriteError(
-                f"{self._index.parent} cannot be continued",
-                "a part of it is missing",
-                "Remove it, and begin anew.",
-            )
-        self._index_file.truncate(self._indexed * 24)
-        self._index_file.seek(0, os.SEEK_END)
+        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
         for level in range(len(self.levels)):
             self._written[level] = [known[known[:, 0] == level][:, 1:]]
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
-        is_big = self.storage.is_big or self._end + _MOST_TAG_BYTES > CLASSIC_BYTES
+        is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > CLASSIC_BYTES
         count = self._planes if self.storage.planes == "pages" else 1
         # Lists within EXIF data come first: those of the pages say where they begin.
         exif, exif_tags = self._exif(is_big=is_big)
-        self._file.write(exif)
+        self._file.append(exif)
         pages = []
         for plane in range(count):
             levels = [Page(self._tags(level, plane, is_big=is_big)) for level in range(len(self.levels))]
             pages.append(Page(levels[0].tags, levels[1:]))
         pages[0].tags += exif_tags
-        tags, header = lists_of_tags(pages, self._end + len(exif), is_big=is_big)
-        self._file.write(tags)
-        # The header names the lists, so they are on the disk first.
-        self.state()
-        self._file.seek(0)
-        self._file.write(header)
-        self.state()
+        tags, header = lists_of_tags(pages, self._file.byte_count, is_big=is_big)
+        self._file.append(tags)
+        self._file.finish(header)
 
     def _tags(self, level: int, plane: int, *, is_big: bool) -> list[Tag]:
         storage, (height, width) = self.storage, self.levels[level]
@@ -229,8 +206,8 @@ class TiffResult(LargeResult):
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
         found = {code: str(exif[code]) for code in texts if code in exif}
         tags = [Tag(code, TEXT, text.encode("latin-1", "replace")) for code, text in found.items()]
-        padding = b"\0" * (self._end % 2)
-        lists, begins = exif_module().tiff_lists(exif, self._end + len(padding), is_big=is_big)
+        padding = b"\0" * (self._file.byte_count % 2)
+        lists, begins = exif_module().tiff_lists(exif, self._file.byte_count + len(padding), is_big=is_big)
         tags += [Tag(code, LONG8 if is_big else LONG, [begin]) for code, begin in begins.items()]
         return padding + lists, tags
 
@@ -264,6 +241,6 @@ class TiffResult(LargeResult):
         """Close its files."""
         self._pool.shutdown(cancel_futures=True)
         self._file.close()
-        self._index_file.close()
-        if self._index.exists() and not self._index.parent.exists():
-            self._index.unlink()
+        self._index.close()
+        if self._index_path.exists() and not self._index_path.parent.exists():
+            self._index_path.unlink()

@@ -2,16 +2,23 @@
 
 import copy
 import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import EngineError
+from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import Storage, level_shapes
-from engine.image.large.zarr_reader import zarr_package
+from engine.image.large.zarr_reader import open_zarr
 
+_INSTALL = "Install it: pip install 'haloscope[zarr]'."
 _DEFAULT_FORMAT = 2
 _AXIS_TYPES = {"t": "time", "c": "channel"}
 
@@ -20,29 +27,67 @@ class ZarrResult(LargeResult):
     """A store under way, in a folder of another name."""
 
     def __init__(
-        self, path: Path, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype[Any], *, is_new: bool
+        self,
+        path: Path,
+        storage: Storage,
+        shape: tuple[int, int, int],
+        dtype: np.dtype[Any],
+        state: dict[str, Any] | None,
     ) -> None:
-        zarr = zarr_package()
+        zarr = _zarr()
         height, width, self.channels = shape
         details = storage.details
         self.storage, self.dtype, self.notes, self._path = storage, dtype, [], path
         self.levels = level_shapes(height, width, storage.smallest)
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
         is_array = details.get("is_array", False)
-        if is_new:
-            zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
-            if is_array:
-                store = zarr.storage.LocalStore(str(path))
-                self._make(zarr.create_array, {"store": store, "zarr_format": zarr_format}, self.levels[0])
-            else:
-                group = zarr.create_group(str(path), zarr_format=zarr_format)
-                for number, level in enumerate(self.levels):
-                    self._make(group.create_array, {"name": str(number)}, level)
-                _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
+        if state is None:
+            with _errors_in_words():
+                self._create(zarr, path)
+            # Only metadata is there yet.
+            metadata = [found for found in path.rglob("*") if found.is_file()]
+            self._metadata = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
+        else:
+            self._metadata = state["metadata"]
+            for name, (byte_count, checksum) in self._metadata.items():
+                check_file(path / name, byte_count, checksum)
         node = zarr.open(str(path), mode="r+")
         arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
         # Also those that are the fill value: a chunk that is not there shall be one that was lost.
         self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
+        if state is None:
+            with _errors_in_words():
+                # One chunk, which is written again: of some settings of a codec only packing says that they
+                # are none.
+                self._arrays[0][(0,) * len(self._axes)] = 0
+        # Of each level the rows that are written, and the checksum of their values: what lies in the files
+        # of chunks, the library's codecs decide.
+        written = [(0, 0) for _ in arrays] if state is None else state["levels"]
+        self._written: list[tuple[int, int]] = [(int(rows), int(checksum)) for rows, checksum in written]
+        if any(count for count, _ in self._written):
+            self._check(path)
+
+    def _create(self, zarr: Any, path: Path) -> None:
+        details = self.storage.details
+        zarr_format = details.get("zarr_format", _DEFAULT_FORMAT)
+        if details.get("is_array", False):
+            store = zarr.storage.LocalStore(str(path))
+            self._make(zarr.create_array, {"store": store, "zarr_format": zarr_format}, self.levels[0])
+            return
+        group = zarr.create_group(str(path), zarr_format=zarr_format)
+        for number, level in enumerate(self.levels):
+            self._make(group.create_array, {"name": str(number)}, level)
+        _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
+
+    def _check(self, path: Path) -> None:
+        with open_zarr(path, cache_bytes=0) as stored:
+            for number, (count, checksum) in enumerate(self._written):
+                found, columns = 0, slice(0, self.levels[number][1])
+                for top in range(0, count, self.rows_at_once):
+                    rows = stored.read(number, slice(top, min(top + self.rows_at_once, count)), columns)
+                    found = zlib.crc32(rows.data, found)
+                if found != checksum or stored.missing:
+                    raise PartDamaged(f"level {number} of {path.name} has other values")
 
     def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
         details = self.storage.details
@@ -79,12 +124,14 @@ class ZarrResult(LargeResult):
             for axis in self._axes
         )
         self._arrays[level][where] = values
+        before = self._written[level][1] if top else 0
+        self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows).data, before)
 
     def state(self) -> dict[str, Any]:
         """Bring to the disk what was written, where the system can for a whole disk."""
         if hasattr(os, "sync"):
             os.sync()
-        return {}
+        return {"levels": self._written, "metadata": self._metadata}
 
     def finish(self) -> None:
         """Nothing is left to write: the folder has another name until then."""
@@ -92,6 +139,28 @@ class ZarrResult(LargeResult):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _zarr() -> Any:
+    """Return the package `zarr`, which is loaded with the first such result."""
+    try:
+        return import_module("zarr")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in ("zarr", "numcodecs"):
+            raise
+        raise EngineError("No Zarr can be written", "the package zarr is not installed", _INSTALL) from error
+
+
+@contextmanager
+def _errors_in_words() -> Iterator[None]:
+    """Say that a store cannot be stored as its source is, whose metadata anybody may have written."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        why = f"the metadata of the source is not valid ({' '.join(str(error).split())[:120]})"
+        raise EngineError(
+            "No Zarr can be written", why, "Give the result another kind: .tif or .npy."
+        ) from error
 
 
 def _write_metadata(

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from engine.tasks.chain.oracle import ChainOracle, Computed
-from engine.tasks.chain.planned import ChainOperands
+from engine.tasks.chain.planned import ChainOperands, PlannedStep
 from engine.tasks.chain.problem import ChainProblem
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.operation.problem import OperationProblem
+from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -30,26 +33,47 @@ def verify(
     oracle = ChainOracle(operands.samples, operands.plan)
     regions = _regions(operands, problem, seed, affordable)
     kept: dict[Region, Computed] = {}
-    undecided = 0
+    undecided = jumped = 0
 
     def found(band: Region) -> Computed:
-        nonlocal undecided
+        nonlocal undecided, jumped
         if band not in kept:
             kept.clear()
             rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
             kept[band] = oracle.results(rows, columns)
             undecided += kept[band].undecided
+            jumped += kept[band].jumped
         return kept[band]
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        range_ = found(band).range
+        seen = found(band)
         with np.errstate(invalid="ignore"):
-            size, error = np.abs(range_.value), range_.error
+            size, error = np.abs(seen.range.value), seen.range.error
         return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
 
+    reach = sum(planned.reach or 0 for planned in operands.plan)
+    kind = operands.samples.dtype
+    white = 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
+    jump = white if any(map(_jumps, operands.plan)) else 0.0
+    inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
-    proof = verify_regions(values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint)
-    return replace(proof, undecided=undecided)
+    proof = verify_regions(
+        values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint, inputs
+    )
+    proof = replace(proof, undecided=undecided)
+    if proof.passed and 2 * undecided > jumped:
+        why = f"{undecided:,} of {jumped:,} samples lie within rounding of a jump"
+        reason = f"not verified: nothing is proven where {why}"
+        return replace(proof, passed=False, reason=reason, unproven_samples=undecided)
+    return proof
+
+
+def _jumps(planned: PlannedStep) -> bool:
+    """Return whether a small difference of a sample may make a large one of the step's result."""
+    if not isinstance(planned.problem, OperationProblem):
+        return False
+    of_cells = operation_named(planned.problem.operation).of_cells
+    return of_cells is None or of_cells.jumps
 
 
 def _regions(

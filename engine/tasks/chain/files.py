@@ -13,7 +13,6 @@ A mask is what `--mask` takes, or an object as mask files have it.
 import json
 import os
 from functools import cache
-from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -23,6 +22,7 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.atomic_write import atomic_write
+from engine.files.reading import json_object, read_json, read_text
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.json_form import mask_from_json, mask_to_json
@@ -93,46 +93,29 @@ def chain_named(text: str) -> Chain:
 def ready_chains() -> tuple[Chain, ...]:
     """Return the ready chains in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(READY_FILE, "The list of chains"):
-        entries = json.loads(READY_FILE.read_bytes())["chains"]
+        entries = read_json(READY_FILE, MOST_BYTES)["chains"]
         return tuple(chain_from(entry, key=entry.pop("key")) for entry in entries)
 
 
 def load_chain(path: str | os.PathLike[str]) -> Chain:
     """Return the chain of a file; a BadValue says what is wrong with it, and in which step."""
     what = f"The chain {str(path)!r} cannot be opened"
-    try:
-        # Reading a pipe or a device could take for ever.
-        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
-            raise BadValue(what, "it is a device or a pipe, not a file", "Copy the chain to a file.")
-        with Path(path).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise BadValue(what, reason.lower(), "Check the name and that you may read it.") from error
-    if len(data) > MOST_BYTES:
-        raise BadValue(what, f"it has more than {MOST_BYTES:,} bytes", "Check that this is a chain.")
-    return chain_from_json(data, what)
+    return chain_from_json(read_text(path, MOST_BYTES, what, BadValue), what)
 
 
-def chain_from_json(data: bytes | str, what: str = "This is not a chain") -> Chain:
+def chain_from_json(text: str, what: str = "This is not a chain") -> Chain:
     """Return the chain that JSON describes; a BadValue says what is wrong with it, and in which step."""
-    try:
-        document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        # What follows is a path in the words of the library.
-        words = str(error).partition(" - at ")[0].removeprefix("JSON is malformed: ")
-        ends = "it ends too early" if "truncated" in words else f"{words[0].lower()}{words[1:]}"
-        deep = isinstance(error, RecursionError)
-        why = "its JSON is nested too deep" if deep else f"it is not JSON: {ends}"
-        raise BadValue(what, why, _WHOLE_EXAMPLE) from error
-    if not isinstance(document, dict):
-        why = f"it is {_kind(document)}, and a chain is an object"
-        raise BadValue(what, why, _WHOLE_EXAMPLE)
+    document = json_object(text, what, BadValue, _WHOLE_EXAMPLE)
     if document.get("format") != FORMAT:
         raise BadValue(what, f'its "format" is not "{FORMAT}"', _WHOLE_EXAMPLE)
     if document.get("version") != VERSION or isinstance(document["version"], bool):
         why = f'its "version" is {document.get("version")!r}, and this program reads version {VERSION}'
         raise BadValue(what, why, "Use a newer Haloscope.")
+    try:
+        # JSON can write one half of a surrogate pair, which no file in UTF-8 holds.
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        raise BadValue(what, "it holds something that is not a character", "Write it anew.") from error
     rest = {name: value for name, value in document.items() if name not in ("format", "version")}
     try:
         return chain_from(rest)
@@ -172,7 +155,7 @@ def chain_to_json(chain: Chain) -> str:
 
 def save_chain(chain: Chain, path: str | os.PathLike[str]) -> None:
     """Write a chain to a file, whole or not at all."""
-    atomic_write(Path(path), chain_to_json(chain).encode())
+    atomic_write(path, chain_to_json(chain).encode())
 
 
 def _step(entry: Any, number: int) -> AnyStep:

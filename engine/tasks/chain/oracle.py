@@ -18,7 +18,7 @@ last. No line is shared with a variant but the border's index rule, which is its
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -57,7 +57,8 @@ class Computed(NamedTuple):
     grid: Grid
     range: Range
     grain: float = 0.0
-    undecided: int = 0
+    undecided: int = 0  # samples within rounding of a jump, of the `jumped` ones that a step with jumps makes
+    jumped: int = 0
 
 
 @dataclass
@@ -67,6 +68,7 @@ class ChainOracle:
     samples: np.ndarray
     plan: Plan
     _levels: dict[int, Levels] = field(default_factory=dict)
+    _added: dict[str, float] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -85,12 +87,12 @@ class ChainOracle:
         found: dict[int, Computed] = {}
         if -1 in needed:
             found[-1] = self._picture(needed[-1])
-        undecided = 0
+        undecided = jumped = 0
         for at in (at for at in range(last + 1) if at in needed):
             with np.errstate(invalid="ignore", over="ignore"):
                 found[at] = self._step(at, [found[one] for one in self.plan[at].inputs], needed[at])
-            undecided += found[at].undecided
-        return found[last]._replace(undecided=undecided)
+            undecided, jumped = undecided + found[at].undecided, jumped + found[at].jumped
+        return found[last]._replace(undecided=undecided, jumped=jumped)
 
     def _picture(self, grid: Grid) -> Computed:
         values = self.samples[np.ix_(grid.rows, grid.columns)].astype(np.float64)
@@ -131,15 +133,13 @@ class ChainOracle:
 
         value, low, high = read.range.parts
         result, size = sums(value), np.maximum(np.abs(low), np.abs(high))
-        added = variant.added_error(problem, mask)
         grain = _grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
-        if grain and not added:
+        if grain and not variant.added_error(problem, mask):
             return Computed(grid, Range(result, result, result), grain)
-        bound = rounding_bound(sums(size, absolute=True), problem.taps)
-        if added:
-            # A step of another input is refused where it is planned: its largest magnitude is not known.
-            bound += added * max(self._largest, abs(ghost))
-        bound += variant.added_steps(mask) * SMALLEST_SUBNORMAL
+        if planned.step.id not in self._added:
+            # A step of another input that adds an error is refused where it is planned.
+            self._added[planned.step.id] = variant.added_to(problem, mask, self.samples)
+        bound = rounding_bound(sums(size, absolute=True), problem.taps) + self._added[planned.step.id]
         if low is value:
             return Computed(grid, Range(result, result - bound, result + bound))
         half, middle = (high - low) / 2, (high + low) / 2
@@ -147,10 +147,6 @@ class ChainOracle:
         centre, spread = sums(middle), sums(half, 0.0, absolute=True) - abs(float(np.float32(mask.offset)))
         bound += np.maximum(spread, 0.0) * (1 + 1e-12)
         return Computed(grid, Range(result, centre - bound, centre + bound))
-
-    @cached_property
-    def _largest(self) -> float:
-        return max(abs(float(self.samples.max())), abs(float(self.samples.min())))
 
     def _operated(self, at: int, problem: OperationProblem, read: Computed, grid: Grid) -> Computed:
         planned, known = self.plan[at], operation_named(problem.operation)
@@ -164,7 +160,7 @@ class ChainOracle:
                 )
             scaled = _scaled(_on(read, grid).range, 1 / white)
             levelled_, undecided = levelled(scaled, self._levels[at], problem)
-            return Computed(grid, _scaled(levelled_, white), 0.0, undecided)
+            return Computed(grid, _scaled(levelled_, white), 0.0, undecided, levelled_.value.size)
         half = planned.reach or 0
         sources = self._windows(half, grid)
         down, across = (
@@ -182,12 +178,13 @@ class ChainOracle:
             of_band = known.of_cells.ranges(cells, problem)
             for whole, part in zip(out.parts, of_band.parts, strict=True):
                 whole[first : first + rows] = part
-        undecided = int(np.count_nonzero(out.low != out.high)) if known.of_cells.jumps else 0
+        jumped = out.value.size if known.of_cells.jumps else 0
+        undecided = int(np.count_nonzero(out.low != out.high)) if jumped else 0
         if white == 1.0 and np.array_equal(out.low, out.high):
             keeps = exact and known.of_cells.scales
             same = Range(out.value, out.value, out.value)
-            return Computed(grid, same, read.grain if keeps else 0.0, undecided)
-        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided)
+            return Computed(grid, same, read.grain if keeps else 0.0, undecided, jumped)
+        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided, jumped)
 
     def _before(self, at: int, rows: Places, columns: Places) -> Range:
         """Return the range of an earlier step, or of the picture."""

@@ -39,6 +39,7 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -101,12 +102,6 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     return most == 0.0 or (has_room and most / step < EXACT_STEPS)
 
 
-def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
-    """Return the largest magnitude among the samples of a picture and its ghost value."""
-    largest = max(abs(float(image.max())), abs(float(image.min())))
-    return max(largest, abs(float(np.float32(problem.ghost_value))))
-
-
 def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
     cost = problem.taps * problem.channels
@@ -123,8 +118,7 @@ def verify(
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
-    added_error: float = 0.0,
-    steps: float = 0.0,
+    added: float = 0.0,
     skip: int = 0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
@@ -139,17 +133,13 @@ def verify(
         Multiply-adds that the oracle may spend; None: those of about 0.4 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-    added_error : float
-        What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
-        value: `engine.tasks.filtering.variants.Variant.added_error`. In the exact class nothing may be off.
-    steps : float
-        The same in steps of 2^-149: `Variant.added_steps`.
+    added : float
+        What the result may be off beyond the bound: `Variant.added_to` in `engine.tasks.filtering.variants`.
+        In the exact class nothing may be off.
     skip : int
         Rows of the picture above the first one of the result, which is that of some of its rows.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
-    added = added_error * largest_magnitude(image, problem) if added_error else 0.0
-    added += steps * SMALLEST_SUBNORMAL
 
     def wanted(band: Region) -> np.ndarray:
         return oracle.correlate(image, mask, problem.border, problem.cval, band.below(skip))
@@ -159,7 +149,16 @@ def verify(
         bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
         return largest, bound
 
+    weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
+    inputs = Inputs(
+        image,
+        before=(rows, columns),
+        after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
+        ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
+        gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
+        skip=skip,
+    )
     checked = problem if result.shape[0] == problem.height else replace(problem, height=result.shape[0])
     regions = regions_to_check(checked, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
-    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint)
+    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint, inputs)

@@ -14,12 +14,12 @@ from typing import Any
 
 import platformdirs
 
-from engine.errors import EngineError
+from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.reading import read_json
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import why_illegal
 from engine.geometry.border import Border
-from engine.mask.json_form import read_object
 from engine.results.compare import comparable
 from engine.results.export import FORMAT, UNITS, VERSION
 from engine.results.quantities import ms_text, ratio_text
@@ -161,15 +161,13 @@ def _read(path: Path) -> tuple[list[tuple[BestBlock, dict[str, Any]]], str]:
     """Return the best blocks in a file with their runs, and the note of `load_best_blocks`."""
     why = f"it is not of the format {FORMAT}, version {VERSION}, or damaged"
     try:
-        if not path.is_file():
+        if not os.path.isfile(path):
             return [], ""
-        with path.open("rb") as file:
-            data = file.read(LARGEST_BYTES + 1)
-        document = read_object(data.decode()) if len(data) <= LARGEST_BYTES else {}
+        document = read_json(path, LARGEST_BYTES)
         if (document.get("format"), document.get("version")) == (FORMAT, VERSION):
             return [(_best_block(run), run) for run in document["results"]], ""
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
+    except FileReadError as error:
+        why = error.why
     except (EngineError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError):
         pass
     remedy = "It is ignored. Run `bench --best` again: the old file is then kept with .bak at its end."

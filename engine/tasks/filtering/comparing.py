@@ -23,14 +23,12 @@ from engine.tasks.filtering.agreement import (
     BAND_MULTIPLY_ADDS,
     BAND_PIXELS,
     is_exact_class,
-    largest_magnitude,
     rounding_bound,
 )
 from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.compared import Compared, ComparePictures
 from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.variants import variant
-from engine.verify.closeness import SMALLEST_SUBNORMAL
 from engine.verify.regions import Region
 
 _GREY, _WHITE = 128, 255.0
@@ -80,10 +78,7 @@ def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Comp
         whole if whole.pixels * cost <= AFFORDABLE_MULTIPLY_ADDS else _affordable(request.seen, whole, cost)
     )
     used = variant(request.variant, takes_auto=False)
-    added = used.added_error(problem, job.mask)
-    added = (added * largest_magnitude(samples, problem) if added else 0.0) + (
-        used.added_steps(job.mask) * SMALLEST_SUBNORMAL
-    )
+    added = used.added_to(problem, job.mask, samples)
     is_exact = is_exact_class(samples, job.mask, problem.ghost_value) and not problem.is_quantised
     scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
     shares = scratch.array

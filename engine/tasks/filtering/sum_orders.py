@@ -5,13 +5,11 @@ from dataclasses import replace
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
-from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.filtering.asked_problem import asked_problem
 from engine.tasks.filtering.messages import SumOrderRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.sum_order import SumOrder
 from engine.tasks.filtering.variants import variant
-from engine.verify.closeness import SMALLEST_SUBNORMAL
 
 
 def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder:
@@ -24,10 +22,7 @@ def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder
     if order.is_known:
         return order
     chosen = variant(job.variant, takes_auto=False)
-    added = chosen.added_error(problem, job.mask)
-    # Looking for the largest sample takes 10 ms for 12 megapixels.
-    added *= largest_magnitude(samples, problem) if added else 0.0
-    return replace(order, added_error=added + chosen.added_steps(job.mask) * SMALLEST_SUBNORMAL)
+    return replace(order, added_error=chosen.added_to(problem, job.mask, samples))
 
 
 def sum_order_of(key: str, problem: Problem, mask: Mask) -> SumOrder:

@@ -65,8 +65,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
             seed=job.seed,
             affordable=job.affordable,
             checkpoint=checkpoint,
-            added_error=job.variant.added_error(job.problem, job.operands.mask),
-            steps=job.variant.added_steps(job.operands.mask),
+            added=job.variant.added_to(job.problem, job.operands.mask, job.operands.samples),
         )
 
     def constant(self, operands: FilterOperands) -> Mask:

@@ -3,6 +3,7 @@
     r = sum of w x / sum of w,   w = exp(-(m^2 + n^2) / 2 space^2) exp(-d^2 / 2 colour^2)
 
 over the cells of a disc, where d is the distance of a cell's colour from the middle's, all channels together.
+A variant adds up w (x - x0), x0 the middle, and adds x0 at the end: what it rounds are differences.
 
 The bound: the weights of float32 are off by at most `WEIGHT_ERROR` (`falling_polynomial` and the rounding of
 its argument). With cells that are off by e, the distance of colours is off by 2 e times the root of the
@@ -10,8 +11,9 @@ channels, and exp(-d^2 / 2 s^2) has no slope above exp(-1/2) / s. As sum of w (x
 
     r' - r = sum of w' (x' - x) / W' + sum of (w' - w) (x - r) / W'
 
-so r is off by e and by the largest |w' - w| times the sum of |x - r| over W', and by the rounding of both
-sums and of their quotient. W' is never below 1, the weight of the middle.
+so r is off by e and by the largest |w' - w| times the sum of |x - r| over W', by the rounding of both sums
+and of their quotient, relative to the largest difference, and by that of the last sum. W' is never below 1,
+the weight of the middle.
 
 Source: Tomasi and Manduchi, "Bilateral filtering for gray and color images", ICCV 1998.
 """
@@ -53,9 +55,9 @@ def steepness_of(problem: OperationProblem) -> np.float32:
 
 
 def operations_of(problem: OperationProblem) -> int:
-    """Return the operations for a pixel: 19, and 5 for each channel, for a cell; a quotient per channel."""
+    """Return the operations for a pixel: 19, and 6 for each channel, for a cell; 2 more for each channel."""
     cells = int(np.count_nonzero(disc_of(problem.parameters)))
-    return cells * (19 + 5 * problem.channels) + problem.channels
+    return cells * (19 + 6 * problem.channels) + 2 * problem.channels
 
 
 def refuse_not_finite(samples: np.ndarray, parameters: dict[str, Value]) -> None:
@@ -70,7 +72,8 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
     half, channels = window(problem.parameters), problem.channels
     disc, x = disc_of(problem.parameters), cells.value
     colour = float(problem.parameters["colour"]) * problem.full_scale
-    squares = ((x - x[..., half, half][..., np.newaxis, np.newaxis]) ** 2).sum(axis=2, keepdims=True)
+    middle = x[..., half, half][..., np.newaxis, np.newaxis]
+    squares = ((x - middle) ** 2).sum(axis=2, keepdims=True)
     weights = disc * np.exp(squares / (-2.0 * colour * colour))
     total = weights.sum(axis=(-1, -2))
     value = (weights * x).sum(axis=(-1, -2)) / total
@@ -79,8 +82,9 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
     apart = (disc * np.abs(x - value[..., np.newaxis, np.newaxis])).sum(axis=(-1, -2))
     least = np.maximum(total - off * disc.sum(), 1.0 - WEIGHT_ERROR)
     taps = int((disc > 0).sum())
-    largest = np.abs(x).max(axis=(-1, -2)) + error
-    bound = error + off * apart / least + (2 * taps + 8) * UNIT_ROUNDOFF * largest + taps * SMALLEST_SUBNORMAL
+    largest = np.abs(x - middle).max(axis=(-1, -2)) + 2 * error
+    bound = error + off * apart / least + (2 * taps + 10) * UNIT_ROUNDOFF * largest
+    bound = bound + 2 * UNIT_ROUNDOFF * (np.abs(value) + error) + taps * SMALLEST_SUBNORMAL
     return Range(value, value - bound, value + bound)
 
 

@@ -15,7 +15,7 @@ of the coefficients themselves.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -32,9 +32,9 @@ from engine.tasks.operation.contract import (
     ResultKind,
 )
 from engine.tasks.operation.problem import OperationProblem, Shape, Value
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
 from engine.verify.regions import LEAST_STEP
-from engine.verify.verification import Verification
+from engine.verify.verification import Findings, Verification
 
 SIDE = 8
 # Beyond it, quantised coefficients could pass 2^22, up to which float32 rounds to whole numbers by an
@@ -128,6 +128,12 @@ def _blocks(rows: np.ndarray) -> np.ndarray:
     return parts.transpose(0, 2, 4, 1, 3)
 
 
+def _rows(blocks: np.ndarray) -> np.ndarray:
+    """Return blocks, (n, m, C, 8, 8), as rows, (8 n, 8 m, C)."""
+    down, across, channels = blocks.shape[:3]
+    return blocks.transpose(0, 3, 1, 4, 2).reshape(SIDE * down, SIDE * across, channels)
+
+
 def _source_blocks(samples: np.ndarray, block_rows: range) -> np.ndarray:
     rows = np.minimum(np.arange(block_rows.start * SIDE, block_rows.stop * SIDE), samples.shape[0] - 1)
     columns = np.minimum(np.arange(filled(samples.shape[1])), samples.shape[1] - 1)
@@ -143,33 +149,32 @@ def verify(
     checkpoint: Checkpoint,
 ) -> Verification:
     """Compare coefficients and samples with float64, as the docstring of this module says."""
-    wanted = _rows_to_check(problem, seed, AFFORDABLE if affordable is None else affordable)
-    half, reason, exact = filled(problem.height), "", True
-    error = bound = 0.0
-    for number, at in enumerate(wanted):
-        checkpoint(number / len(wanted))
+    rows_of_blocks = _rows_to_check(problem, seed, AFFORDABLE if affordable is None else affordable)
+    half, found = filled(problem.height), Findings()
+    for number, at in enumerate(rows_of_blocks):
+        checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
         below = slice(half + rows.start, half + rows.stop)
         blocks = _source_blocks(operands.samples, range(at, at + 1))
-        levels, back = _blocks(values[rows].astype(np.float64)), _blocks(values[below].astype(np.float64))
-        excess, off, allowed, same = _compared(blocks, levels, back, problem)
-        exact = exact and same
-        finite = np.where(np.isfinite(off), off, 0.0)
-        worst = np.unravel_index(int(np.argmax(finite)), off.shape)
-        if finite[worst] > error:
-            error, bound = float(finite[worst]), float(allowed[worst])
-        if not reason and not (excess <= 0).all():
-            _, column, channel, i, j = np.argwhere(~(excess <= 0))[0].tolist()
-            part, found = ("coefficient", levels) if i < SIDE else ("sample", back)
-            value = found[0, column, channel, i % SIDE, j]
-            # A coefficient that is not a whole number has an infinite error, and so has NaN.
-            reason = (
-                f"not verified: {part} at row {at * SIDE + i % SIDE}, column {column * SIDE + j}, channel "
-                f"{channel} is {value:.7g}, off by {off[0, column, channel, i, j]:.3g} "
-                f"(explained are {allowed[0, column, channel, i, j]:.3g})"
-            )
-    checked = sum(min(SIDE, problem.height - at * SIDE) for at in wanted) * problem.width
-    return Verification(not reason, error, bound, checked, problem.pixels, exact and not reason, reason)
+        levels = _blocks(values[rows].astype(np.float64))
+        for part, results, (wanted, *limits) in (
+            ("coefficient", values[rows], _coefficients(blocks, levels, problem)),
+            ("sample", values[below], _samples(levels, problem)),
+        ):
+            oracle, largest, bound = (_rows(one) for one in (wanted, *limits))
+            closeness = compare(results, oracle, partial(_limits, largest, bound))
+            found.add(closeness, results, oracle, partial(_place, part, rows.start))
+    checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
+    chosen = "the first and the last row of blocks, and some between"
+    return found.verification(checked, problem.pixels, chosen)
+
+
+def _limits(largest: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return largest, bound
+
+
+def _place(part: str, top: int, at: tuple[int, ...]) -> str:
+    return f"the {part} at row {top + at[0]}, column {at[1]}, channel {at[2]}"
 
 
 def _rows_to_check(problem: OperationProblem, seed: int, affordable: int) -> list[int]:
@@ -185,34 +190,32 @@ def _rows_to_check(problem: OperationProblem, seed: int, affordable: int) -> lis
     return sorted({0, count - 1, *range(seed % min(step, count), count, step)})
 
 
-def _compared(
-    blocks: np.ndarray, levels: np.ndarray, back: np.ndarray, problem: OperationProblem
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Return by how much errors pass their bounds, errors and bounds, coefficients above samples; if equal.
+def _coefficients(
+    blocks: np.ndarray, levels: np.ndarray, problem: OperationProblem
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what is nearest to quantised coefficients within half a step of the float64 ones.
 
-    The error of a coefficient is what it lies further from the float64 one than half a step, in steps.
+    With magnitudes and bounds; of one that is not whole the bound is 0.
     """
     cosines, middle = basis64(), float(middle_of(problem))
     steps, gamma = steps_of(problem).astype(np.float64), relative_bound(_ROUNDINGS)
     shifted, size = blocks - middle, np.abs(blocks - middle) + np.abs(blocks) * UNIT_ROUNDOFF
     coefficients = cosines @ shifted @ cosines.T / steps
     sums = np.abs(cosines) @ size @ np.abs(cosines).T / steps
+    bound = gamma * sums + SMALLEST_SUBNORMAL / steps.min() * 256
     with np.errstate(invalid="ignore"):
-        level_off = np.abs(levels - coefficients) - 0.5
-        is_whole = levels == np.rint(levels)
-        level_bound = gamma * sums + SMALLEST_SUBNORMAL / steps.min() * 256
+        is_whole, off = levels == np.rint(levels), levels - coefficients
+        nearest = np.where(np.abs(off) <= 0.5, levels, coefficients + np.clip(off, -0.5, 0.5))
+    return np.where(is_whole, nearest, np.rint(coefficients)), sums, np.where(is_whole, bound, 0.0)
+
+
+def _samples(levels: np.ndarray, problem: OperationProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what quantised coefficients are transformed back to, magnitudes and bounds."""
+    cosines, middle, steps = basis64(), float(middle_of(problem)), steps_of(problem).astype(np.float64)
+    with np.errstate(invalid="ignore"):
         wanted = cosines.T @ (levels * steps) @ cosines + middle
         sizes = np.abs(cosines).T @ (np.abs(levels) * steps) @ np.abs(cosines) + abs(middle)
-        back_off = np.abs(back - wanted)
-        back_bound = gamma * sizes + 256 * SMALLEST_SUBNORMAL
-        same = bool((levels == np.rint(coefficients)).all() and (back == wanted.astype(np.float32)).all())
-    level_off = np.where(is_whole, np.maximum(level_off, 0.0), np.inf)
-    off, allowed = (
-        np.concatenate(pair, axis=3) for pair in ((level_off, back_off), (level_bound, back_bound))
-    )
-    # NaN, which nobody wrote, is not below its bound.
-    off = np.where(np.isnan(off), np.inf, off)
-    return off - allowed, off, allowed, same
+    return wanted, sizes, relative_bound(_ROUNDINGS) * sizes + 256 * SMALLEST_SUBNORMAL
 
 
 @lru_cache

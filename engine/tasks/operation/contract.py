@@ -18,6 +18,7 @@ from engine.tasks.operation.cells import OfCells, Range, cells_around
 from engine.tasks.operation.found import Mark as Mark  # for operations too: answers are this module's subject
 from engine.tasks.operation.found import Quantity as Quantity
 from engine.tasks.operation.problem import OperationProblem, Settings, Shape, Value
+from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -235,7 +236,14 @@ def no_rounding(samples: np.ndarray, problem: OperationProblem, region: Region) 
     return np.float64(0.0), np.zeros((*map(len, region.ranges), problem.result_shape[2]))
 
 
-def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) -> Verify:
+def verified_by(
+    wanted: Wanted,
+    limits: Bounds = no_rounding,
+    *,
+    cost: int = 1,
+    window: Callable[[dict[str, Value]], int] = pixel_alone,
+    has_sums: bool = True,
+) -> Verify:
     """Return the comparison of a picture with the oracle, pixel by pixel.
 
     Parameters
@@ -246,6 +254,10 @@ def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) 
         Magnitudes that could overflow, and the rounding bounds.
     cost : int
         What a sample costs the oracle, in multiply-adds.
+    window : callable of parameters -> int
+        How far on each side the cells lie that a sample depends on.
+    has_sums : bool
+        Whether the magnitudes are the sums of those behind each sample.
     """
 
     def verify(
@@ -258,6 +270,7 @@ def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) 
     ) -> Verification:
         affordable = AFFORDABLE if affordable is None else affordable
         rows, columns, channels = problem.result_shape
+        reach = window(problem.parameters)
         regions = affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed)
         return verify_regions(
             values,
@@ -266,6 +279,7 @@ def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) 
             lambda band: wanted(operands.samples, problem, band),
             lambda band: limits(operands.samples, problem, band),
             checkpoint,
+            Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=has_sums),
         )
 
     return verify
@@ -295,4 +309,4 @@ def verified_by_cells(
             size, error = np.abs(of_region.value), of_region.error
         return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
 
-    return verified_by(wanted, limits, cost=cost)
+    return verified_by(wanted, limits, cost=cost, window=window, has_sums=False)

@@ -3,12 +3,17 @@
 With w the samples of a window, m their mean, and t those of the patch, less their mean and scaled to squares
 that add up to 1:
 
-    score = sum (w - m) t / sqrt(sum (w - m)^2),   -1 to 1; 0 for a window of one value, which has none
+    score = sum (w - m) t / sqrt(sum (w - m)^2),   -1 to 1
 
-The bound: with k roundings a float32 mean is off by d <= gamma_k mean(|w|). As the exact differences w - m
-add up to 0, so nearly do those of the patch: a wrong mean changes the sum below the root by n d^2 only, and
-the one above it by d |sum t|. Beyond that each sum is off by gamma_k of its magnitudes. Where the sum below
-is no larger than its own bound, the score says nothing, and any finite one is accepted.
+and 0 for a window whose sum below the root is `LEAST_SQUARES` or less: one of one value has no score, and of
+smaller squares float32 has no digits.
+
+A variant takes from each sample the window's first one, w0, before anything else: a = w - w0 is off by u |a|
+at most, where w itself may be 1e6 with a texture of 1. The bound, with m now the mean of a: with k roundings
+it is off by d <= gamma_k mean(|a|). As the exact differences a - m add up to 0, so nearly do those of the
+patch: a wrong mean changes the sum below the root by n d^2 only, and the one above it by d |sum t|. What a
+itself is off adds u sum |a t| above and 2 u sum |a (a - m)| below, and beyond that each sum is off by gamma_k
+of its magnitudes. As w0 lies in the window, none of these is more than some gamma_k of the window's spread.
 
 Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
@@ -36,6 +41,7 @@ from engine.verify.verification import Verification, verify_regions
 
 MOST_SIDE = 64
 MOST_SAMPLE = 1e15
+LEAST_SQUARES = 2.0**-110
 _BAND_VALUES = 1 << 18
 MIDDLE = -1
 
@@ -66,10 +72,14 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
             "Choose a smaller patch.",
         )
     if samples.dtype.kind == "f":
-        finite = np.abs(samples[np.isfinite(samples)])
-        if finite.size and float(finite.max()) > MOST_SAMPLE:
-            what = f"samples up to {float(finite.max()):.3g}"
+        finite = samples[np.isfinite(samples)]
+        low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+        if max(-low, high) > MOST_SAMPLE:
+            what = f"samples up to {max(-low, high):.3g}"
             raise BadValue(what, "their squares pass the range of float32", "Divide the picture first.")
+        if (high - low) > 0.0 and (high - low) ** 2 <= LEAST_SQUARES:
+            what = f"samples that differ by {high - low:.3g} at most"
+            raise BadValue(what, "their squares are too small for float32", "Multiply the picture first.")
 
 
 def patch_from(samples: np.ndarray, parameters: dict[str, Value]) -> np.ndarray:
@@ -123,38 +133,39 @@ def _windows(samples: np.ndarray, patch: Patch, region: Region) -> np.ndarray:
 
 
 def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, magnitudes and bounds of a region of positions, float64, by the definition."""
+    """Return scores, what they reach, and bounds of a region of positions, float64, by the definition."""
     windows = _windows(samples, patch, region)
     weights = patch.weights.astype(np.float64).reshape(-1)
     height, width, channels = patch.shape
     # A partial sum per row of the window and channel, then their sum.
-    gamma = relative_bound(width + height * channels + 6)
+    gamma = relative_bound(width + height * channels + 7)
     is_finite = np.isfinite(windows).all(axis=2)
     windows[~is_finite] = 0.0
-    mean = windows.mean(axis=2)
+    windows -= windows[..., :1].copy()
     size = np.abs(windows)
     off = gamma * size.mean(axis=2) + 2 * SMALLEST_SUBNORMAL
-    is_flat = windows.max(axis=2) == windows.min(axis=2)
-    windows -= mean[..., np.newaxis]
+    windows -= windows.mean(axis=2, keepdims=True)
+    apart = np.abs(windows)
     above = windows @ weights
     below = np.einsum("rcn,rcn->rc", windows, windows)
-    above_off = gamma * (np.abs(windows) @ np.abs(weights)) + off * (
+    above_off = (gamma * apart + UNIT_ROUNDOFF * size) @ np.abs(weights) + off * (
         abs(weights.sum()) + gamma * np.abs(weights).sum()
     )
-    below_off = gamma * (below + weights.size * off * off) + weights.size * (
-        off * off + UNIT_ROUNDOFF * UNIT_ROUNDOFF * size.max(axis=2) ** 2 + 2 * SMALLEST_SUBNORMAL
+    below_off = (
+        (gamma * below + 2 * UNIT_ROUNDOFF * (1 + gamma) * np.einsum("rcn,rcn->rc", apart, size))
+        + 2 * (1 + gamma) * weights.size * (off * off + SMALLEST_SUBNORMAL)
+        + 2 * UNIT_ROUNDOFF**2 * np.einsum("rcn,rcn->rc", size, size)
     )
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        score = np.where(is_flat, 0.0, above / np.sqrt(below))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = above / np.sqrt(below)
         least = below - below_off
-        bound = np.where(
-            least > 0,
-            above_off / np.sqrt(least) + np.abs(score) * below_off / least + 8 * UNIT_ROUNDOFF,
-            np.inf,
-        )
-    bound = np.where(is_flat, 0.0, bound)
+        bound = above_off / np.sqrt(least) + np.abs(score) * below_off / least + 8 * UNIT_ROUNDOFF
+    # Near the least sum either may be right, the score or 0.
+    is_flat, is_either = below <= LEAST_SQUARES, np.abs(below - LEAST_SQUARES) <= below_off
+    bound = np.where(is_either, np.abs(score) + 8 * UNIT_ROUNDOFF, np.where(is_flat, 0.0, bound))
+    score = np.where(is_flat, 0.0, score)
     score[~is_finite], bound[~is_finite] = np.nan, 0.0
-    return score[..., np.newaxis], size.sum(axis=2)[..., np.newaxis], bound[..., np.newaxis]
+    return score[..., np.newaxis], np.ones((*score.shape, 1)), bound[..., np.newaxis]
 
 
 def verify(

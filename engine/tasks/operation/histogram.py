@@ -76,18 +76,20 @@ def verify(
     checkpoint: Checkpoint,
 ) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
-    reason, error = "", 0.0
+    reason, error, wrong = "", 0.0, 0
     exact = counted(operands.samples, problem, checkpoint)
     for channel, counts in enumerate(exact):
         off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
-        error = max(error, float(off.max()))
+        error, wrong = max(error, float(off.max())), wrong + int(np.count_nonzero(off))
         if off.any() and not reason:
             at = int(np.flatnonzero(off)[0])
             reason = (
                 f"not verified: channel {channel}, bin {at} is {values[channel, at, 0]}, "
                 f"and {counts[at]} samples lie in it"
             )
-    return Verification(not reason, error, 0.0, problem.pixels, problem.pixels, not reason, reason)
+    return Verification(
+        not reason, error, 0.0, problem.pixels, problem.pixels, not reason, reason, wrong_samples=wrong
+    )
 
 
 def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:

@@ -15,6 +15,14 @@ def source_row(row, height, outside_rows, anchor_row):
 
 
 @njit(nogil=True, inline="always")
+def source_sample(sample, samples, outside_samples, before):
+    """Return the sample of a row that the border puts at `sample`, or -1 for a ghost cell."""
+    if sample < 0:
+        return outside_samples[sample + before]
+    return sample if sample < samples else outside_samples[sample - samples + before]
+
+
+@njit(nogil=True, inline="always")
 def copy_edge(row_address, samples, first, last, outside_samples, before, ghost_row, edge, at):
     """Copy samples first .. last - 1 of a row, with those beside the picture, into the buffer `edge`."""
     size = edge.itemsize

@@ -4,41 +4,42 @@ import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.device.result_code import cpu_result
-from engine.variants.cpu.serial_code import source_index
+from engine.variants.cpu.edges_code import source_row
+from engine.variants.cpu.serial_code import sum_along
 
 
-def along_rows_serial(image, row_factor, anchor_column, border, ghost_value, sums):
-    """Sum along the rows of `image`, some rows of the picture, result by result."""
+def along_rows_serial(image, sums, row_factor, before, outside_samples, channels, ghost_value):
+    """Sum along the rows of `image`, some rows of the picture, (rows, W x C); the factor is (1, taps)."""
     entry_point()
-    rows, width, channels = image.shape
-    for row in range(rows):
-        for column in range(width):
-            for channel in range(channels):
-                total = np.float32(0.0)
-                for n in range(row_factor.shape[0]):
-                    source_column = source_index(column + n - anchor_column, width, border)
-                    value = ghost_value
-                    if source_column >= 0:
-                        value = np.float32(image[row, source_column, channel])
-                    total += value * row_factor[n]
-                sums[row, column, channel] = total
+    for row in range(image.shape[0]):
+        for sample in range(image.shape[1]):
+            sums[row, sample] = sum_along(
+                image, row, sample, row_factor, 0, before, outside_samples, channels, ghost_value
+            )
 
 
-def down_columns_serial(sums, column_factor, anchor_row, border, ghost_row_value, offset, largest, out):
-    """Sum down the columns of the first pass's sums, result by result.
+def down_columns_serial(
+    sums, out, first_row, column_factor, anchor_row, outside_rows, ghost_row_value, offset, largest
+):
+    """Sum down the columns of the first pass's sums, (H, W x C), result by result.
 
-    `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
+    `out` may be some rows of the result, of which `first_row` is the number of the first one.
     """
     entry_point()
-    height, width, channels = sums.shape
+    height, taps = sums.shape[0], column_factor.shape[0]
     for row in range(out.shape[0]):
-        for column in range(width):
-            for channel in range(channels):
-                total = np.float32(0.0)
-                for m in range(column_factor.shape[0]):
-                    source_row = source_index(row + m - anchor_row, height, border)
+        first = first_row + row - anchor_row
+        is_inside = first >= 0 and first + taps <= height
+        for sample in range(sums.shape[1]):
+            total = np.float32(0.0)
+            if is_inside:
+                for m in range(taps):
+                    total += sums[np.uintp(first + m), sample] * column_factor[np.uintp(m)]
+            else:
+                for m in range(taps):
+                    source = source_row(first + m, height, outside_rows, anchor_row)
                     value = ghost_row_value
-                    if source_row >= 0:
-                        value = sums[source_row, column, channel]
-                    total += value * column_factor[m]
-                out[row, column, channel] = cpu_result(total + offset, largest)
+                    if source >= 0:
+                        value = sums[np.uintp(source), sample]
+                    total += value * column_factor[np.uintp(m)]
+            out[row, sample] = cpu_result(total + offset, largest)

@@ -1,73 +1,60 @@
-"""The compiled part of `cpu-serial`: the textbook loops; border and type are chosen at run time."""
-
-from collections.abc import Callable
+"""The compiled part of `cpu-serial`: the textbook loops; the border is chosen at run time."""
 
 import numpy as np
 from numba import njit
 
 from engine.compiled.entry_point import entry_point
-from engine.device.index_rules import cpu_rules
 from engine.device.result_code import cpu_result
-from engine.geometry.border import IndexRule
-
-_Chain = Callable[[int, int, int], int]
+from engine.variants.cpu.edges_code import source_row, source_sample
 
 
-def chosen_by_code(rules: tuple[IndexRule, ...]) -> Callable[[int, int, int], int]:
-    """Return the compiled choice among rules by a code: one compilation serves every border."""
-    # A chain of comparisons, the last rule first: each one is compiled with what comes after it.
-    after: _Chain | None = None
-    for code, rule in reversed(list(enumerate(rules))):
-        after = _link(code, njit(nogil=True, inline="always")(rule), after)
-    assert after is not None
-    chain = after
+def correlate_serial(
+    image, out, first_row, weights, anchor_row, before, outside_rows, outside_samples, channels, ghost_value,
+    offset, largest,
+):  # fmt: skip
+    """Correlate, result by result.
 
-    @njit(nogil=True)
-    def source_index(index: int, length: int, code: int) -> int:
-        if 0 <= index < length:
-            return index
-        return chain(index, length, code)
-
-    return source_index
-
-
-def _link(own_code: int, rule: IndexRule, after: _Chain | None) -> _Chain:
-    if after is None:
-        return njit(nogil=True, inline="always")(lambda index, length, code: rule(index, length))
-
-    @njit(nogil=True, inline="always")
-    def link(index: int, length: int, code: int) -> int:
-        if code == own_code:
-            return rule(index, length)
-        return after(index, length, code)
-
-    return link
-
-
-source_index = chosen_by_code(cpu_rules())
-"""From (index, length, code) to the index inside whose value is at `index`, or -1 for a ghost cell."""
-
-
-def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):
-    """Correlate, result by result; the arguments are those of every filter kernel, and of `cpu_result`.
-
-    `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
+    `image` is (H, W x C); `out` may be some rows of the result, of which `first_row` is the number of the
+    first one. What lies beyond the picture is as in `Halo`, the rest as in every filter kernel and in
+    `cpu_result`.
     """
     entry_point()
-    height, width, channels = image.shape
-    mask_rows, mask_columns = weights.shape
+    height, samples = image.shape
     for row in range(out.shape[0]):
-        for column in range(width):
-            for channel in range(channels):
-                total = np.float32(0.0)
-                for m in range(mask_rows):
-                    source_row = source_index(row + m - anchor_row, height, border)
-                    partial = np.float32(0.0)
-                    for n in range(mask_columns):
-                        source_column = source_index(column + n - anchor_column, width, border)
-                        value = ghost_value
-                        if source_row >= 0 and source_column >= 0:
-                            value = np.float32(image[source_row, source_column, channel])
-                        partial += value * weights[m, n]
-                    total += partial
-                out[row, column, channel] = cpu_result(total + offset, largest)
+        for sample in range(samples):
+            total = np.float32(0.0)
+            for m in range(weights.shape[0]):
+                source = source_row(first_row + row + m - anchor_row, height, outside_rows, anchor_row)
+                total += sum_along(
+                    image, source, sample, weights, m, before, outside_samples, channels, ghost_value
+                )
+            out[row, sample] = cpu_result(total + offset, largest)
+
+
+# A call takes longer than the sum.
+@njit(inline="always")
+def sum_along(image, row, sample, weights, m, before, outside_samples, channels, ghost_value):
+    """Return the sum along a row of the picture, with row `m` of the weights; -1 is a row of ghost cells.
+
+    Two things make this as fast as what a C compiler makes of the same loop. Indices are unsigned: of each
+    signed one Numba asks whether it counts from the end. And the loop inside the picture steps by `channels`:
+    LLVM cannot tell beforehand how often it runs, and so does not put eight taps into a round, which takes
+    more registers than there are.
+    """
+    samples, taps = image.shape[1], weights.shape[1]
+    first = sample - before
+    end = first + taps * channels
+    total = np.float32(0.0)
+    if row >= 0 and first >= 0 and end - channels < samples:
+        n, at = 0, first
+        while at < end:
+            total += np.float32(image[np.uintp(row), np.uintp(at)]) * weights[np.uintp(m), np.uintp(n)]
+            n, at = n + 1, at + channels
+    else:
+        for n in range(taps):
+            source = source_sample(first + n * channels, samples, outside_samples, before)
+            value = ghost_value
+            if row >= 0 and source >= 0:
+                value = np.float32(image[np.uintp(row), np.uintp(source)])
+            total += value * weights[np.uintp(m), np.uintp(n)]
+    return total

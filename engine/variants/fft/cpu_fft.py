@@ -8,7 +8,9 @@ What it saves
     The cost of a result does not depend on the mask: about that of a direct mask of 19 x 19.
 Limit
     Its error is relative to the largest sample, not to those under the mask, except where results are
-    integers. It refuses pictures with NaN or infinity, which a transform would spread.
+    integers. A few samples far above all others are not transformed but added to the results
+    (`engine.variants.fft.outliers`). Pictures with NaN or infinity, which a transform would spread, are
+    refused.
 
 Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; NumPy's pocketfft.
 """
@@ -27,7 +29,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.sum_order import TRANSFORM
 from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
-from engine.variants.fft.transform import SpectralFilter
+from engine.variants.fft.outliers import add_outliers, largest_mixed, outliers
+from engine.variants.fft.transform import SpectralFilter, sources
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -55,9 +58,21 @@ class TransformedTiles:
     def __init__(self, problem: Problem, mask: Mask) -> None:
         self._filter = SpectralFilter(problem, mask, _sides(problem), np, np.fft)
         self._parts = [(tile, channel) for tile in self._filter.tiles for channel in range(problem.channels)]
+        self._sources = sources(problem, 0), sources(problem, 1)
+        self._weights = mask.weights32.astype(np.float64)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image`, which is finite, into `out` on all cores; returns when it is done."""
+        places = outliers(image)
+        if not len(places):
+            self._transform(image, out)
+            return
+        others = image.copy()
+        others[tuple(places.T)] = 0.0
+        self._transform(others, out)
+        add_outliers(out, image, places, *self._sources, self._weights)
+
+    def _transform(self, image: np.ndarray, out: np.ndarray) -> None:
         if len(self._parts) == 1:
             self._filter.filter(image, out, *self._parts[0])
             return
@@ -115,5 +130,6 @@ VARIANT = Variant(
     library="numpy",
     finite_only=True,
     added_error=lambda problem, mask: transform.added_error(problem, mask, _sides(problem)),
+    largest_mixed=largest_mixed,
     grows_with=Growth.NOTHING,
 )

@@ -134,8 +134,8 @@ class SpectralFilter:
         self._step = step_of_results(problem, mask, sides)
         self._largest = np.iinfo(problem.result_dtype).max if problem.is_quantised else 0
         self.tiles = tiles(problem, sides)
-        self._rows = arrays.asarray(_sources(problem, 0))
-        self._columns = arrays.asarray(_sources(problem, 1))
+        self._rows = arrays.asarray(sources(problem, 0))
+        self._columns = arrays.asarray(sources(problem, 1))
         weights = arrays.asarray(mask.weights32.astype(np.float64))
         self._spectrum = arrays.conj(transforms.rfft2(weights, sides))
 
@@ -165,7 +165,7 @@ class SpectralFilter:
         out[tile.top : tile.bottom, tile.left : tile.right, channel] = results
 
 
-def _sources(problem: Problem, axis: int) -> NDArray[np.int64]:
+def sources(problem: Problem, axis: int) -> NDArray[np.int64]:
     """Return the source of each row (axis 0) or column (axis 1) in and around the picture; -1 for ghosts."""
     length = (problem.height, problem.width)[axis]
     before, cells = problem.anchor[axis], problem.mask_shape[axis]

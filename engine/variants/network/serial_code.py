@@ -1,23 +1,24 @@
-"""The compiled part of `network-serial`: a loop nest per layer; on purpose no vectors, threads, fast-math."""
+"""The compiled part of `network-serial`: a loop nest per layer; no vectors by hand, threads, fast-math."""
 
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
+from engine.tasks.network.problem import FILTER_SIDE
 from engine.variants.network.layer_kernels import TILE
 
 
 def convolve_serial(maps, filters, results):
     """Correlate maps (c, rows, columns) with filters (m, c, 5, 5) where they lie on them whole; rectify."""
     entry_point()
-    channels, sides = filters.shape[1], filters.shape[2]
+    channels = filters.shape[1]
     for m in range(results.shape[0]):
         for row in range(results.shape[1]):
             for column in range(results.shape[2]):
                 total = np.float32(0.0)
                 for c in range(channels):
                     partial = np.float32(0.0)
-                    for p in range(sides):
-                        for q in range(sides):
+                    for p in range(FILTER_SIDE):
+                        for q in range(FILTER_SIDE):
                             partial += maps[c, row + p, column + q] * filters[m, c, p, q]
                     total += partial
                 results[m, row, column] = np.float32(0.0) if total < np.float32(0.0) else total

@@ -74,12 +74,13 @@ def bilateral(image, out, first, last, rows, channels, disc, steepness, all_plan
                     totals[at] += weight
                 for channel in range(channels):
                     line, total = lines[channel, n : n + width], sums[channel]
+                    own = middle[channel, half : half + width]
                     for at in range(width):
-                        total[at] += squares[at] * line[at]
+                        total[at] += squares[at] * (line[at] - own[at])
         for channel in range(channels):
-            total = sums[channel]
+            total, own = sums[channel], middle[channel, half : half + width]
             for at in range(width):
-                total[at] = cpu_result(total[at] / totals[at], largest)
+                total[at] = cpu_result(own[at] + total[at] / totals[at], largest)
             for at in range(width):
                 out[row, at * channels + channel] = total[at]
     finish(task, worker)

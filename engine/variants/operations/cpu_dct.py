@@ -1,8 +1,9 @@
 """`cpu-dct`: blocks of 8 x 8 pixels one after another, on all cores.
 
 Idea
-    A core takes rows of blocks. Columns are transformed first, eight at once in a vector, then rows; the
-    coefficients are quantised, and the same is done backwards.
+    A core takes some blocks of a row of blocks, cell by cell side by side: all arithmetic is along lines of
+    many blocks, in vectors. Columns are transformed first, then rows; the coefficients are quantised, and the
+    same is done backwards.
 What it saves
     Two sums of 8 products for a coefficient instead of one of 64.
 Limit
@@ -21,6 +22,8 @@ from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.dct_tables import WHOLE, filled_shape, samples_of, tables
 
+BLOCKS = 32
+"""At once: both buffers of a colour picture are 48 KB."""
 FUNCTION = MachineFunction("engine.variants.operations.dct_code", "transform", error_model="numpy")
 
 
@@ -33,12 +36,14 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:
     """Return the loops, compiled; a band's rows are rows of blocks."""
     rows, columns = filled_shape(problem)
-    arguments = (problem.channels, *tables(problem), WHOLE)
+    cosines, steps, middle = tables(problem)
+    arguments = (problem.channels, cosines.reshape(-1), steps.reshape(-1), middle, WHOLE)
+    lanes = min(BLOCKS, columns // SIDE) * problem.channels
     return Bands(
         problem,
         FUNCTION,
-        SIDE * columns * problem.channels * 16,
-        lambda workers: (*arguments, np.zeros((2 * workers, SIDE, SIDE), np.float32)),
+        SIDE * columns * problem.channels * 4,
+        lambda workers: (*arguments, np.zeros((2 * workers, SIDE * SIDE, lanes), np.float32)),
         rows=rows // SIDE,
     )
 
@@ -48,6 +53,6 @@ VARIANT = cpu_variant(
     key="cpu-dct",
     title="CPU, all cores",
     operation="compress",
-    idea="Columns, then rows of each 8 × 8 block, eight cosines at once in a vector, on all cores.",
+    idea="Columns, then rows of 8 × 8 blocks, many blocks side by side in vectors, on all cores.",
     work=work,
 )

@@ -30,7 +30,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: the disc in all channels, once more the middle, and a place for each cell."""
     cells = int(np.count_nonzero(disc_of(problem.parameters)))
     # Every thread sums the channels one after another, and forms the weights anew for each.
-    loads = problem.channels * (cells * (2 * problem.channels + 1))
+    loads = problem.channels * (cells * (2 * problem.channels + 1) + 1)
     return operation_work(
         problem,
         picture_loads=loads * problem.pixels,
@@ -54,6 +54,7 @@ def kernel(dtype: str, size: int, channels: int):
             return
         for channel in range(CHANNELS):
             sum_of_weights, sum_of_products = float32(0.0), float32(0.0)
+            own = float32(image[row, column, channel])
             for m in range(SIZE):
                 at_row = rule(row + m - HALF, height)
                 for n in range(SIZE):
@@ -72,8 +73,8 @@ def kernel(dtype: str, size: int, channels: int):
                         power = falling(t - float32(whole)) * (float32(1.0) / float32(int32(1) << whole))
                         weight = place * power
                         sum_of_weights += weight
-                        sum_of_products += weight * float32(image[at_row, at_column, channel])
-            out[row, column, channel] = result(sum_of_products / sum_of_weights)
+                        sum_of_products += weight * (float32(image[at_row, at_column, channel]) - own)
+            out[row, column, channel] = result(own + sum_of_products / sum_of_weights)
 
     return bilateral
 

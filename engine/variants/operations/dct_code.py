@@ -1,6 +1,10 @@
-"""The compiled part of `cpu-dct`: 8 x 8 pixels to quantised coefficients and back, block by block."""
+"""The compiled part of `cpu-dct`: 8 x 8 pixels to quantised coefficients and back, many blocks side by side.
+
+Cell (x, y) of all these blocks is line 8 x + y of `cells`, so that the arithmetic is along lines, in vectors.
+"""
 
 import numpy as np
+from numba import njit
 
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.shared_call import finish, share
@@ -8,7 +12,7 @@ from engine.variants.operations.rows_code import rows_taken
 
 
 def transform(image, out, first, last, rows, channels, basis, steps, middle, whole, cells, task):
-    """Transform rows of blocks; `cells` has two blocks of 8 x 8 for each worker.
+    """Transform rows of blocks; `cells` is (2 x workers, 64, blocks x C), `basis` and `steps` are (64,).
 
     `image` is (H, W x C), `out` (2 rows of blocks x 8, columns x C); `whole` makes a sum a whole number by
     being added and subtracted.
@@ -16,46 +20,81 @@ def transform(image, out, first, last, rows, channels, basis, steps, middle, who
     entry_point()
     worker = share(task)
     a, b = cells[2 * worker], cells[2 * worker + 1]
-    height, width = image.shape[0], image.shape[1] // channels
     half, columns = out.shape[0] // 2, out.shape[1] // channels
-    zero = np.float32(0.0)
+    blocks = cells.shape[2] // channels
     for block_row in rows_taken(task, first, last, rows):
         begin = block_row * 8
-        for left in range(0, columns, 8):
-            for channel in range(channels):
-                for x in range(8):
-                    source = min(begin + x, height - 1)
-                    for y in range(8):
-                        at = min(left + y, width - 1) * channels + channel
-                        a[x, y] = np.float32(image[source, at]) - middle
-                # b[i, y]: columns transformed, then a[i, j]: rows.
-                for i in range(8):
-                    for y in range(8):
-                        b[i, y] = zero
-                    for x in range(8):
-                        factor = basis[i, x]
-                        for y in range(8):
-                            b[i, y] += factor * a[x, y]
-                for i in range(8):
-                    for j in range(8):
-                        total = zero
-                        for y in range(8):
-                            total += b[i, y] * basis[j, y]
-                        # In float32 the sum with `whole` has no fraction left.
-                        level = (total / steps[i, j] + whole) - whole
-                        out[begin + i, (left + j) * channels + channel] = level
-                        a[i, j] = level * steps[i, j]
-                for x in range(8):
-                    for j in range(8):
-                        b[x, j] = zero
-                    for i in range(8):
-                        factor = basis[i, x]
-                        for j in range(8):
-                            b[x, j] += factor * a[i, j]
-                for x in range(8):
-                    for y in range(8):
-                        total = zero
-                        for j in range(8):
-                            total += b[x, j] * basis[j, y]
-                        out[half + begin + x, (left + y) * channels + channel] = total + middle
+        for left in range(0, columns, 8 * blocks):
+            count = min(blocks, (columns - left) // 8)
+            lanes = count * channels
+            _load(image, begin, left, channels, count, middle, a)
+            # Columns, then rows; of the basis row i is the cosines of a frequency.
+            for i in range(8):
+                for y in range(8):
+                    _weighted(a, y, 8, basis, 8 * i, 1, lanes, b[8 * i + y])
+            for i in range(8):
+                for j in range(8):
+                    _weighted(b, 8 * i, 1, basis, 8 * j, 1, lanes, a[8 * i + j])
+                    _quantise(a[8 * i + j], steps[8 * i + j], whole, lanes)
+            _store(a, begin, left, channels, count, out)
+            for cell in range(64):
+                _change(a[cell], steps[cell], np.float32(0.0), lanes)
+            for x in range(8):
+                for j in range(8):
+                    _weighted(a, j, 8, basis, x, 8, lanes, b[8 * x + j])
+            for x in range(8):
+                for y in range(8):
+                    _weighted(b, 8 * x, 1, basis, y, 8, lanes, a[8 * x + y])
+                    _change(a[8 * x + y], np.float32(1.0), middle, lanes)
+            _store(a, half + begin, left, channels, count, out)
     finish(task, worker)
+
+
+@njit
+def _load(image, begin, left, channels, blocks, middle, cells):
+    """Take in eight rows of the picture, less middle grey; its last row and column are repeated."""
+    height, width = image.shape[0], image.shape[1] // channels
+    for x in range(8):
+        row = image[min(begin + x, height - 1)]
+        for y in range(8):
+            line = cells[8 * x + y]
+            for block in range(blocks):
+                at = min(left + 8 * block + y, width - 1) * channels
+                for channel in range(channels):
+                    sample = np.float32(row[np.uintp(at + channel)])
+                    line[np.uintp(block * channels + channel)] = sample - middle
+
+
+@njit
+def _store(cells, begin, left, channels, blocks, out):
+    for x in range(8):
+        row = out[begin + x]
+        for y in range(8):
+            line = cells[8 * x + y]
+            for block in range(blocks):
+                at = (left + 8 * block + y) * channels
+                for channel in range(channels):
+                    row[np.uintp(at + channel)] = line[np.uintp(block * channels + channel)]
+
+
+@njit
+def _weighted(lines, first, step, basis, begin, across, lanes, out):
+    """Write what eight lines add up to, each times its number of the basis."""
+    for at in range(lanes):
+        total = np.float32(0.0)
+        for k in range(8):
+            total += basis[begin + across * k] * lines[first + step * k, at]
+        out[at] = total
+
+
+@njit
+def _quantise(line, step, whole, lanes):
+    for at in range(lanes):
+        # In float32 the sum with `whole` has no fraction left.
+        line[at] = (line[at] / step + whole) - whole
+
+
+@njit
+def _change(line, factor, added, lanes):
+    for at in range(lanes):
+        line[at] = line[at] * factor + added

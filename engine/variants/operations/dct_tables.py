@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.tasks.operation.compress import basis, filled, middle_of, steps_of
 from engine.tasks.operation.contract import Patch
@@ -26,7 +28,7 @@ def samples_of(problem: OperationProblem) -> int:
     return rows * columns * problem.channels
 
 
-def tables(problem: OperationProblem) -> tuple[object, ...]:
+def tables(problem: OperationProblem) -> tuple[np.ndarray, np.ndarray, np.float32]:
     """Return cosines, steps of quantisation, and middle grey."""
     return basis(), steps_of(problem), middle_of(problem)
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.shared_call import finish, share
+from engine.tasks.operation.find_patch import LEAST_SQUARES
 from engine.variants.operations.match_grid import LINES, POSITIONS
 from engine.variants.operations.rows_code import rows_taken
 
@@ -13,8 +14,8 @@ def scores(planes, out, first, last, rows, patch, lines, task):
     entry_point()
     worker = share(task)
     begin = worker * LINES
-    mean, lowest, highest = lines[begin], lines[begin + 1], lines[begin + 2]
-    above, below, part, part_below = lines[begin + 3], lines[begin + 4], lines[begin + 5], lines[begin + 6]
+    origin, mean, above = lines[begin], lines[begin + 1], lines[begin + 2]
+    below, part, part_below = lines[begin + 3], lines[begin + 4], lines[begin + 5]
     channels, height, width = patch.shape
     zero = np.float32(0.0)
     count = np.float32(channels * height * width)
@@ -23,7 +24,7 @@ def scores(planes, out, first, last, rows, patch, lines, task):
             positions = min(POSITIONS, out.shape[1] - left)
             for at in range(positions):
                 mean[at] = above[at] = below[at] = zero
-                lowest[at] = highest[at] = planes[0, row, left + at]
+                origin[at] = planes[0, row, left + at]
             for channel in range(channels):
                 for m in range(height):
                     line = planes[channel, row + m]
@@ -31,10 +32,7 @@ def scores(planes, out, first, last, rows, patch, lines, task):
                         part[at] = zero
                     for n in range(width):
                         for at in range(positions):
-                            cell = line[left + at + n]
-                            part[at] += cell
-                            lowest[at] = min(lowest[at], cell)
-                            highest[at] = max(highest[at], cell)
+                            part[at] += line[left + at + n] - origin[at]
                     for at in range(positions):
                         mean[at] += part[at]
             for at in range(positions):
@@ -47,7 +45,7 @@ def scores(planes, out, first, last, rows, patch, lines, task):
                     for n in range(width):
                         weight = patch[channel, m, n]
                         for at in range(positions):
-                            difference = line[left + at + n] - mean[at]
+                            difference = line[left + at + n] - origin[at] - mean[at]
                             part[at] += difference * weight
                             part_below[at] += difference * difference
                     for at in range(positions):
@@ -55,7 +53,7 @@ def scores(planes, out, first, last, rows, patch, lines, task):
                         below[at] += part_below[at]
             for at in range(positions):
                 score = zero
-                if below[at] > zero and lowest[at] != highest[at]:
+                if below[at] > LEAST_SQUARES:
                     score = above[at] / np.sqrt(below[at])
                 # 0, or NaN where a sample is NaN or infinite.
                 out[row, left + at] = score + (mean[at] - mean[at])

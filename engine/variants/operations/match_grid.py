@@ -7,11 +7,12 @@ import numpy as np
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 
-# Each sample of a window takes an addition for the mean, then a subtraction, two products, two additions.
-OPERATIONS_PER_CELL = 6
+# Each sample of a window takes a subtraction and an addition for the mean, then two subtractions, two
+# products and two additions.
+OPERATIONS_PER_CELL = 8
 # Positions of a row that `cpu-match` takes at once, and the lines of as many floats that it has for them:
-# mean, lowest, highest, sums above and below the root, and their partial sums.
-POSITIONS, LINES = 256, 7
+# first cell, mean, sums above and below the root, and their partial sums.
+POSITIONS, LINES = 256, 6
 
 
 def cells_of(problem: OperationProblem) -> int:

@@ -1,8 +1,8 @@
 """`match-naive`: a thread per position, everything in global memory.
 
 Idea
-    Thread (row, column) compares the patch with the window whose upper left corner it is: the window's mean
-    first, then the sums of (w - m) t and (w - m)^2.
+    Thread (row, column) compares the patch with the window whose upper left corner it is: the mean of what
+    its cells are more than its first one, then the sums of (w - m) t and (w - m)^2.
 Who loads what
     Every thread loads its window twice and the patch once from global memory. The threads of a warp read
     neighbouring cells, and all of them the same cell of the patch (one broadcast).
@@ -20,6 +20,7 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.work import Work
+from engine.tasks.operation.find_patch import LEAST_SQUARES
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Step, cuda_variant
@@ -30,11 +31,11 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: for each position its window twice, and the patch once."""
+    """Return the work: for each position its first cell, its window twice, and the patch once."""
     cells = cells_of(problem)
     return operation_work(
         problem,
-        picture_loads=2 * problem.values * cells,
+        picture_loads=problem.values * (2 * cells + 1),
         other_loads=problem.values * cells,
         flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
@@ -44,7 +45,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel():
     """Return the kernel: any patch, any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them
-    HIGHEST = np.float32(np.finfo(np.float32).max)
+    LEAST = np.float32(LEAST_SQUARES)
 
     @cuda.jit
     def match_naive(image, patch, width, columns, out):
@@ -52,14 +53,13 @@ def kernel():
         if row >= out.shape[0] or column >= columns:
             return
         height, across, channels = patch.shape
-        total, lowest, highest = float32(0.0), float32(HIGHEST), float32(-HIGHEST)
+        # A difference of near numbers is exact, however large they are.
+        origin, total = float32(image[row, column, 0]), float32(0.0)
         for channel in range(channels):
             for m in range(height):
                 partial = float32(0.0)
                 for n in range(across):
-                    cell = float32(image[row + m, column + n, channel])
-                    partial += cell
-                    lowest, highest = min(lowest, cell), max(highest, cell)
+                    partial += float32(image[row + m, column + n, channel]) - origin
                 total += partial
         mean = total / float32(height * across * channels)
         above = below = float32(0.0)
@@ -67,14 +67,14 @@ def kernel():
             for m in range(height):
                 partial = partial_below = float32(0.0)
                 for n in range(across):
-                    difference = float32(image[row + m, column + n, channel]) - mean
+                    difference = float32(image[row + m, column + n, channel]) - origin - mean
                     partial += difference * patch[m, n, channel]
                     partial_below += difference * difference
                 above += partial
                 below += partial_below
         score = float32(0.0)
         # A window of one value has no score.
-        if below > float32(0.0) and lowest < highest:
+        if below > LEAST:
             score = above / float32(sqrt(below))
         # 0, or NaN where a sample is NaN or infinite.
         out[row, column, 0] = score + (mean - mean)

@@ -26,6 +26,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.work import Work
+from engine.tasks.operation.find_patch import LEAST_SQUARES
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Step, cuda_variant
@@ -52,7 +53,7 @@ def _inside(length: int, positions: int, side: int, tile: int) -> int:
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each tile is loaded twice for each channel, each window read from it twice."""
+    """Return the work: each tile is loaded twice for each channel, each window twice, a cell once more."""
     (rows, columns, _), tile = problem.result_shape, tile_of(problem, block)
     cells = cells_of(problem)
     loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(
@@ -63,7 +64,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
         problem,
         picture_loads=2 * loads * problem.channels,
         other_loads=problem.values * cells,
-        shared_loads=2 * problem.values * cells,
+        shared_loads=problem.values * (2 * cells + 1),
         shared_stores=2 * stores * problem.channels,
         flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
@@ -73,7 +74,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel(patch_rows: int, patch_columns: int, block: Block):
     """Return the kernel for a size of the patch and a block; any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them
-    HIGHEST = np.float32(np.finfo(np.float32).max)
+    LEAST = np.float32(LEAST_SQUARES)
     ROWS, COLUMNS, BLOCK_X, BLOCK_Y = patch_rows, patch_columns, block.x, block.y
     TILE_Y, TILE_X = block.y + patch_rows - 1, block.x + patch_columns - 1
 
@@ -84,7 +85,7 @@ def kernel(patch_rows: int, patch_columns: int, block: Block):
         left, top = cuda.blockIdx.x * BLOCK_X, cuda.blockIdx.y * BLOCK_Y
         height, channels = image.shape[0], patch.shape[2]
         works = top + y < out.shape[0] and left + x < columns
-        total, lowest, highest = float32(0.0), float32(HIGHEST), float32(-HIGHEST)
+        origin = total = float32(0.0)
         mean = above = below = float32(0.0)
         # Every channel for the mean, then every channel for the sums.
         for turn in range(2 * channels):
@@ -97,20 +98,21 @@ def kernel(patch_rows: int, patch_columns: int, block: Block):
                     tile[i, j] = cell
             # No thread may read a cell before it is stored.
             cuda.syncthreads()
+            if works and turn == 0:
+                # A difference of near numbers is exact, however large they are.
+                origin = tile[y, x]
             if works and turn < channels:
                 for m in range(ROWS):
                     partial = float32(0.0)
                     for n in range(COLUMNS):
-                        cell = tile[y + m, x + n]
-                        partial += cell
-                        lowest, highest = min(lowest, cell), max(highest, cell)
+                        partial += tile[y + m, x + n] - origin
                     total += partial
                 mean = total / float32(ROWS * COLUMNS * channels)
             elif works:
                 for m in range(ROWS):
                     partial = partial_below = float32(0.0)
                     for n in range(COLUMNS):
-                        difference = tile[y + m, x + n] - mean
+                        difference = tile[y + m, x + n] - origin - mean
                         partial += difference * patch[m, n, channel]
                         partial_below += difference * difference
                     above += partial
@@ -120,7 +122,7 @@ def kernel(patch_rows: int, patch_columns: int, block: Block):
         if works:
             score = float32(0.0)
             # A window of one value has no score.
-            if below > float32(0.0) and lowest < highest:
+            if below > LEAST:
                 score = above / float32(sqrt(below))
             # 0, or NaN where a sample is NaN or infinite.
             out[top + y, left + x, 0] = score + (mean - mean)

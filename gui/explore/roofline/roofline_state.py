@@ -5,11 +5,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import RECORDED
+from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.refuted import left_out_words
 from engine.results.compare import Compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.known_limits import KnownLimits
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.roofline.roofs import Point, Roof, points_of, roofs_of
+from gui.explore.roofline.roofs import Point, Roof, limits_over, points_of, roofs_of
 from gui.page.files import FileDialogs
 from gui.page.messages import Messages
 
@@ -43,6 +45,8 @@ class RooflineState(QObject):
         self._limits = limits
         self.points: tuple[Point, ...] = ()
         """The timed runs of the device."""
+        # The limits of the device, less those that one of these runs exceeded.
+        self._shown: DeviceLimits | None = None
         self._is_watched = False
         # Results that arrive together are drawn once.
         self._timer = QTimer(self, singleShot=True, interval=0)
@@ -70,8 +74,7 @@ class RooflineState(QObject):
     @property
     def roofs(self) -> tuple[Roof, ...]:
         """The roofs of the device; none where its limits are not known."""
-        limits = self._limits.of(self.device)
-        return () if limits is None else roofs_of(limits)
+        return () if self._shown is None else roofs_of(self._shown)
 
     @property
     def words(self) -> str:
@@ -83,12 +86,15 @@ class RooflineState(QObject):
     @property
     def note(self) -> str:
         """What is missing in the drawing; empty if nothing."""
+        if self._shown is not None:
+            return left_out_words(self._shown)
         return _NOT_MEASURED.format(self.device_title) if self.can_measure else ""
 
     @property
     def can_measure(self) -> bool:
-        """Whether the limits are missing and can be measured."""
-        return self._limits.is_missing(self.device) and self._limits.can_measure(self.device)
+        """Whether limits are missing, or left out, and can be measured."""
+        lacks = self._shown.left_out if self._shown else self._limits.is_missing(self.device)
+        return bool(lacks) and self._limits.can_measure(self.device)
 
     def measure(self) -> None:
         """Measure the limits of the device."""
@@ -106,6 +112,8 @@ class RooflineState(QObject):
     def _follow(self) -> None:
         if self.device:
             self._limits.look_up(self.device)
-        runs = (run for run in self.results.rows() if self._limits.are_of(run.result))
-        self.points = points_of(runs, self.device, self._limits.of(self.device))
+        runs = [run for run in self.results.rows() if self._limits.are_of(run.result)]
+        limits = self._limits.of(self.device)
+        self._shown = None if limits is None else limits_over(runs, self.device, limits)
+        self.points = points_of(runs, self.device, self._shown)
         self.changed.emit()

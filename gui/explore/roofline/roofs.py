@@ -10,12 +10,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.refuted import Reached, without_refuted
 from engine.results.compare import Compared
 from engine.results.quantities import count_text, percent_text, rate_text
 from engine.results.spreadsheet import harmless
 
 _GIGA = 1e9
 _FLOPS = 2  # of a multiply-add
+_COPIES, _MULTIPLY_ADDS = "copies of this size", "multiply-adds"
+_FIELDS = {_COPIES: "copy_bytes_per_s", _MULTIPLY_ADDS: "multiply_adds_per_s"}
 
 
 class Roof(NamedTuple):
@@ -59,16 +62,29 @@ class Point(NamedTuple):
 def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
     """Return the slopes, the lowest first, then the flat roof."""
     caches = "caches" if limits.cores else "L2"
-    return (
+    found = (
         _roof("copies", limits.copy_bytes_per_s),
         _roof(caches, limits.l2_bytes_per_s),
         _roof("multiply-adds", limits.multiply_adds_per_s, _FLOPS, is_flat=True),
     )
+    return tuple(roof for roof in found if roof is not None)
 
 
-def _roof(name: str, limit: Limit, each: int = 1, *, is_flat: bool = False) -> Roof:
+def _roof(name: str, limit: Limit | None, each: int = 1, *, is_flat: bool = False) -> Roof | None:
+    if limit is None:
+        return None
     stated = None if limit.theoretical is None else limit.theoretical * each / _GIGA
     return Roof(name, limit.measured * each / _GIGA, stated, is_flat)
+
+
+def limits_over(runs: Iterable[Compared], device: str, limits: DeviceLimits) -> DeviceLimits:
+    """Return the limits without those that a timed run of the device exceeded."""
+    reached = [
+        Reached(_FIELDS[point.roof_name], point.share, f"run {point.run.number}")
+        for point in points_of(runs, device, limits)
+        if point.share is not None
+    ]
+    return without_refuted(limits, reached)
 
 
 def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None) -> tuple[Point, ...]:
@@ -84,11 +100,12 @@ def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None
 
 def _roof_over(intensity: float, moved_bytes: int, limits: DeviceLimits | None) -> tuple[float | None, str]:
     """Return the lower roof over a run that moves so many bytes: what a cache holds is copied faster."""
-    if limits is None:
-        return None, ""
-    copies = limits.copy_rate(moved_bytes) * intensity / _GIGA
-    flat = limits.multiply_adds_per_s.measured * _FLOPS / _GIGA
-    return (copies, "copies of this size") if copies < flat else (flat, "multiply-adds")
+    roofs: list[tuple[float, str]] = []
+    if limits is not None and (copies := limits.copy_rate(moved_bytes)):
+        roofs.append((copies * intensity / _GIGA, _COPIES))
+    if limits is not None and limits.multiply_adds_per_s:
+        roofs.append((limits.multiply_adds_per_s.measured * _FLOPS / _GIGA, _MULTIPLY_ADDS))
+    return min(roofs, default=(None, ""))
 
 
 def points_csv(points: Sequence[Point], roofs: Sequence[Roof]) -> str:

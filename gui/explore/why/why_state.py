@@ -56,7 +56,7 @@ _STOPPED = "It was stopped: the time of this run is not explained."
 
 
 # The codes of reasons for which there are no bounds, or wrong ones.
-_MEASURING_HELPS = "not-measured", "bounds-too-high"
+_MEASURING_HELPS = "not-measured", "limits-left-out"
 
 
 class Step(StrEnum):

@@ -1,6 +1,7 @@
 """What the calls take for a picture, bit for bit as its plain copy, and what they refuse in a sentence."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -130,6 +131,7 @@ LAYOUTS_OF = ("correlate", "plan", "filter_stream")
 
 
 @pytest.mark.parametrize("image", TAKEN.values(), ids=TAKEN)
+@pytest.mark.filterwarnings("ignore:uint64 is filtered as float32")
 @pytest.mark.parametrize("name", LAYOUTS_OF)
 def test_that_an_array_of_any_layout_gives_what_its_plain_copy_gives(name, image):
     found, wanted = CALLS[name](image), CALLS[name](plain(image))
@@ -172,7 +174,10 @@ NO_PICTURES = {
     "no axes": (np.float32(3), "an array of 0 axes: a picture has rows and columns"),
     "an axis": (np.zeros(4), "an array of 1 axis: a picture has rows and columns"),
     "four axes": (np.zeros((2, 2, 2, 2)), "an array of 4 axes: a picture has rows and columns"),
-    "five channels": (np.zeros((3, 3, 5)), "a picture of 5 channels: at most 4 .*in groups of at most 4"),
+    "five channels": (np.zeros((9, 9, 5)), "rows × columns × 1 to 4 channels.*in groups of at most 4"),
+    "a stack": (np.zeros((5, 64, 64)), "a stack of 5 pictures, not one.*one picture at a time"),
+    "a cube": (np.zeros((100, 64, 64)), "a stack of 100 pictures"),
+    "a stack in colour": (np.zeros((5, 8, 9, 3)), "an array of 4 axes.*one of a stack at a time"),
     "complex": (np.zeros((3, 3), complex), "samples of type complex128: .*image.real and image.imag"),
     "masked": (np.ma.masked_less(WHOLE, 9), r"A masked array: .* hidden would be lost.*image\.filled\(0\)"),
     "None": (None, "None: a picture is an array.*some libraries return None"),
@@ -235,3 +240,20 @@ def test_that_other_calls_refuse_arrays_that_numpy_would_misread(call):
 def test_that_weights_on_a_gpu_are_refused_in_words(weights):
     with pytest.raises(MaskError, match=r"NumPy cannot read them .*weights\.get\(\) of CuPy"):
         engine.correlate(WHOLE, weights, device="cpu")
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_that_whole_numbers_that_float32_rounds_are_warned_of(dtype):
+    """Once for each line of the caller, as Python shows warnings; what is exact needs no word."""
+    exact = np.full((4, 5), 2**24, dtype)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        assert engine.correlate(exact, [[1]])[0, 0] == 2**24
+        assert not found
+        for _ in range(3):
+            engine.correlate(exact + 1, [[1]])
+    (warning,) = found
+    assert (warning.category, warning.filename) == (UserWarning, __file__)
+    if np.dtype(dtype).kind == "i":
+        with pytest.warns(UserWarning, match="24 significant bits"):
+            engine.correlate(-exact - 1, [[1]])

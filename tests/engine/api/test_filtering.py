@@ -218,6 +218,8 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"anchor": (1, 3)}, MaskError, "Take a row from 0 to 0"),
         ({"border": "sideways"}, UnknownName, "Choose one of zero"),
         ({"border": "constant", "cval": np.inf}, BadValue, "finite"),
+        ({"border": "mirror", "cval": 5}, BadValue, "^cval 5 with the border mirror"),
+        ({"cval": 5}, BadValue, "^cval 5 with the border zero"),
         ({"cval": "dark"}, BadValue, "it is not a number"),
         ({"cval": 10**400}, BadValue, "it is not a number"),
         ({"variant": None}, UnknownName, "^variant 'None': no variant is called that"),

@@ -1,9 +1,11 @@
 """Plans: what they compute, whose memory results are in, and what a plan refuses."""
 
+import copy
 import ctypes
 import doctest
 import gc
 import os
+import pickle
 import threading
 import tracemalloc
 import weakref
@@ -102,7 +104,7 @@ def random_call(random):
     mask = random_mask(random)
     options = {"border": random.choice(list(Border)), "flip": bool(random.integers(2))}
     if random.random() < 0.3:
-        options["cval"] = random.choice([-0.0, 0.0, 2.5, -7.0])
+        options["cval"] = random.choice([-0.0, 0.0, 2.5, -7.0]) if options["border"] == "constant" else 0.0
     if random.random() < 0.2 and not isinstance(mask, str):
         rows, columns = engine.Mask(mask).shape if not isinstance(mask, engine.Mask) else mask.shape
         options["anchor"] = int(random.integers(rows)), int(random.integers(columns))
@@ -394,6 +396,23 @@ def test_that_a_plan_says_what_runs():
     assert repr(filtered) == "Plan(cpu-parallel on cpu, uint8 (30, 20, 3) to uint8)"
     reason = engine.plan(like, MASK, device="cpu").reason
     assert "estimated" in reason.short
+
+
+@pytest.mark.parametrize("made_anew", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_that_a_plan_is_made_anew_where_it_is_copied_or_sent_to_another_process(made_anew):
+    image = IMAGE.astype(np.float64)
+    with engine.plan(image, MASK, border="mirror", flip=True, device="cpu") as plan:
+        other = made_anew(plan)
+        assert (repr(other), other is plan) == (repr(plan), False)
+        expected = plan(image)
+    assert np.array_equal(other(image), expected)
+    with pytest.raises(BadValue, match="its memory was freed"):
+        made_anew(plan)
+
+
+@pytest.mark.parametrize("send", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_that_variants_are_sent_by_their_names(send):
+    assert [send(one) for one in engine.list_variants()] == list(engine.list_variants())
 
 
 def test_that_the_example_of_plan_is_true():

@@ -57,6 +57,16 @@ def test_that_a_worker_with_another_version_is_refused_with_both_versions(cluste
     assert f"it has {name} {facts('engine')[name]}" in str(caught.value)
 
 
+@pytest.mark.slow
+def test_that_a_scheduler_with_another_version_is_refused_with_both_versions(cluster, monkeypatch):
+    ours = machine_facts.facts_of_worker("engine")
+    monkeypatch.setattr(connection.machine_facts, "facts_of_worker", lambda package: ours | {"Python": "3.0"})
+    with pytest.raises(DeviceUnavailable) as caught:
+        cluster.check()
+    assert caught.value.what.startswith("The scheduler")
+    assert f"it has Python {ours['Python']}; this command has Python 3.0" in str(caught.value)
+
+
 def test_that_a_worker_without_haloscope_says_so():
     assert machine_facts.facts_of_worker("no_such_package")["Haloscope"] == ""
 

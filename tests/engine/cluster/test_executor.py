@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.cluster.connection import SchedulerLost
 from engine.cluster.executor import MOST_FAULTS, ClusterExecutor
 from engine.errors import EngineError, FileWriteError
 from tests.engine.cluster import faulty_calls
@@ -38,6 +39,18 @@ def test_that_an_item_that_fails_does_not_fail_its_task(executor):
     (refused,) = executor.submit_each(faulty_calls.refuse, [0])
     with pytest.raises(FileWriteError, match="it is a folder"):
         refused.result(PATIENCE_S)
+
+
+class Closed:
+    """What nobody unpacks, as what another version of Python has sent."""
+
+    def __reduce__(self):
+        return len, (7,)
+
+
+def test_that_tasks_that_cannot_be_unpacked_are_a_fault_in_words(executor):
+    with pytest.raises(SchedulerLost, match="the same Python"):
+        executor.submit(pow, Closed(), 1).result(PATIENCE_S)
 
 
 def test_that_what_a_killed_worker_had_is_done_by_another(executor, tmp_path):

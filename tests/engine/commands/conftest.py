@@ -112,13 +112,13 @@ def command(capsys):
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """Return a function that does a command as `python main.py` in a folder that is not ours."""
+    """Return a function that does a command as `python main.py` in a folder, by default one not ours."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def do(*arguments, stdout=subprocess.PIPE, before=None, **environment):
+    def do(*arguments, stdout=subprocess.PIPE, before=None, folder=elsewhere, **environment):
         done = subprocess.run(
             [sys.executable, str(ROOT / "main.py"), *words(arguments)],
-            cwd=elsewhere,
+            cwd=folder,
             env=os.environ | environment,
             stdout=stdout,
             stderr=subprocess.PIPE,

@@ -75,6 +75,8 @@ def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
         ("--variant tiled --device cpu", "written for CUDA devices ... Choose another variant"),
         ("--border sideways", "border 'sideways' ... Choose one of zero, constant"),
         ("--border constant --cval 1e39", "constant border ... not a finite number of float32"),
+        ("--cval 5", "--cval 5 with the border zero ... Leave it out"),
+        ("--border mirror --cval 5", "--cval 5 with the border mirror ... Leave it out"),
         ("--cval nan", "--cval nan ... it is not a finite number"),
         ("--anchor 3,0", "3 × 3 cells ... Take a row from 0 to 2"),
         ("--anchor -1,0", "anchor (-1, 0)"),

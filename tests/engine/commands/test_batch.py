@@ -25,7 +25,7 @@ from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
-MASK = "--mask gaussian:3:1 --border mirror --device cpu"
+MASK = "--mask gaussian:5:1 --border mirror --device cpu"
 
 
 @pytest.fixture
@@ -112,6 +112,27 @@ def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
     assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
     # A folder that a pattern matches is searched as if it was named.
     assert files_for([str(photos / "mor*")], str(out)) == files_for([str(photos / "more")], str(out))
+
+
+def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_named(photos, out):
+    (photos / "link.png").symlink_to("grey.png")
+    (photos / "more" / "again.png").symlink_to("../link.png")
+    (photos / "linked").symlink_to("more")
+    notes = []
+    found = files_for([str(photos)], str(out), recursive=True, on_note=notes.append)
+    assert [Path(file.target).relative_to(out).as_posix() for file in found if not file.refusal] == [
+        "broken.png",
+        "grey.png",
+        "link.png",
+        "rgb.tif",
+        "more/again.png",
+        "more/deep.png",
+    ]
+    assert len(notes) == 1
+    assert str(photos / "linked") in notes[0]
+    # In place they have one result: one of them says so.
+    refused = [bool(f.refusal) for f in files_for([str(photos)], str(photos), overwrite=True)]
+    assert sum(refused) == 1
 
 
 def test_that_a_pattern_that_matches_nothing_stops_nothing(batch, photos, out):
@@ -427,9 +448,9 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 ):
     pictures = (photos / "grey.png", photos / "rgb.tif")
     # Files may stand before and after options.
-    answer = batch(pictures[0], "--cval 3 --quality 30", pictures[1])
+    answer = batch(pictures[0], "--block 8x8 --variant cpu-serial --quality 30", pictures[1])
     assert names(out) == ["grey.png", "rgb.tif"]
-    assert answer.err.count("--cval was not used") == 1
+    assert answer.err.count("--block was not used") == 1
     note = f"note: --quality was not used: it is for {formats.quality_words()}.\n"
     assert answer.err.count(note) == 1
     assert note not in batch(*pictures, "--quality 30 --format jpg").err

@@ -154,7 +154,7 @@ def test_that_the_source_does_not_depend_on_an_architecture(command):
         ("code tiled --arch sm_70", "Choose one of sm_75"),
         ("code cpu-serial --ptx", "it has no CUDA kernel of ours"),
         ("code --story nowhere/s.html", "its folder does not exist"),
-        ("code naive --diff tiled --results nowhere.json", "nowhere.json cannot be read: no such file"),
+        ("code naive --diff tiled --results nowhere.json", "cannot be read: there is no such file"),
         ("code box --mask '1 2 1'", "equal"),
     ],
 )

@@ -1,3 +1,4 @@
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import mask_filter
+from engine.commands import NOT_VERIFIED, mask_filter
 from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
@@ -57,6 +58,30 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert f"by {variant} on CPU" in answer.out
     assert "verified: every pixel" in answer.out
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
+
+
+@pytest.mark.parametrize("how", ["filter", "filter --memory 4GB", "batch"])
+def test_that_a_result_whose_bound_proves_nothing_is_saved_and_said_not_to_be_verified(
+    command, tmp_path, how
+):
+    texture = 1e6 + np.random.default_rng(4).random((90, 80), np.float32)
+    name, _, memory = how.partition(" ")
+    source, out = tmp_path / "in.npy", tmp_path / "out"
+    np.save(source, texture.astype(np.float32))
+    target = ("--out", out) if name == "batch" else (tmp_path / "out.npy",)
+    answer = command(name, source, *target, "--mask log:9:1.4 --device cpu --json", memory)
+    saved = np.load(out / "in.npy" if name == "batch" else target[0])
+    assert (answer.status, saved.shape) == (NOT_VERIFIED, (90, 80))
+    found = answer.document["files"][0] if name == "batch" else answer.document
+    proof = found.get("verification") or found["result"]["verification"]
+    assert (proof["passed"], proof["wrong_samples"], found.get("verified")) in (
+        (False, 0, False),
+        (False, 0, None),
+    )
+    assert proof["unproven_samples"] > 0
+    plain = command(name, source, *target, "--mask log:9:1.4 --device cpu --overwrite", memory)
+    assert plain.status == NOT_VERIFIED
+    assert "not verified: " in plain.out + plain.err
 
 
 @pytest.mark.parametrize("option", ["", "--no-metadata"])
@@ -155,7 +180,7 @@ def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
     assert "convolution with a mask (1 × 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
-    assert "correlation with Gaussian 3 × 3, sigma 1, border" in filtered(grey(), "--mask gaussian:3:1")[1]
+    assert "correlation with Gaussian 5 × 5, sigma 1, border" in filtered(grey(), "--mask gaussian:5:1")[1]
 
 
 @pytest.mark.parametrize(
@@ -179,44 +204,89 @@ def test_that_each_option_does_what_it_says(grey, filtered, options, first_row):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "depth", "name", "values"),
+    ("dtype", "depth", "name", "source", "values"),
     [
-        (np.uint8, "keep", "out.png", [255, 20]),
-        (np.uint8, "16", "out.png", [65535, 5140]),
-        (np.uint8, "float32", "out.tif", [300, 20]),
-        (np.uint16, "keep", "out.png", [300, 20]),
-        (np.uint16, "8", "out.png", [1, 0]),
-        (np.float32, "keep", "out.tif", [300, 20]),
-        (np.float32, "8", "out.png", [255, 20]),
+        (np.uint8, "keep", "out.png", [150, 10], [255, 20]),
+        (np.uint8, "16", "out.png", [150, 10], [65535, 5140]),
+        (np.uint8, "float32", "out.tif", [150, 10], [300, 20]),
+        (np.uint16, "keep", "out.png", [150, 10], [300, 20]),
+        (np.uint16, "8", "out.png", [15000, 1000], [117, 8]),
+        (np.float32, "keep", "out.tif", [150, 10], [300, 20]),
+        # 1 is white, as it is shown.
+        (np.float32, "8", "out.png", [0.6, 0.2], [255, 102]),
     ],
 )
-def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth, name, values):
-    picture, _ = filtered(grey([[150, 10]], dtype), f"--mask 2 --depth {depth}", name)
+def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth, name, source, values):
+    picture, _ = filtered(grey([source], dtype), f"--mask 2 --depth {depth}", name)
     assert picture.dtype == {"8": np.uint8, "16": np.uint16, "float32": np.float32}.get(depth, dtype)
     assert picture.pixels.tolist() == [values]
 
 
+RAMP = np.linspace(0, 1, 401)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "wanted", "is_noted"),
+    [
+        (RAMP, "--mask 1", RAMP, False),
+        (RAMP, "--operation negative", 1 - RAMP, False),
+        (RAMP, "--chain negative", 1 - RAMP, False),
+        (0.002 * RAMP, "--mask 1", 0.002 * RAMP, True),
+        (0.002 * RAMP, "--operation negative", 1 - 0.002 * RAMP, True),
+        (0.002 * RAMP, "--mask 1 --range rescale", RAMP, False),
+        (2 + RAMP, "--mask 1", np.ones(401), True),
+        (255 * RAMP, "--mask 1", (255 * RAMP).clip(max=1), True),
+        (255 * RAMP, "--operation negative", (1 - 255 * RAMP).clip(min=0), True),
+        (np.full(401, 0.25), "--mask 1", np.full(401, 0.25), False),
+    ],
+)
+@pytest.mark.parametrize("depth", [8, 16])
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(
+    command, tmp_path, source, options, wanted, is_noted, depth, how
+):
+    """As the window shows it; a picture of which little is left gets a note."""
+    chain = {"format": "haloscope-chain", "version": 1, "steps": [{"operation": "negative"}]}
+    (tmp_path / "negative").write_text(json.dumps(chain))
+    engine.save_image(np.float32([source]), tmp_path / "in.tif")
+    options = options.replace("--chain ", f"--chain {tmp_path}/")
+    answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", f"{options} --depth {depth} {how}")
+    pixels = engine.open_image(tmp_path / "out.tif").pixels.astype(float)
+    np.testing.assert_allclose(pixels, [wanted * (2**depth - 1.0)], atol=0.51)
+    notes = [line for line in answer.err.splitlines() if "filtered twice" not in line]
+    assert bool(notes) == is_noted, notes
+
+
+@pytest.mark.parametrize("target", ["out.npy", "out.png", "out.tif"])
+def test_that_an_array_stored_by_columns_is_filtered(command, tmp_path, target):
+    """As a whole: no rows can be read, so that none can be taken in bands."""
+    array = np.arange(35, dtype=np.uint8).reshape(5, 7)
+    np.save(tmp_path / "in.npy", array.T)
+    assert command("filter", tmp_path / "in.npy", tmp_path / target, "--mask 1").status == 0
+    np.testing.assert_array_equal(engine.open_image(tmp_path / target).pixels, array.T)
+
+
 def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
-    source = grey([[5, 10, 20]], alpha=np.array([[0, 100, 200]], np.uint8))
+    source = grey([[5, 10, 20]], alpha=np.array([[1, 100, 200]], np.uint8))
     kept, _ = filtered(source, "--mask '1 0'")
-    assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[0, 100, 200]])
+    assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[1, 100, 200]])
     both, _ = filtered(source, "--mask '2 0' --alpha filter")
-    assert (both.pixels.tolist(), both.alpha.tolist()) == ([[0, 10, 20]], [[0, 0, 200]])
+    assert (both.pixels.tolist(), both.alpha.tolist()) == ([[0, 10, 20]], [[0, 2, 200]])
     floats, _ = filtered(source, "--mask '3 0' --alpha filter --depth float32", "out.tif")
-    assert floats.alpha.tolist() == [[0.0, 0.0, 1.0]]
+    np.testing.assert_allclose(floats.alpha, [[0, 3 / 255, 1]], rtol=1e-6)
 
 
 def test_that_what_could_not_be_kept_or_used_is_noted_in_json(command, grey, tmp_path):
     source = grey([[5, 10]], alpha=np.array([[1, 2]], np.uint8))
-    options = "--mask 1 --variant cpu-serial --block 8x8 --cval 3 --layout packed --device simulator --json"
+    options = "--mask 1 --variant cpu-serial --block 8x8 --layout packed --device simulator --json"
     answer = command("filter", source, tmp_path / "out.jpg", options)
     assert answer.status == 0
     notes = answer.document["notes"]
     assert answer.err == "".join(f"note: {note}\n" for note in notes)
-    assert [note.split(" was ")[0] for note in notes[:4]] == ["--cval", "--block", "--layout", "--device"]
-    assert notes[2] == "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
+    assert [note.split(" was ")[0] for note in notes[:3]] == ["--block", "--layout", "--device"]
+    assert notes[1] == "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
     assert answer.document["layout"] is None
-    assert notes[4].startswith("JPEG has no alpha")
+    assert notes[3].startswith("JPEG has no alpha")
 
 
 @pytest.mark.slow
@@ -298,8 +368,9 @@ def test_that_a_quality_that_changes_nothing_is_noted(command, grey, tmp_path):
 
 
 def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
-    source = grey([[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
+    source = grey([[np.nan, 0.2, np.inf, -np.inf, 300]], np.float32)
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
+    # 1 is white: so is all that is above it.
     saved = (
         "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. "
         "A float32 TIFF, JPEG XL or NumPy keeps them.\n"
@@ -307,9 +378,56 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
         "saved as an end of the range. A float32 TIFF, JPEG XL or NumPy keeps them.\n"
     )
     bits, _ = filtered(source, "--mask 1 --depth 8", err=opened + saved)
-    assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]
+    assert bits.pixels.tolist() == [[0, 51, 255, 0, 255]]
     kept, _ = filtered(source, "--mask 1", "out.tif", err=opened)
-    assert np.array_equal(kept.pixels, [[np.nan, 5, np.inf, -np.inf, 300]], equal_nan=True)
+    assert np.array_equal(kept.pixels, np.float32([[np.nan, 0.2, np.inf, -np.inf, 300]]), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--depth 8", "--depth 8 --range rescale", "--depth 16 --range offset"]
+)
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, options, how):
+    """Of NumPy's, which the tests turn into errors; those that spoil a whole picture are named."""
+    ramp = np.linspace(0, 1, 20 * 30, dtype=np.float32).reshape(20, 30)
+    mixed = ramp.copy()
+    mixed[3], mixed[5, 5], mixed[6, 6], mixed[7, 7:9] = np.nan, np.inf, -np.inf, (3e38, -3e38)
+    for pixels, says in (
+        (mixed, "30 values are NaN"),
+        (np.full_like(ramp, np.nan), "All of its values are NaN"),
+    ):
+        engine.save_image(pixels, tmp_path / "in.tif")
+        answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", "--mask sobel-x", options, how)
+        assert answer.status == 0, answer.err
+        assert (says in answer.err) or how
+
+
+@pytest.mark.parametrize(
+    ("mask", "share"),
+    [
+        # By the error function: of 9 cells with sigma 5 erf(4.5 / 5 sqrt(2)) is kept along each side.
+        ("gaussian:9:5", 60), ("gaussian:63:40", 68), ("gaussian:9x1:5", 37), ("gaussian:3:1", 25),
+        ("unsharp:5:4", 78), ("gaussian:9", 0), ("gaussian:5:1.3", 0), ("gaussian:1x9:1.5", 0), ("dog:9", 0),
+        ("box:3", 0), ("1 2 1", 0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path, mask, share, how):
+    engine.save_image(np.zeros((20, 20), np.uint8), tmp_path / "in.tif")
+    words = f"--mask '{mask}' {how} --json"
+    notes = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", words).document["notes"]
+    assert [f"{share} % of the Gaussian" in note for note in notes] == [True] * (share > 0)
+
+
+def test_that_clear_pixels_with_colours_are_noted(command, tmp_path):
+    """Their colours show in pixels beside them, whose weights know nothing of the alpha."""
+    pixels = np.zeros((9, 9, 3), np.uint8)
+    for alpha, options, is_noted in ((0, "box:3", True), (0, "1", False), (1, "box:3", False)):
+        opacity = np.full((9, 9), 255, np.uint8)
+        opacity[0] = alpha
+        engine.save_image(engine.Picture(pixels, opacity), tmp_path / "in.png")
+        answer = command("filter", tmp_path / "in.png", tmp_path / "out.png", f"--mask {options}")
+        assert ("Some pixels are clear" in answer.err) == is_noted
 
 
 @pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])

@@ -121,10 +121,13 @@ def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind,
     output = tmp_path / f"out.{kind.split()[0]}"
     mask = "1 2 0 -1; 3 5 1 0; -2 0 4 1"
     filtered(
-        source, output, "--mask", mask, "--border", str(border), "--cval", "9", "--depth", "float32",
+        source, output, "--mask", mask, "--border", str(border), "--depth", "float32",
+        "--cval", str(9 * (border == "constant")),
         "--variant", "cpu-parallel",
     )  # fmt: skip
-    whole = engine.correlate(pixels, mask, border=border, cval=9, variant="cpu-parallel", device="cpu")
+    whole = engine.correlate(
+        pixels, mask, border=border, cval=9 * (border == "constant"), variant="cpu-parallel", device="cpu"
+    )
     assert np.array_equal(as_read(output), whole)
 
 
@@ -372,6 +375,23 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+class Killed(Exception):
+    """A run was stopped as by a kill: nothing is tidied up."""
+
+
+def killing(monkeypatch, count):
+    """Stop a run of this process when it has written down so often what is done."""
+    note, notes = large_filter.PartFolder.note, []
+
+    def noted(*given):
+        note(*given)
+        notes.append(1)
+        if len(notes) == count:
+            raise Killed
+
+    monkeypatch.setattr(large_filter.PartFolder, "note", noted)
+
+
 def killed(count, *arguments):
     """Filter in a process that is killed when it has written down so often what is done."""
     command = [sys.executable, "-c", KILLED, str(count), "filter", *arguments, "--device", "cpu"]
@@ -406,6 +426,85 @@ def test_that_a_killed_pyramid_goes_on(tmp_path):
         with open_large(tmp_path / f"{name}.tif") as found:
             levels.append([found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels)])
     assert all(np.array_equal(a, b) for a, b in zip(*levels, strict=True))
+
+
+def flipped(path, at):
+    """Change a byte of a file."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def halved(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def one_chunk(part):
+    """Return the file of a chunk of the first rows."""
+    return min(path for path in part.glob("result*/0/**/*") if path.is_file() and path.name[0] != ".")
+
+
+DAMAGE = {
+    "cut short": lambda part: halved(part / "result.npy-unfinished"),
+    "a byte": lambda part: flipped(part / "result.npy-unfinished", 1000),
+    "gone": lambda part: (part / "result.npy-unfinished").unlink(),
+    "a link": lambda part: as_link(part / "result.npy-unfinished"),
+    "the journal": lambda part: journal_with(part, '"rows": ', '"rows": 1'),
+    "the journal is cut short": lambda part: halved(part / "journal.json"),
+    "a byte of a tiff": lambda part: flipped(part / "result.tif-unfinished", 1000),
+    "the index of a tiff": lambda part: flipped(part / "result-segments", 8),
+    "the pyramid of a tiff": lambda part: flipped(part / "level-1", 40),
+    "a chunk of a zarr": lambda part: flipped(one_chunk(part), -1),
+    "no chunk of a zarr": lambda part: one_chunk(part).unlink(),
+    "a pipe in a zarr": lambda part: as_pipe(one_chunk(part)),
+    "the metadata of a zarr": lambda part: flipped(next(part.glob("*/0/.zarray")), 20),
+}
+
+
+def as_link(path):
+    path.rename(path.with_name("result-other"))
+    path.symlink_to("result-other")
+
+
+def as_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def journal_with(part, old, new):
+    text = (part / "journal.json").read_text()
+    assert old in text
+    (part / "journal.json").write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_that_a_damaged_part_is_begun_anew(damage, tmp_path, monkeypatch):
+    """A result of 120 M pixels had 58.7 M wrong ones, and was called verified."""
+    monkeypatch.setattr(large_filter, "JOURNAL_S", 0.0)
+    kind = next((kind for kind in ("tif", "zarr") if kind in damage), "npy")
+    output = tmp_path / f"out.{kind}"
+    source = written(
+        "tif tile=1" if kind == "tif" else "zarr 2" if kind == "zarr" else "npy",
+        picture(height=400),
+        tmp_path,
+    )
+    if "pyramid" in damage:
+        ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
+        source = str(tmp_path / "in.ome.tif")
+    with monkeypatch.context() as stopped:
+        monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
+        killing(stopped, 3)
+        with pytest.raises(Killed):
+            filtered(source, output, "--mask", "box:3")
+    part = tmp_path / f"out.{kind}.part"
+    DAMAGE[damage](part)
+    done = filtered(source, output, "--mask", "box:3")
+    filtered(source, tmp_path / f"whole.{kind}", "--mask", "box:3")
+    assert done.resumed_row == 0
+    assert any("damaged" in note for note in done.notes)
+    assert np.array_equal(as_read(output), as_read(tmp_path / f"whole.{kind}"))
+    assert not part.exists()
 
 
 @pytest.mark.slow
@@ -493,12 +592,35 @@ def test_that_a_batch_takes_such_files_beside_others(tmp_path, command):
 def test_that_a_large_picture_that_fails_does_not_stop_a_batch(tmp_path, command):
     folder = tmp_path / "in"
     folder.mkdir()
-    np.save(folder / "bad.npy", np.zeros((4, 4), np.int64))
+    np.save(folder / "bad.npy", np.zeros((4, 4), np.complex64))
     written("npy", picture(), folder)
     answer = command(
         "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
     )
     assert (answer.status, os.listdir(tmp_path / "out")) == (2, ["in.npy"])
+
+
+def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    source, missing = written("npy", picture(), tmp_path), ModuleNotFoundError("no zarr", name="zarr")
+
+    def import_nothing(name):
+        raise missing
+
+    monkeypatch.setattr("engine.image.large.zarr_writer.import_module", import_nothing)
+    with pytest.raises(EngineError, match=r"pip install 'haloscope\[zarr\]'"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+
+
+@pytest.mark.parametrize("settings", [{"level": "x"}, {"level": 10**9}, [], {"id": 1}], ids=repr)
+def test_that_settings_of_a_codec_that_are_none_are_refused_and_leave_nothing(settings, tmp_path):
+    source = written("zarr 3", picture(), tmp_path)
+    metadata = tmp_path / "in.zarr" / "0" / "zarr.json"
+    document = json.loads(metadata.read_text())
+    document["codecs"][-1]["configuration"] = settings
+    metadata.write_text(json.dumps(document))
+    with pytest.raises(EngineError, match="the metadata of the source is not valid"):
+        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
+    assert os.listdir(tmp_path) == ["in.zarr"]
 
 
 def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):

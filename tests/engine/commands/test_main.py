@@ -11,8 +11,9 @@ import pytest
 
 import engine
 from engine.commands import COMMANDS
-from engine.commands.output import log, print_answer, print_json, printable, report_interrupt, table
+from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.errors import EngineError, FileWriteError
+from engine.files.standard_streams import printable
 from engine.image.samples import sample_path
 from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets

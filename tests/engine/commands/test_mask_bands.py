@@ -31,8 +31,10 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
     assert is_for_bands(how, call, opened)
-    in_bands, checked = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
-    return in_bands, how.finished(call, opened, call.filter()).picture.pixels, call, checked
+    in_bands, checked, loss = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
+    finished = how.finished(call, opened, call.filter())
+    assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost
+    return in_bands, finished.picture.pixels, call, checked
 
 
 @pytest.mark.parametrize("mode", RANGE_MODES)
@@ -46,7 +48,13 @@ def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, s
         changed["result_type"] = "float32"
     for border in Border:
         in_bands, whole, *_ = both_ways(
-            monkeypatch, picture_of(source), saved, mask, border=border, cval=7.5, **changed
+            monkeypatch,
+            picture_of(source),
+            saved,
+            mask,
+            border=border,
+            cval=7.5 * (border == "constant"),
+            **changed,
         )
         assert in_bands.dtype == saved
         assert np.array_equal(in_bands, whole), border

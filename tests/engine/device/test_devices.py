@@ -16,15 +16,12 @@ from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
 from engine.device.devices import all_gpus, backend, device_named, devices, made_once
-from engine.device.index_rules import cpu_code
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.cpu.serial_code import source_index
 from tests.engine.device import rows_in_simulator
 
 GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
@@ -205,14 +202,6 @@ PARTS = {
     np.inf: 255, -0.5: 0, -0.0: 0, -1e30: 0, -np.inf: 0, np.nan: 0, 1e-45: 0,
     np.nextafter(np.float32(0.5), np.float32(1)): 1, np.nextafter(np.float32(1.5), np.float32(0)): 1,
 }  # fmt: skip
-
-
-@pytest.mark.slow
-def test_that_compiled_code_finds_the_same_cells_as_the_rule():
-    for border in Border:
-        for length in range(1, 6):
-            for index in range(-20, length + 20):
-                assert source_index(index, length, cpu_code(border)) == border.rule(index, length), border
 
 
 @pytest.mark.slow

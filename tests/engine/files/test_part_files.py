@@ -88,7 +88,7 @@ def test_that_files_of_other_names_links_and_folders_are_left(tmp_path):
 
 
 def test_that_a_part_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    lock, removed = part_files._lock, []
+    lock, removed = part_files.lock, []
 
     def lock_late(descriptor, *, wait):
         if not removed:
@@ -96,7 +96,7 @@ def test_that_a_part_removed_before_it_was_locked_is_made_again(tmp_path, monkey
             os.unlink(tmp_path / removed[0])
         return lock(descriptor, wait=wait)
 
-    monkeypatch.setattr(part_files, "_lock", lock_late)
+    monkeypatch.setattr(part_files, "lock", lock_late)
     atomic_write(tmp_path / "a.csv", b"whole")
     assert removed
     assert (tmp_path / "a.csv").read_bytes() == b"whole"

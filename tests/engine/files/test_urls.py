@@ -1,13 +1,16 @@
 """Pictures at addresses: opened, listed and written as those of a disk are, or refused in words."""
 
+import socketserver
 import sys
+import threading
 import uuid
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 import engine
-from engine.errors import BadValue, FileWriteError, ImageReadError
+from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place, make_folder
@@ -129,3 +132,82 @@ def test_that_a_name_is_joined_to_an_address_and_taken_off(folder, name, whole):
 
 def test_that_the_name_of_a_web_address_ends_before_its_question():
     assert urls.file_name("https://h/x/a%20b.png?size=3#top") == "a b.png"
+
+
+@pytest.fixture
+def web():
+    """Return a function that starts a web server; `answer` writes what follows the question to its socket."""
+    servers = []
+
+    def start(answer):
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                with suppress(OSError):
+                    is_head = self.request.recv(1 << 16).startswith(b"HEAD")
+                    answer(self.request, is_head)
+
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Let no server be silent for more than half a second."""
+    pytest.importorskip("aiohttp")
+    for name, seconds in (("_LOOK_S", 0.05), ("_WORD_S", 0.05), ("_STALLED_S", 0.5)):
+        monkeypatch.setattr(urls, name, seconds)
+
+
+def test_that_a_list_of_files_that_does_not_come_is_given_up(web, soon):
+    over = threading.Event()
+    server = web(lambda connection, is_head: over.wait(60.0))
+    try:
+        with pytest.raises(EngineError, match=f"{server} has sent nothing"):
+            urls.files_in(f"http://{server}/folder/", recursive=False)
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD[:20], HEAD, HEAD + bytes(50_000)], ids=len)
+def test_that_a_web_server_that_stalls_is_given_up_by_its_name(web, soon, capsys, sent):
+    over = threading.Event()
+
+    def answer(connection, is_head):
+        connection.sendall(HEAD if is_head and sent.startswith(HEAD) else sent)
+        if not is_head or not sent.startswith(HEAD):
+            over.wait(60.0)
+
+    server = web(answer)
+    try:
+        with pytest.raises(ImageReadError) as caught:
+            engine.open_image(f"http://person:secret@{server}/a.png")
+    finally:
+        over.set()
+    assert f"{server} has sent nothing" in str(caught.value)
+    told = capsys.readouterr().err
+    assert server in told
+    assert "secret" not in told
+
+
+def test_that_a_picture_that_comes_in_pieces_is_opened(web, tmp_path, pixels):
+    pytest.importorskip("aiohttp")
+    engine.save_image(pixels, tmp_path / "a.png")
+    data = (tmp_path / "a.png").read_bytes()
+
+    def answer(connection, is_head):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(data))
+        for at in range(0, 0 if is_head else len(data), 7):
+            connection.sendall(data[at : at + 7])
+
+    assert np.array_equal(engine.open_image(f"http://{web(answer)}/a.png").pixels, pixels)

@@ -1,14 +1,19 @@
 """EXIF data and resolution go from the opened file to the saved one, true of the saved picture."""
 
+import struct
+import zlib
+
+import imagecodecs
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
 from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.png_chunks import png_chunk
 from engine.image.save import save_image
-from tests.engine.image.encoded import with_pillow
+from tests.engine.image.encoded import with_pillow, with_tifffile
 
 CAMERA, PLACE, INTEROP = 0x8769, 0x8825, 0xA005
 MAKER, ORIENTATION, TAKEN, WIDTH, HEIGHT, EXPOSURE, OF_MAKER = 271, 274, 0x9003, 0xA002, 0xA003, 0x829A, 37500
@@ -136,3 +141,89 @@ def test_that_exif_data_beyond_what_a_jpeg_holds_is_named(tmp_path):
     (note,) = save_image(picture, tmp_path / "out.jpg")
     assert note.startswith("The EXIF data of the opened file is not saved: it takes 68.4 KiB, a JPEG holds")
     assert open_image(tmp_path / "out.jpg").metadata.dpi == (300, 300)
+
+
+XMP = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"/>'
+IPTC = b"Photoshop 3.0\0" + b"8BIM\x04\x04\0\0\0\0\0\x0c\x1c\x02\x78\0\x07caption"
+
+
+def png_with(*chunks):
+    """Return a PNG with chunks (kind, content) before its pixels."""
+    data = with_pillow(HIGH, "PNG")
+    return data[:33] + b"".join(png_chunk(*one) for one in chunks) + data[33:]
+
+
+def jpeg_with(*segments):
+    """Return a JPEG that begins with segments (marker, content)."""
+    data = with_pillow(HIGH, "JPEG")
+    made = b"".join(
+        b"\xff" + bytes([one]) + struct.pack(">H", len(text) + 2) + text for one, text in segments
+    )
+    return data[:2] + made + data[2:]
+
+
+def tiff_with(*tags, **options):
+    """Return a TIFF with tags (number, type, count, value)."""
+    return with_tifffile(HIGH, photometric="rgb", extratags=[(*tag, True) for tag in tags], **options)
+
+
+def jpegxl_with_xmp(compressed):
+    content = b"xml " * compressed + XMP
+    kind = b"brob" if compressed else b"xml "
+    data = bytes(imagecodecs.jpegxl_encode(HIGH, lossless=True, usecontainer=True))
+    return data + struct.pack(">I4s", 8 + len(content), kind) + content
+
+
+GEO = [(33550, 12, 3, (0.5, 0.5, 0.0)), (34735, 3, 4, (1, 1, 0, 0))]
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (jpeg_with((0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP)), "XMP"),
+        (jpeg_with((0xED, IPTC), (0xFE, b"a"), (0xFE, b"b")), "IPTC data, comment"),
+        (png_with((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP)), "XMP"),
+        (
+            png_with((b"tEXt", b"Title\0a"), (b"zTXt", b"Author\0\0" + zlib.compress(b"b"))),
+            "texts (Title, Author)",
+        ),
+        (png_with(*((b"tEXt", b"%d\0a" % number) for number in range(9))), "texts (0, 1, 2, 3 and 5 more)"),
+        # A name must not drive the terminal.
+        (png_with((b"tEXt", b"\x1b[31mred\0a")), "texts ([31mred)"),
+        (png_with((b"gAMA", bytes(4)), (b"sRGB", b"\0")), "gamma (gAMA), sRGB mark (sRGB)"),
+        (png_with((b"cICP", bytes(4)), (b"cHRM", bytes(32))), "colour space (cICP), primaries (cHRM)"),
+        (png_with((b"sBIT", b"\5\6\5")), "significant bits (sBIT)"),
+        (with_pillow(HIGH, "WEBP", xmp=XMP), "XMP"),
+        (with_pillow(HIGH, "AVIF", xmp=XMP), "XMP"),
+        (jpegxl_with_xmp(False), "XMP"),
+        (jpegxl_with_xmp(True), "XMP"),
+        (with_pillow(HIGH, "GIF", comment=b"a"), "comment"),
+        (tiff_with(*GEO, (42113, 2, 0, "-9999")), "GeoTIFF tags, no-data value"),
+        (tiff_with((700, 7, len(XMP), XMP), (269, 2, 0, "a")), "document name, XMP"),
+        (tiff_with((65001, 2, 0, "a"), description="about it"), "description, tags 65001"),
+        (tiff_with(resolution=(3, 2), resolutionunit=1), "resolution (pixel size)"),
+        # Nothing is lost.
+        (tiff_with(resolution=(300, 300), resolutionunit=2, software="a program"), ""),
+        (tiff_with(resolution=(1, 1), resolutionunit=1), ""),
+        (png_with((b"tIME", bytes(7)), (b"tEXt", b"Software\0a")), ""),
+    ],
+)
+def test_that_what_is_never_saved_is_named(opened, tmp_path, data, names):
+    picture = opened(data)
+    assert picture.notes == () or picture.format == "GIF"
+    said = (f"Not saved of what the opened file says: {names}.",) if names else ()
+    for suffix in ("png", "tif"):
+        assert save_image(picture, tmp_path / f"out.{suffix}") == said
+    assert save_image(picture, tmp_path / "out.pgm")[-1:] == said[-1:] or not names
+    assert save_image(picture, tmp_path / "out.png", metadata=False) == ()
+
+
+def test_that_a_profile_counts_for_more_than_gamma_and_primaries(opened, tmp_path):
+    picture = opened(
+        with_pillow(
+            HIGH, "PNG", icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+        )
+    )
+    data = (save_image(picture, tmp_path / "a.png"), (tmp_path / "a.png").read_bytes())[1]
+    with_gamma = data[:33] + png_chunk(b"gAMA", bytes(4)) + data[33:]
+    assert save_image(opened(with_gamma), tmp_path / "out.png") == ()

@@ -1,6 +1,8 @@
 """JPEG XL, AVIF, PNM and NumPy's arrays: opened and saved as they are, and refused in words."""
 
 import io
+import zipfile
+import zlib
 from contextlib import suppress
 
 import imagecodecs
@@ -123,6 +125,25 @@ def test_that_another_full_scale_becomes_ours(opened):
 
 HUGE = 100_000
 GREY = npy(np.zeros((2, 2), np.uint8))
+GREY_4 = np.array([[1, 2], [3, 4]], np.uint8)
+
+
+def npz(*arrays, save=np.savez_compressed):
+    """Return the bytes of an archive of arrays."""
+    buffer = io.BytesIO()
+    save(buffer, *arrays)
+    return buffer.getvalue()
+
+
+def zipped(files):
+    """Return a ZIP of files by name."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
 JXL = imagecodecs.jpegxl_encode(samples(3, np.uint8), lossless=True)
 AVIF = imagecodecs.avif_encode(np.zeros((16, 16, 3), np.uint8))
 
@@ -153,10 +174,39 @@ def huge_avif():
             npy(np.zeros(4, np.uint8)),
             "its shape is (4,); a picture is rows × columns, or rows × columns × 1 to 4",
         ),
-        (npy(np.zeros((2, 2, 5), np.uint8)), "its shape is (2, 2, 5)"),
+        (npy(np.zeros((9, 9, 5), np.uint8)), "its shape is (9, 9, 5); a picture is"),
+        (npy(np.zeros((5, 9, 9), np.uint8)), "a stack of 5 pictures"),
+        (npy(np.zeros((5, 9, 9, 3), np.uint8)), "a stack of 5 pictures"),
         (npy(np.zeros((0, 2), np.uint8)), "its header says 2 × 0 pixels"),
-        (npy(np.zeros((2, 2), np.int64)), "its values are int64; a picture has uint8, uint16 or float32"),
-        (npy(np.asfortranarray(np.zeros((2, 3), np.uint8))), "its values are stored column by column"),
+        (npy(np.zeros((2, 2), np.complex64)), "its values are complex64; a picture has whole numbers"),
+        (
+            npy(np.asfortranarray(np.zeros((2, 3), np.uint8)))[:-1],
+            "it has 133 bytes, its 3 × 2 pixels take 134",
+        ),
+        (npz(GREY_4, GREY_4), "it holds 2 arrays ('arr_0', 'arr_1')"),
+        (npz(GREY_4)[:-30], "cut short"),
+        (npz(GREY_4, save=np.savez).replace(npy(GREY_4)[-4:], b"xxxx"), "damaged ZIP archive"),
+        (npz(GREY_4).replace(zlib.crc32(npy(GREY_4)).to_bytes(4, "little"), b"xxxx"), "damaged ZIP archive"),
+        (npz(np.zeros((1 << 14, 1 << 14), np.uint8))[:-200], "cut short"),
+        (zipped({str(number): b"" for number in range(3000)}), "very many files"),
+        (zipped({"word/document.xml": b"<xml/>"}), "a ZIP archive or an office document, and no picture"),
+        (
+            zipped(
+                {
+                    "arr_0.npy": npy(np.zeros((2, 2), np.uint8)).replace(
+                        b"(2, 2), }     ", b"(100000, 100000), }"
+                    )
+                }
+            ),
+            "its 100,000 × 100,000",
+        ),
+        (
+            zipped(
+                {"arr_0.npy": npy(np.zeros((2, 2), np.uint8)).replace(b"(2, 2), }   ", b"(2000, 2000), }")}
+            ),
+            "its 2,000 × 2,000 pixels take 4,000,128 at least",
+        ),
+        (zipped({"arr_0.npy": npy(np.array([[None]]))}), "Python objects"),
         (b"P5\n2 1\n70000\n1234", "full scale is 70,000, which PNM does not have"),
         (b"P6\n2 x", "its header is damaged or cut short"),
         (b"P5\n2 2\n255\nabc", "its 2 × 2 pixels take 15 at least"),
@@ -268,3 +318,23 @@ def test_that_quality_matters_to_a_deep_avif(tmp_path):
         save_image(smooth16(), tmp_path / "a.avif", quality=quality)
         sizes.append((tmp_path / "a.avif").stat().st_size)
     assert sizes[0] < sizes[1]
+
+
+COUNTED = np.arange(5 * 7 * 3).reshape(5, 7, 3)
+
+
+@pytest.mark.parametrize("shape", [(5, 21), (5, 7, 3), (21, 5, 1)])
+@pytest.mark.parametrize("dtype", ["u1", "<u2", ">u2", "f4", ">f8", "i1", "i2", ">i4", "u4", "i8", "u8", "?"])
+@pytest.mark.parametrize("made", ["rows", "columns", "npz", "npz of columns", "npz, not compressed"])
+def test_that_arrays_of_every_real_type_and_order_are_opened(opened, shape, dtype, made):
+    array = COUNTED.reshape(shape).astype(dtype)
+    if np.dtype(dtype).kind == "i":
+        array = array - array.dtype.type(50)
+    array = np.asfortranarray(array) if "columns" in made else array
+    save = np.savez if "not" in made else np.savez_compressed
+    picture = opened(npz(array, save=save) if "npz" in made else npy(array))
+    wanted = array * 255 if dtype == "?" else array
+    np.testing.assert_array_equal(picture.pixels, wanted.reshape(picture.pixels.shape))
+    assert picture.dtype == (np.dtype(dtype) if dtype in ("u1", "<u2") else picture.dtype)
+    kept = array.dtype.newbyteorder("=") in (np.uint8, np.uint16, np.float32)
+    assert (picture.notes == ()) == kept

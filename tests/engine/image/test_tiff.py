@@ -7,6 +7,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from engine.image.large.opening import open_large
 from engine.image.open import open_image
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 
@@ -250,3 +251,74 @@ def test_that_strips_of_jpeg_have_the_pixels_that_imagecodecs_decodes(monkeypatc
         picture = opened(data)
         assert np.array_equal(picture.pixels, pixels if pixels.shape[0] != 3 else np.moveaxis(pixels, 0, 2))
         assert picture.notes == ()
+
+
+def pages(*shapes, order="<", below=False):
+    """Return a TIFF with pages of these shapes, a mark for a reduced version, and a colour model, and these.
+
+    `below`: those after the first are below it (SubIFDs), as cameras write them.
+    """
+    rng, buffer, made = np.random.default_rng(5), io.BytesIO(), []
+    with tifffile.TiffWriter(buffer, byteorder=order, bigtiff=order == ">") as writer:
+        for number, (shape, is_reduced, photometric) in enumerate(shapes):
+            made.append(rng.integers(0, 256, shape, np.uint8))
+            more = {"subifds": len(shapes) - 1} if below and not number else {}
+            how = {"photometric": photometric, "subfiletype": int(is_reduced), "metadata": None}
+            writer.write(made[-1], **how, **more)
+    return buffer.getvalue(), made
+
+
+SMALL, FULL, RAW = ((4, 6, 3), True, "rgb"), ((40, 60, 3), False, "rgb"), ((40, 60), False, "cfa")
+PREVIEW = ((20, 30, 3), True, "rgb")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize(
+    ("shapes", "chosen"),
+    [
+        ((SMALL, FULL), 1),
+        ((SMALL, PREVIEW, FULL), 2),
+        ((SMALL, FULL, PREVIEW), 1),
+        # Of raw data, which is not read, the best version.
+        ((SMALL, RAW, PREVIEW), 2),
+        ((SMALL, RAW), 0),
+        ((SMALL,), 0),
+        # The usual order: the picture, then smaller ones.
+        ((FULL, PREVIEW, SMALL), 0),
+    ],
+)
+def test_that_the_picture_is_opened_and_not_the_reduced_version_before_it(
+    tmp_path, shapes, chosen, below, order
+):
+    """Both as a whole and in parts, with a note on what else there is."""
+    data, made = pages(*shapes, order=order, below=below and len(shapes) > 1)
+    (tmp_path / "a.tif").write_bytes(data)
+    whole = open_image(tmp_path / "a.tif")
+    np.testing.assert_array_equal(whole.pixels, made[chosen])
+    assert bool(whole.notes) == (len(shapes) > 1 and not (below and shapes[0] is FULL)), whole.notes
+    with open_large(tmp_path / "a.tif") as parts:
+        height, width = parts.levels[0]
+        np.testing.assert_array_equal(parts.read(0, slice(0, height), slice(0, width)), made[chosen])
+        assert shapes[0] is FULL or whole.notes == parts.notes
+
+
+def test_that_the_camera_of_a_picture_below_its_reduced_version_is_known(opened):
+    small, full = np.zeros((4, 6, 3), np.uint8), np.zeros((40, 60, 3), np.uint8)
+    buffer = io.BytesIO()
+    with tifffile.TiffWriter(buffer) as writer:
+        tags = [(271, 2, 0, "A camera", True), (274, 3, 1, 6, True)]
+        writer.write(small, photometric="rgb", subfiletype=1, subifds=1, metadata=None, extratags=tags)
+        writer.write(full, photometric="rgb", subfiletype=0, metadata=None)
+    picture = opened(buffer.getvalue())
+    # Turned as the first page says.
+    assert picture.pixels.shape == (60, 40, 3)
+    assert b"A camera" in picture.metadata.exif
+
+
+@pytest.mark.parametrize("how", [{"imagej": True}, {"truncate": True}])
+def test_that_pages_without_tags_of_their_own_are_counted(opened, how):
+    buffer, stack = io.BytesIO(), np.zeros((5, 8, 9), np.uint8)
+    tifffile.imwrite(buffer, stack, photometric="minisblack", **how)
+    data = buffer.getvalue()
+    assert any("5 pages" in note for note in opened(data).notes)

@@ -75,7 +75,7 @@ def children_of(pid):
         with suppress(OSError):
             if entry.name.isdigit():
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 rows.append((int(entry.name), parent, words))
     found, grown = {pid}, True
     while grown:

@@ -69,6 +69,22 @@ def test_that_filter_writes_the_same_picture_and_names_the_files_of_here(answers
     assert not list(tmp_path.glob("*.part"))
 
 
+ODD = os.fsdecode(b"odd:\n\t\\\x1b[2J\xe2\x80\xae\xff.png")
+
+
+def test_that_a_name_that_cannot_cross_is_that_of_here_all_the_same(answers, tmp_path):
+    (tmp_path / ODD).write_bytes((tmp_path / "camera.png").read_bytes())
+    status, out, errors = answers("filter", ODD, f".out{ODD}", "--mask", "box-3", "--json")
+    assert status == 0, errors
+    assert json.loads(out)["input"] == ODD
+    assert answers("filter", "camera.png", "here.png", "--mask", "box-3", there=False)[0] == 0
+    assert (tmp_path / f".out{ODD}").read_bytes() == (tmp_path / "here.png").read_bytes()
+    # Into the folder where one is.
+    status, _, errors = answers("course", "lab", "--out", ".", "--sizes", "64", "--budget", "0.01")
+    assert status == 0, errors
+    assert (tmp_path / "lab.md").exists()
+
+
 def test_that_a_mask_from_a_file_and_a_patch_go_along(answers, tmp_path):
     (tmp_path / "mask.txt").write_text("1 0 -1\n2 0 -2\n1 0 -1\n")
     status, _, errors = answers("filter", "camera.png", "x.png", "--mask", "mask.txt", "--range", "absolute")

@@ -2,18 +2,24 @@
 
 import os
 import signal
+import tempfile
 import threading
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.errors import EngineError, HostLost, LineLost
 from engine.host.protocol import OpenPicture
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Preview, Run, Seen
+from engine.image.picture import Picture
+from engine.image.save import save_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
 from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.operation.messages import OperationJob
 from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON, wait_until
 
@@ -64,6 +70,35 @@ def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
     # What the window shows stays: the picture, and the tiles that have come.
     kept = {*segments_of(made.picture), *segments_of(made.preview)}
     wait_until(lambda: segments(made.prefixes) == kept)
+
+
+def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd, tmp_path):
+    def folders():
+        return set(Path(tempfile.gettempdir()).glob("haloscope-server-*"))
+
+    others = folders()
+    living = session()
+    held = folders() - others
+    made = session()
+    patch = tmp_path / "patch.png"
+    save_image(Picture(np.arange(243, dtype=np.uint8).reshape(9, 9, 3)), patch)
+    made.asking.ask(
+        Preview(
+            OperationJob(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch))
+        )
+    )
+    prefixes = prefixes_of([made.server, made.host])
+    # With the process that Python has to clear shared memory: as when memory is short, or a session is ended.
+    for pid in children_of(made.server):
+        os.kill(pid, signal.SIGKILL)
+    assert made.asking.lost.wait(PATIENCE_S)
+    left = folders() - others - held
+    assert any(path.name == "patch.png" for folder in left for path in folder.rglob("*"))
+    session()
+    wait_until(lambda: not left & folders())
+    wait_until(lambda: not segments(prefixes))
+    assert held <= folders()
+    assert living.asking.ask(Preview(living.job, SEEN)).screen is not None
 
 
 def test_that_the_work_goes_on_after_the_line_was_lost(session):

@@ -13,15 +13,18 @@ import time
 
 import pytest
 
+from engine.course.messages import SaveCourse
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.messages import Answer, ToHost
 from engine.host.process import HostOptions
+from engine.host.protocol import Saved
 from engine.host.verbs import Check, Describe, Preview, Run, Seen
 from engine.mask.presets import preset
 from engine.remote import line as lines
 from engine.remote import relay as relays
 from engine.remote.line import Line
+from engine.remote.messages import Arrays, Band, Written
 from engine.remote.schema import encoded
 from engine.remote.server import Server
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
@@ -189,6 +192,57 @@ def test_that_changed_replies_end_in_words(recorded):
     # Most are noticed; what is not was a change of a pixel, or of what nobody waits for.
     assert lost > MUTATIONS // 4
     assert answered
+
+
+def frame(message, number, beside=b""):
+    structure = encoded(message)
+    body = lines._LENGTH.pack(len(structure)) + structure + beside
+    return lines._HEADER.pack(len(body), number, len(body), 1) + body
+
+
+SAVED = Answer(5, Saved("there"))
+
+
+@pytest.fixture
+def saving(tmp_path):
+    """Return a function that reads what a server sends while a paper is saved: why it ends, the answers."""
+    shared.use_prefix(shared.new_prefix())
+    folder = tmp_path / "papers"
+    folder.mkdir()
+
+    def read(*places, end=SAVED):
+        connection = FakeConnection()
+        relay = relays.Relay(Piped(), connection, HostOptions())
+        relay._requests = {5: SaveCourse("lab", (), str(folder))}
+        sent = [(Arrays("k", (((3,), "uint8"),), 5), b""), (Band("k", 0, 0, 3, "raw"), b"abc")]
+        messages = [one for place in places for one in (*sent, (Written(5, place, "k"), b""))]
+        stream = b"".join(frame(m, n, beside) for n, (m, beside) in enumerate([*messages, (end, b"")], 1))
+        why = read_all(stream, relay._take)
+        return why, [message for message in connection.sent if isinstance(message, Answer)]
+
+    yield read
+    shared.unlink(*list(shared._attached))
+
+
+@pytest.mark.parametrize(
+    "place", ["../x", "sub/../../x", "/x", ".bashrc", "a\\b", "a\nb", "link/x", "link.md"]
+)
+def test_that_a_server_writes_nowhere_but_where_the_window_saves(saving, tmp_path, place):
+    (tmp_path / "papers" / "link").symlink_to(tmp_path)
+    (tmp_path / "papers" / "link.md").symlink_to(tmp_path / "x")
+    why, answers = saving(place)
+    assert "A file was refused" in why
+    assert not answers
+    assert {path.name for path in tmp_path.iterdir()} == {"papers"}
+
+
+def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(saving, tmp_path):
+    why, (answer,) = saving("sub/lab.md")
+    assert (why, answer.error, answer.value.path) == ("", None, str(tmp_path / "papers"))
+    assert (tmp_path / "papers" / "sub" / "lab.md").read_bytes() == b"abc"
+    why, (answer,) = saving()
+    assert why == ""
+    assert str(tmp_path / "papers") in answer.error.what
 
 
 def test_that_a_server_that_says_nonsense_is_lost_in_words(asking):

@@ -1,10 +1,12 @@
 """The engine on a server, over ssh to this machine: the same answers, sent once, seen first."""
 
+import shlex
 import threading
 
 import numpy as np
 import pytest
 
+import engine
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
@@ -227,4 +229,6 @@ def test_that_another_version_is_refused_with_the_command_that_installs_the_righ
     remote = asking(RemoteServer(sshd.to, python, sshd.options()))
     with pytest.raises(LineLost, match=r"it has Haloscope 0\.0\.1") as caught:
         remote.ask(Describe(FiltersRequest()))
-    assert "-m pip install 'haloscope==" in caught.value.remedy
+    # A shell here reads three words; the one there gets the last of them whole.
+    typed = shlex.split(caught.value.remedy[caught.value.remedy.index("ssh ") :])
+    assert typed == ["ssh", sshd.to, f"{python} -m pip install haloscope=={engine.__version__}"]

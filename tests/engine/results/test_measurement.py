@@ -123,7 +123,9 @@ def test_that_a_proof_says_how_much_it_covers():
     assert exact == "verified: every pixel matches the float64 reference exactly"
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
     errors = "max error 1e-07, rounding bound 3e-07"
-    assert part.sentence() == f"verified: 1,000 of 4,000 pixels within rounding, {errors}"
+    assert part.sentence() == (
+        f"verified: 1,000 of 4,000 pixels were checked, and all are within rounding, {errors}"
+    )
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
 
 

@@ -92,7 +92,7 @@ def opened():
 
 def whole_of(job, pixels):
     """Return the result as a whole, of the same variant."""
-    options = {"border": job.border, "cval": job.cval, "result": job.result_type}
+    options = {"border": job.border, "cval": job.cval * job.border.takes_value, "result": job.result_type}
     return engine.correlate(pixels, job.mask, variant=job.variant, device="cpu", **options)
 
 

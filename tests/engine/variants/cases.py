@@ -11,11 +11,10 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.poisoning import run_on_poison
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
+from engine.tasks.filtering.agreement import is_exact_class, rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.pictures import as_samples
-from engine.verify.closeness import SMALLEST_SUBNORMAL
 
 SMALL_BLOCK = Block(8, 4)
 
@@ -134,9 +133,7 @@ def faults_of(variant, cases, device, placed=None):
 
 def added_to_bound(variant, problem, mask, image):
     """Return what a variant's result may be off beyond the bound."""
-    added, steps = variant.added_error(problem, mask), variant.added_steps(mask) * SMALLEST_SUBNORMAL
-    # Not asked of a picture with NaN, of which nothing is added.
-    return (added * largest_magnitude(image, problem) if added else 0.0) + steps
+    return variant.added_to(problem, mask, image)
 
 
 def error_in_bounds(variant, problem, mask, image, result):
@@ -147,10 +144,9 @@ def error_in_bounds(variant, problem, mask, image, result):
     return float(np.max(np.abs(result - wanted) / (bound + added)))
 
 
-def verified(result, image, mask, problem, added_error=0.0, steps=0.0):
+def verified(result, image, mask, problem, added=0.0):
     """Return the verification of a result, which it passes."""
-    granted = {"added_error": added_error, "steps": steps}
-    verification = verify(np.ascontiguousarray(result), image, mask, problem, **granted)
+    verification = verify(np.ascontiguousarray(result), image, mask, problem, added=added)
     assert verification.passed, verification.reason
     return verification
 
@@ -183,7 +179,7 @@ def check(variant, case, device, placed=None):
         result, _, fault = run_on_poison(prepared, buffers, machine)
     assert not fault, fault
     compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
-    verified(result, samples, mask, problem, variant.added_error(problem, mask), variant.added_steps(mask))
+    verified(result, samples, mask, problem, variant.added_to(problem, mask, samples))
 
 
 def fill_rows(array, value):

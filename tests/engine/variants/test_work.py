@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -11,7 +10,6 @@ from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.variants.cpu import (
@@ -22,6 +20,7 @@ from engine.variants.cpu import (
     serial,
     serial_code,
 )
+from engine.variants.cpu.edges import Halo
 from engine.variants.tensor_cores.weight_digits import digits_of
 from engine.variants.tiles.byte_tile_shape import byte_tile_shape
 from tests.engine.variants.cases import Case, compare, error_in_bounds
@@ -86,7 +85,7 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtyp
     itemsize = problem.result_itemsize
     assert model.global_store_bytes == counts.out_stores * itemsize + counts.scratch_stores * 4
     assert model.minimum_bytes == 7 * 6 * 2 * 2 * itemsize
-    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    added = variant.added_to(problem, mask, image)
     compare(counts.out, image, mask, suited_case, added)
 
 
@@ -121,11 +120,18 @@ def test_that_the_model_of_bytes_counts_what_the_source_does(key, channels, bord
     assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
 
 
+def as_python(module, monkeypatch):
+    """Let a compiled module's functions run as they are written."""
+    monkeypatch.setattr(module, "entry_point", lambda: None)
+    for name, value in vars(module).copy().items():
+        if hasattr(value, "py_func"):
+            monkeypatch.setattr(module, name, value.py_func)
+
+
 @pytest.mark.parametrize("border", list(Border))
 @pytest.mark.slow
 def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypatch):
-    monkeypatch.setattr(serial_code, "cpu_result", serial_code.cpu_result.py_func)
-    monkeypatch.setattr(serial_code, "entry_point", lambda: None)
+    as_python(serial_code, monkeypatch)
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(RANDOM.standard_normal((3, 6)))
     problem = describe_problem(image, mask, border, 0.0)
@@ -133,11 +139,13 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypa
     picture, weights, out = (
         CountingArray(values, counts, kind)
         for values, kind in (
-            (image, "picture"), (mask.weights32, "weight"), (np.empty(image.shape, np.float32), "out"),
+            (image.reshape(5, 12), "picture"), (mask.weights32, "weight"),
+            (np.empty((5, 12), np.float32), "out"),
         )
     )  # fmt: skip
-    numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0), cpu_largest("float32"))
-    serial_code.correlate_serial(picture, weights, *numbers, out)
+    halo, zero = Halo(problem), np.float32(0)
+    beyond = mask.anchor[0], halo.before, halo.outside_rows, halo.outside_samples, 3
+    serial_code.correlate_serial(picture, out, 0, weights, *beyond, zero, zero, cpu_largest("float32"))
     model = serial.VARIANT.work(problem, Block(1, 1))
     assert model.global_loads == counts.picture_loads + counts.weight_loads
     assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
@@ -148,8 +156,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypa
 @pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border))
 def test_that_the_model_of_the_serial_loops_in_two_passes_counts_what_they_do(border, monkeypatch):
-    monkeypatch.setattr(separable_serial_code, "cpu_result", serial_code.cpu_result.py_func)
-    monkeypatch.setattr(separable_serial_code, "entry_point", lambda: None)
+    as_python(separable_serial_code, monkeypatch)
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(np.outer([1.0, 3.0, 1.0], [1.0, 2.0, 0.0, 5.0]), anchor=(2, 0))
     problem = describe_problem(image, mask, border, 0.0)
@@ -157,20 +164,22 @@ def test_that_the_model_of_the_serial_loops_in_two_passes_counts_what_they_do(bo
     picture, row, column, sums, out = (
         CountingArray(values, counts, kind)
         for values, kind in (
-            (image, "picture"), (factors.row, "weight"), (factors.column, "weight"),
-            (np.empty(image.shape, np.float32), "scratch"), (np.empty(image.shape, np.float32), "out"),
+            (image.reshape(5, 12), "picture"), (factors.row[np.newaxis], "weight"),
+            (factors.column, "weight"), (np.empty((5, 12), np.float32), "scratch"),
+            (np.empty((5, 12), np.float32), "out"),
         )
     )  # fmt: skip
-    code, zero = cpu_code(border), np.float32(0)
-    separable_serial_code.along_rows_serial(picture, row, 0, code, zero, sums)
-    largest = cpu_largest("float32")
-    separable_serial_code.down_columns_serial(sums, column, 2, code, zero, zero, largest, out)
+    halo, zero, largest = Halo(problem), np.float32(0), cpu_largest("float32")
+    columns = halo.before, halo.outside_samples, 3
+    separable_serial_code.along_rows_serial(picture, sums, row, *columns, zero)
+    rows = column, 2, halo.outside_rows
+    separable_serial_code.down_columns_serial(sums, out, 0, *rows, zero, zero, largest)
     model = separable_serial.VARIANT.work(problem, Block(1, 1))
     assert model.picture_loads == counts.picture_loads
     assert model.global_loads == counts.picture_loads + counts.scratch_loads + counts.weight_loads
     assert model.global_stores == counts.out_stores + counts.scratch_stores
     assert model.flops == 2 * counts.multiplications
-    assert np.array_equal(out.values, oracle.correlate(image, mask, border, 0.0))
+    assert np.array_equal(out.values.reshape(image.shape), oracle.correlate(image, mask, border, 0.0))
 
 
 @pytest.mark.parametrize(("module", "multiply_adds"), [(parallel, 12), (separable, 7)])

@@ -133,8 +133,8 @@ def test_that_a_pipe_and_a_file_that_must_not_be_read_are_said(worked, qtbot, tm
     def refuse(*_arguments, **_options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
-    assert "ermission denied" in assert_said(worked, qtbot, lambda: open_by(worked, "session", path))
+    monkeypatch.setattr(os, "open", refuse)
+    assert "ou may not read it" in assert_said(worked, qtbot, lambda: open_by(worked, "session", path))
 
 
 TEXTS = {

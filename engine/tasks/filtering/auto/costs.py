@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.device_info import DeviceInfo
+from engine.files.assets import faults_of_asset
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 
@@ -167,13 +168,15 @@ def table_path(device_kind: str) -> Path:
 @cache
 def cost_table(device_kind: str) -> CostTable:
     """Return the table of a kind of device, "cpu" or "cuda"."""
-    table = json.loads(table_path(device_kind).read_text(encoding="utf-8"))
-    return CostTable(
-        Rates(**table["rates"]),
-        tuple(table["picture_sides"]),
-        tuple(table["mask_sides"]),
-        table["times_us"],
-    )
+    path = table_path(device_kind)
+    with faults_of_asset(path, "The table of times"):
+        table = json.loads(path.read_text(encoding="utf-8"))
+        return CostTable(
+            Rates(**table["rates"]),
+            tuple(table["picture_sides"]),
+            tuple(table["mask_sides"]),
+            table["times_us"],
+        )
 
 
 def rates_of(device: DeviceInfo, measured: Rates) -> Rates:

@@ -7,6 +7,7 @@ import pytest
 
 from engine.compiled.cpu_target import architecture
 from engine.device.core_count import launch_cores
+from engine.explain.bounds import explained
 from engine.explain.bounds.cpu_bounds import CpuBounds, cpu_bounds
 from engine.explain.bounds.explained import explained_subject
 from engine.explain.limits.device_limits import DeviceLimits, Limit
@@ -152,3 +153,23 @@ def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_mult
 def test_that_the_best_variant_is_told_of_no_other():
     explained = explained_subject(subject_of("cpu-parallel", 5), LIMITS, None)
     assert explained.remedy == ""
+
+
+@pytest.mark.slow
+def test_that_a_limit_that_a_run_exceeded_is_measured_again_and_then_left_out(monkeypatch):
+    subject, kept = subject_of("cpu-parallel", 5), []
+    low = replace(LIMITS, multiply_adds_per_s=Limit(1.0))
+    monkeypatch.setattr(explained, "limits_of", lambda gpu: low)
+    monkeypatch.setattr(explained, "keep", lambda device, limits: kept.append(limits))
+    measured_ms = 2 * CpuBounds(subject, LIMITS).least_ms
+    # What is measured again is right: nothing is left out.
+    monkeypatch.setattr(explained, "answer", lambda request, report: LIMITS)
+    found = explained.explained_here(subject, measured_ms)
+    assert found.bounds == CpuBounds(subject, LIMITS).bounds
+    assert kept.pop() == LIMITS
+    # It is as low as before.
+    monkeypatch.setattr(explained, "answer", lambda request, report: low)
+    found = explained.explained_here(subject, measured_ms)
+    assert "multiply-adds" not in {bound.key for bound in found.bounds}
+    assert found.share <= 1.03
+    assert kept.pop().multiply_adds_per_s is None

@@ -252,8 +252,7 @@ def test_that_the_threads_in_lockstep_compute_what_the_oracle_does(chosen):
             # Words of several numbers have no values here.
             assert not chosen.uses_block
             return
-        added = chosen.added_error(problem, mask), chosen.added_steps(mask)
-        verified(result, samples, mask, problem, *added)
+        verified(result, samples, mask, problem, chosen.added_to(problem, mask, samples))
 
 
 def computed_in_lockstep(job):

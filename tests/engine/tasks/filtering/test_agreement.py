@@ -351,15 +351,17 @@ def test_that_anything_else_is_refused_where_nan_or_infinity_is_due(cells, weigh
     ],
     ids=["on its way", "in no order", "past the largest"],
 )
-def test_that_infinity_is_accepted_where_a_sum_may_pass_the_largest_number(
+def test_that_infinity_is_explained_where_a_sum_may_pass_the_largest_number_and_proven_where_it_does(
     value, weights, border, accepted, refused
 ):
     image, mask = np.full((1, 3, 1), value, np.float32), Mask(weights)
     result = rounded(image, mask, border)
     assert judged(result, image, mask, border).passed
-    for given, passes in (*((one, True) for one in accepted), *((one, False) for one in refused)):
+    right = result[0, 1, 0]
+    for given, is_explained in (*((one, True) for one in accepted), *((one, False) for one in refused)):
         result[0, 1, 0] = given
-        assert judged(result, image, mask, border).passed is passes
+        found = judged(result, image, mask, border)
+        assert (found.passed, found.wrong_samples == 0) == (given == right, is_explained)
 
 
 # --- results of 8 and 16 bit
@@ -412,4 +414,5 @@ def test_that_just_both_neighbours_of_a_sum_beside_a_tie_are_accepted():
 def test_that_a_sum_that_overflows_on_the_way_may_end_at_either_end(value):
     # inf - inf is NaN, which becomes 0; in another order the sum is finite or infinite.
     image, mask = np.full((2, 3, 1), 255, np.uint8), Mask([[3e38, -3e38, 3e38]])
-    assert judged_whole(np.full(image.shape, value, np.uint8), image, mask).passed
+    found = judged_whole(np.full(image.shape, value, np.uint8), image, mask)
+    assert (found.passed, found.is_unproven) == (value == 255, value == 0)

@@ -3,6 +3,7 @@
 import _thread
 import signal
 import threading
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -34,6 +35,17 @@ def then_interrupted(call, after):
     return called
 
 
+def interrupt(monkeypatch, loops, name, after):
+    """Let a compiled function of these loops send Ctrl+C once it was called so often."""
+    function = getattr(loops, name)
+
+    def call(*arguments):
+        real = function.call(*arguments)
+        return Mock(wraps=real, side_effect=then_interrupted(real, after))
+
+    monkeypatch.setattr(loops, name, Mock(call=call))
+
+
 COLUMN, ROW = RANDOM.standard_normal(6), RANDOM.standard_normal(5)
 
 
@@ -58,15 +70,15 @@ def test_that_serial_loops_give_the_same_however_many_rows_a_call_has(
 
 
 def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
-    # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
+    # 4 ns is ten times what a multiply-add takes here; with the 7 s mask of the largest preset size.
     problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
     rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_per_call
     assert rows >= 1
     assert rows * 2000 * 63 * 63 * 4e-9 < 0.5
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * mask.taps)
+    interrupt(monkeypatch, serial.Serial, "function", 2)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
-    monkeypatch.setattr(serial.Serial, "function", staticmethod(then_interrupted(serial.Serial.function, 2)))
     out = np.full(image.shape, np.nan, np.float32)
     with pytest.raises(KeyboardInterrupt):
         loops.launch(image, out)
@@ -78,9 +90,8 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
 def test_that_two_serial_passes_are_left_after_the_rows_of_one_call(first, monkeypatch):
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
     monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * 3)
+    interrupt(monkeypatch, separable_serial.SeparableSerial, first, 2)
     loops = separable_serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
-    passes = separable_serial.SeparableSerial
-    monkeypatch.setattr(passes, first, staticmethod(then_interrupted(getattr(passes, first), 2)))
     out = np.full(image.shape, np.nan, np.float32)
     with pytest.raises(KeyboardInterrupt):
         loops.launch(image, out)

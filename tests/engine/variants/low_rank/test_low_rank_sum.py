@@ -85,7 +85,10 @@ def largest_error(mask, border, picture, cval):
     """Return the largest error of `low-rank-2`'s own source, which holds what it states."""
     image = RANDOM.uniform(-255, 255, picture).astype(np.float32)
     problem = describe_problem(image, mask, border, cval)
-    result, added = count(TWO, problem, mask, TWO.default_block, image).out, TWO.added_error(problem, mask)
+    result, added = (
+        count(TWO, problem, mask, TWO.default_block, image).out,
+        TWO.added_to(problem, mask, image),
+    )
     return verified(result, image, mask, problem, added).max_error
 
 

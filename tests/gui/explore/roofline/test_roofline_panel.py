@@ -99,6 +99,16 @@ def test_that_a_multiply_add_counts_as_two_operations():
     assert (flat.words, flat.theoretical) == ("multiply-adds 60,000 GFLOPS", pytest.approx(67_000.0))
 
 
+def test_that_a_roof_that_a_run_exceeded_is_not_drawn_and_can_be_measured_again(bench, panel):
+    work = panel.state.points[-1].run.result.work
+    # At a tenth of the time that copies of its bytes take.
+    add(bench, "cached", work.minimum_bytes / 6.0e12 * 1e3 / 10)
+    assert "copies" not in {roof.name for roof in panel.state.roofs}
+    assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
+    assert panel.state.can_measure
+    assert panel.note.text()
+
+
 def test_that_slopes_end_at_the_flat_roof(panel):
     for roof in panel.state.roofs[:2]:
         _, (x, y) = panel.plot._line(roof, roof.measured, (0.1, 100.0), is_stated=False)

@@ -1,0 +1,148 @@
+"""A batch goes on where a decoder ends its process: the file is named, and the others are filtered.
+
+`batch` runs in a process of its own, forked before anything is loaded, which says what it opens and what is
+done. Where a signal ends it, another one tries each file that was under way alone, and a third one does the
+rest. Without `fork` (Windows) a batch is not watched.
+"""
+
+import _thread
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from engine.errors import ImageReadError
+from engine.image.faults import SAVE_AGAIN
+
+_LENGTH_BYTES = 4
+_STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class _Watched:
+    """What the processes of a batch have said; in each of them all that was said before it began."""
+
+    def __init__(self) -> None:
+        self.begin = time.perf_counter()
+        self.plan: tuple[Sequence[Any], Sequence[Any]] | None = None
+        self.outcomes: list[Any] = []
+        self.deadly: dict[str, str] = {}
+        self.alone: set[str] = set()
+        self._begun: dict[str, None] = {}  # and not done, the last one last
+        self._lock = threading.Lock()
+        self._to_parent: int | None = None
+
+    def say(self, kind: str, *content: object) -> None:
+        """Tell the process that waits. Called on: any thread."""
+        if self._to_parent is None:
+            return
+        data = pickle.dumps((kind, content))
+        with self._lock:
+            message = memoryview(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
+            while message:
+                message = message[os.write(self._to_parent, message) :]
+
+    def _hear(self, kind: str, content: tuple[Any, ...]) -> None:
+        if kind == "plan":
+            self.plan = content[0], content[1]
+        elif kind == "done":
+            self.outcomes.append(content)
+            self._begun.pop(content[0].file.source, None)
+        else:
+            self._begun.pop(content[0], None)
+            self._begun[content[0]] = None
+
+    def _blame(self, number: int) -> bool:
+        """Note which file ended a process, or which may have; return whether there is one."""
+        begun, self._begun = list(self._begun), {}
+        if not begun:
+            return False
+        if self.alone or self.plan is None:
+            self.deadly[begun[-1]] = signal.Signals(number).name
+        else:
+            self.alone = set(begun)
+        return True
+
+    def watch(self) -> int | None:
+        """Return None in a process that shall do the work, and in the one that waits the exit status."""
+        while True:
+            reader, writer = os.pipe()
+            # The end of the process that waits closes it.
+            lifeline, held = os.pipe()
+            child = os.fork()
+            if not child:
+                os.close(reader)
+                os.close(held)
+                os.setpgid(0, 0)
+                _thread.start_new_thread(_end_with_parent, (lifeline,))
+                self._to_parent = writer
+                return None
+            os.close(writer)
+            os.close(lifeline)
+            _pass_signals_on(child)
+            with open(reader, "rb") as said:
+                while head := said.read(_LENGTH_BYTES):
+                    with suppress(EOFError, pickle.UnpicklingError):
+                        self._hear(*pickle.loads(said.read(int.from_bytes(head, "big"))))
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.close(held)
+            if status >= 0:
+                if not self.alone:
+                    return status
+                self.alone = set()
+            elif not self._blame(-status):
+                return 128 - status
+
+
+_watched: _Watched | None = None
+
+
+def watch() -> int | None:
+    """Watch this batch from now on: as `_Watched.watch`. Nothing that has threads may be loaded yet."""
+    global _watched
+    if not hasattr(os, "fork"):
+        return None
+    _watched = _Watched()
+    return _watched.watch()
+
+
+def watched() -> _Watched:
+    """Return what is known of this batch; nothing where it is not watched."""
+    return _watched or _Watched()
+
+
+def say_begun(path: str) -> None:
+    """Say that a file is opened next; refuse one that has ended a process. Called on: any thread."""
+    if _watched is None:
+        return
+    if path in _watched.deadly:
+        why = f"opening it, or filtering it, ended the process ({_watched.deadly[path]}): it is damaged"
+        raise ImageReadError(f"{path} cannot be opened", why, SAVE_AGAIN)
+    _watched.say("begun", path)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(128 + getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _pass_signals_on(child: int) -> None:
+    """Let the process that works hear what this one hears: a terminal tells only this one."""
+
+    def tell(number: int, _: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    def halt(*_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(child, signal.SIGCONT)
+
+    for number in _STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, tell)
+    signal.signal(signal.SIGTSTP, halt)

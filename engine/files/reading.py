@@ -1,0 +1,184 @@
+"""Reading files of people and of earlier runs: bytes, text and JSON. Whatever is wrong is one typed error.
+
+A file may be missing, a folder, a pipe that nobody writes to, a device without an end, too large, in another
+encoding, and its JSON nested so deep that Python gives up.
+"""
+
+import json
+import math
+import os
+import stat
+from typing import Any, BinaryIO, NoReturn
+
+from engine.errors import EngineError, FileReadError
+from engine.files.atomic_write import path_text
+
+_CHECK = "Check the name and the folder."
+_CHOOSE = "Choose another file, or save it again."
+_SAVE_AS_TEXT = "Save it as text in UTF-8."
+# Subclasses first.
+_REASONS: tuple[tuple[type[Exception], str, str], ...] = (
+    (FileNotFoundError, "there is no such file", _CHECK),
+    (IsADirectoryError, "it is a folder", "Choose a file in it."),
+    (NotADirectoryError, "part of its path is a file, not a folder", _CHECK),
+    (PermissionError, "you may not read it", "Change its permissions, or copy it to a folder of your own."),
+    (ValueError, "it is not a possible path", _CHECK),  # a NUL in it, or no character
+    (MemoryError, "there is not enough memory for it", "Close other programs."),
+)
+# Whole numbers of fewer bits are finite as float64, so that nothing which divides or shows one can fail.
+_TOO_MANY_BITS = 1024
+_SHOWN = 40
+_KINDS = (list, "a list"), (str, "a text"), (bool, "true or false"), ((int, float), "a number")
+
+
+def read_bytes(
+    path: str | os.PathLike[str],
+    most_bytes: int,
+    what: str | None = None,
+    error: type[EngineError] = FileReadError,
+) -> bytes:
+    """Return what is in a file.
+
+    Parameters
+    ----------
+    most_bytes : int
+        No file of its kind has more.
+    what : str, optional
+        What failed, for the error: "The chain 'a.json' cannot be opened".
+    error : type, optional
+        What is raised for whatever is wrong: it is missing, no file, a device, unreadable, too large.
+    """
+    what = what or _what(path)
+    try:
+        with _opened(path_text(path)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise error(what, "it is a device or a pipe, not a file", "Choose a file.")
+            data = file.read(most_bytes + 1)
+    except (OSError, ValueError, MemoryError) as fault:
+        known = (texts for kind, *texts in _REASONS if isinstance(fault, kind))
+        reason = (getattr(fault, "strerror", None) or str(fault)).lower()
+        raise error(what, *next(known, (reason, "Check the name and the disk."))) from fault
+    if len(data) > most_bytes:
+        why = f"it has more than {most_bytes:,} bytes, which no file of this kind has"
+        raise error(what, why, "Choose another file.")
+    return data
+
+
+def read_text(
+    path: str | os.PathLike[str],
+    most_bytes: int,
+    what: str | None = None,
+    error: type[EngineError] = FileReadError,
+) -> str:
+    """Return the text of a file in UTF-8, with or without a byte-order mark; errors as `read_bytes`."""
+    data, what = read_bytes(path, most_bytes, what, error), what or _what(path)
+    if not data:
+        raise error(what, "it is empty (0 bytes)", "Choose another file.")
+    return text_of_bytes(data, what, error)
+
+
+def read_json(
+    path: str | os.PathLike[str],
+    most_bytes: int,
+    what: str | None = None,
+    error: type[EngineError] = FileReadError,
+) -> dict[str, Any]:
+    """Return the JSON object in a file; errors as `read_text` and `json_object`."""
+    what = what or _what(path)
+    return json_object(read_text(path, most_bytes, what, error), what, error)
+
+
+def text_of_bytes(data: bytes, what: str, error: type[EngineError] = FileReadError) -> str:
+    """Return bytes as text; an error says that they are none, or in another encoding."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise error(what, "it is text in UTF-16, not in UTF-8", _SAVE_AS_TEXT)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise error(what, "it is not text in UTF-8", _SAVE_AS_TEXT) from fault
+    if "\0" in text:
+        raise error(what, "it holds zero bytes, so it is no text", _SAVE_AS_TEXT)
+    return text
+
+
+def json_object(
+    text: str,
+    what: str,
+    error: type[EngineError] = FileReadError,
+    example: str = _CHOOSE,
+    *,
+    is_strict: bool = True,
+) -> dict[str, Any]:
+    """Return the JSON object in a text of limited length; strictly with every number finite, no key twice.
+
+    All else is an error, whose remedy may be an `example` of what is meant.
+    """
+
+    def refuse(why: str, remedy: str = example) -> NoReturn:
+        raise error(what, why, remedy)
+
+    def finite(digits: str) -> float:
+        value = float(digits)
+        if not math.isfinite(value):
+            refuse(f"it says {_quoted(digits)}, which is too large a number", "Write a smaller number.")
+        return value
+
+    def whole(digits: str) -> int:
+        value = int(digits)
+        if value.bit_length() >= _TOO_MANY_BITS:
+            refuse(f"it says {_quoted(digits)}, which is too large a number", "Write a smaller number.")
+        return value
+
+    def constant(word: str) -> NoReturn:
+        refuse(f"it says {word}, which is not a finite number", "Give finite numbers.")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            refuse(f"it has the key {_quoted(twice)} twice", "Keep one of the two.")
+        return found
+
+    hooks: dict[str, Any] = {
+        "parse_constant": constant,
+        "parse_float": finite,
+        "parse_int": whole,
+        "object_pairs_hook": unique,
+    }
+    try:
+        document = json.loads(text, **(hooks if is_strict else {}))
+    except json.JSONDecodeError as fault:
+        left = text[fault.pos :]
+        where = f"line {fault.lineno} cannot be read from {left[:20]!r} on" if left.strip() else ""
+        why = f"it is not JSON: {where or 'it ends too early'}" if text.strip() else "it is empty"
+        raise error(what, why, example) from fault
+    except RecursionError as fault:
+        raise error(what, "its JSON is nested too deep", example) from fault
+    except MemoryError as fault:
+        raise error(what, "there is not enough memory for it", "Close other programs.") from fault
+    except ValueError as fault:
+        # Python itself refuses whole numbers of more than 4,300 digits.
+        raise error(what, "a number in it is too long", example) from fault
+    if not isinstance(document, dict):
+        kind = next((name for kind, name in _KINDS if isinstance(document, kind)), "null")
+        refuse(f"its JSON is {kind}, not an object")
+    return document
+
+
+def _opened(path: str) -> BinaryIO:
+    # Asked before opening: that may wait, or do something to a device.
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        return open(os.devnull, "rb")  # refused as a device
+    # What has become a pipe meanwhile does not wait either.
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+
+
+def _what(path: str | os.PathLike[str]) -> str:
+    return f"{os.path.basename(path_text(path))} cannot be read"
+
+
+def _quoted(text: str) -> str:
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return repr(shown)

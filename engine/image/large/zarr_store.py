@@ -1,0 +1,260 @@
+"""The files of a Zarr store: metadata, and chunks one by one. Nothing outside of it is read.
+
+Where a folder comes from somebody else, each of its files may be a pipe, a device, or a link to anywhere, and
+each number of its metadata anything. No package reads it: that would follow all of them.
+"""
+
+import math
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import FileReadError
+from engine.files.reading import json_object, text_of_bytes
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.faults import Refused
+from engine.image.large.zarr_codecs import Codecs, codecs_of_2, codecs_of_3
+
+AGAIN = "Get the store again, as a whole."
+_DAMAGED = "its Zarr metadata is missing or damaged"
+_MOST_METADATA_BYTES = 16 << 20
+# Of each axis, so that numbers of pixels and bytes stay whole numbers of 64 bits.
+_MOST_SIDE = 1 << 31
+_MOST_AXES = 8
+# A chunk may be larger than its picture; of more bytes than these only by so much.
+_LARGE_CHUNK_BYTES, _MOST_TIMES_LARGER = 64 << 20, 4
+# Each chunk is a file, and an entry of a list while it is waited for.
+_MANY_CHUNKS, _SMALL_CHUNK_BYTES = 65536, 1024
+_TYPES = {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+}  # fmt: skip
+_NOWHERE = (1 << 64) - 1
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class StoreFiles:
+    """Reads files of a store by their keys: regular ones, that lie in it, of limited size."""
+
+    def __init__(self, path: Path) -> None:
+        self._root = os.path.realpath(path)
+
+    def read(self, key: str, most_bytes: int, begin: int | None = None, count: int = 0) -> bytes | None:
+        """Return what a file holds, or bytes of it from `begin` (negative: from its end); None without it."""
+        place = os.path.realpath(os.path.join(self._root, key))
+        if not place.startswith(self._root + os.sep):
+            raise Refused(f"its file {key[:60]!r} lies outside of the store", "Get the store as one folder.")
+        try:
+            if not stat.S_ISREG(os.stat(place).st_mode):
+                raise Refused(f"its file {key[:60]!r} is no file, but a folder, a device or a pipe", AGAIN)
+            descriptor = os.open(
+                place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise Refused(f"its file {key[:60]!r} cannot be read: {reason}", AGAIN) from error
+        with open(descriptor, "rb") as file:
+            size = os.fstat(descriptor).st_size
+            if begin is None:
+                if size > most_bytes:
+                    why = (
+                        f"its file {key[:60]!r} has {bytes_text(size)}, and at most {bytes_text(most_bytes)}"
+                    )
+                    raise Refused(f"{why} belong into it", AGAIN)
+                return file.read(most_bytes)
+            first = size + begin if begin < 0 else begin
+            if count > most_bytes or first < 0 or first + count > size:
+                raise Refused(f"its file {key[:60]!r} names bytes that it does not have", AGAIN)
+            file.seek(first)
+            return file.read(count)
+
+    def document(self, key: str) -> dict[str, Any] | None:
+        """Return a document of metadata; None without it. It may have NaN, which other programs write."""
+        data = self.read(key, _MOST_METADATA_BYTES)
+        if data is None:
+            return None
+        try:
+            return json_object(text_of_bytes(data, key), key, is_strict=False)
+        except FileReadError as error:
+            raise Refused(f"{_DAMAGED} ({key[:60]}: {error.why})", AGAIN) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """Files of several chunks each: their sides, where their index is, and the index's checksum."""
+
+    sides: tuple[int, ...]
+    is_index_first: bool
+    has_checksum: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array of a store."""
+
+    files: StoreFiles
+    folder: str
+    zarr_format: int
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fill_value: Any
+    codecs: Codecs
+    shards: Shards | None
+    key_prefix: str
+    separator: str
+    names: tuple[str, ...]
+    # Packing as the writer takes it.
+    compressors: tuple[dict[str, Any], ...]
+
+    def key(self, place: Sequence[int]) -> str:
+        """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
+        sides = self.shards.sides if self.shards else self.chunks
+        stored = [at * chunk // side for at, chunk, side in zip(place, self.chunks, sides, strict=True)]
+        return self.key_prefix + self.separator.join(map(str, stored))
+
+    def is_stored(self, place: Sequence[int]) -> bool:
+        """Return whether the file is there that a chunk should be in."""
+        return self.files.read(f"{self.folder}{self.key(place)}", 0, 0) is not None
+
+    def chunk(self, place: Sequence[int]) -> NDArray[Any] | None:
+        """Return the values of a chunk; None where it is not stored."""
+        key, most = f"{self.folder}{self.key(place)}", self.codecs.stored_bytes(self.chunks)
+        if self.shards is None:
+            data = self.files.read(key, most)
+        else:
+            data = self._of_shard(self.shards, key, place, most)
+        return None if data is None else self.codecs.decoded(data, self.chunks)
+
+    def _of_shard(self, shards: Shards, key: str, place: Sequence[int], most: int) -> bytes | None:
+        counts = [side // chunk for side, chunk in zip(shards.sides, self.chunks, strict=True)]
+        size = 16 * math.prod(counts)
+        count = size + (4 if shards.has_checksum else 0)
+        index = self.files.read(key, count, 0 if shards.is_index_first else -count, count)
+        if index is None:
+            return None
+        within = np.ravel_multi_index([at % n for at, n in zip(place, counts, strict=True)], counts)
+        plain = Codecs((0,), np.dtype("<u8"), (("crc32c", {}),) if shards.has_checksum else ())
+        begin, length = map(int, plain.decoded(index, (size // 8,))[2 * within : 2 * within + 2])
+        if begin == length == _NOWHERE:
+            return None
+        return self.files.read(key, most, begin, length)
+
+
+def array_in(files: StoreFiles, folder: str) -> StoredArray | None:
+    """Return the array of a folder of the store ("" or "0/"); None where there is none."""
+    document = files.document(f"{folder}zarr.json")
+    if document is not None:
+        return _array_3(files, folder, document) if document.get("node_type") == "array" else None
+    document = files.document(f"{folder}.zarray")
+    return None if document is None else _array_2(files, folder, document)
+
+
+def attributes_in(files: StoreFiles, folder: str) -> dict[str, Any] | None:
+    """Return the attributes of a group; None where there is none."""
+    document = files.document(f"{folder}zarr.json")
+    if document is not None:
+        return dict(document.get("attributes") or {}) if document.get("node_type") == "group" else None
+    if files.document(f"{folder}.zgroup") is None:
+        return None
+    return files.document(f"{folder}.zattrs") or {}
+
+
+def _array_2(files: StoreFiles, folder: str, document: dict[str, Any]) -> StoredArray:
+    text = document["dtype"]
+    if not isinstance(text, str) or not re.fullmatch(r"[<>|=][a-zA-Z][0-9]{0,4}", text):
+        raise Refused(f"its values are {str(text)[:40]}; a picture has uint8, uint16 or float32")
+    dtype, shape = np.dtype(text), _sides(document["shape"])
+    if dtype.kind not in "buifc":
+        raise Refused(f"its values are {text}; a picture has uint8, uint16 or float32")
+    separator = document.get("dimension_separator", ".")
+    codecs = codecs_of_2(document, dtype, len(shape))
+    compressor = document.get("compressor")
+    return _checked(StoredArray(
+        files, folder, 2, shape, _sides(document["chunks"]), dtype,
+        _fill_value(document.get("fill_value"), dtype), codecs, None, "", separator, (),
+        (compressor,) if compressor else (),
+    ))  # fmt: skip
+
+
+def _array_3(files: StoreFiles, folder: str, document: dict[str, Any]) -> StoredArray:
+    name = document["data_type"]
+    if not isinstance(name, str) or name not in _TYPES:
+        raise Refused(f"its values are {str(name)[:40]}; a picture has uint8, uint16 or float32")
+    dtype, shape = np.dtype(name), _sides(document["shape"])
+    grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
+    if grid["name"] != "regular" or document.get("storage_transformers"):
+        raise Refused("its chunks have different sizes, or are stored in a way that is not read")
+    is_default = {"default": True, "v2": False}[keys["name"]]
+    separator = (keys.get("configuration") or {}).get("separator", "/" if is_default else ".")
+    chunks, codecs, shards = _sides(grid["configuration"]["chunk_shape"]), document["codecs"], None
+    if isinstance(codecs, list) and len(codecs) == 1 and codecs[0]["name"] == "sharding_indexed":
+        shards, config = _shards(codecs[0]["configuration"], chunks)
+        chunks, codecs = _sides(config["chunk_shape"]), config["codecs"]
+    names = tuple(str(name).lower() for name in document.get("dimension_names") or ())
+    found = codecs_of_3(codecs, dtype, len(shape))
+    packed = tuple(codecs[len(codecs) - len(found.packed) :])
+    return _checked(StoredArray(
+        files, folder, 3, shape, chunks, dtype, _fill_value(document["fill_value"], dtype), found, shards,
+        f"c{separator}" if is_default else "", separator, names, packed,
+    ))  # fmt: skip
+
+
+def _shards(config: dict[str, Any], sides: tuple[int, ...]) -> tuple[Shards, dict[str, Any]]:
+    index = [codec["name"] for codec in config["index_codecs"]]
+    place = config.get("index_location", "end")
+    if index not in (["bytes"], ["bytes", "crc32c"]) or place not in ("start", "end"):
+        raise Refused("the index of its shards is stored in a way that is not read")
+    chunks = _sides(config["chunk_shape"])
+    if len(chunks) != len(sides) or any(side % chunk for side, chunk in zip(sides, chunks, strict=True)):
+        raise Refused("its shards are no whole numbers of chunks", AGAIN)
+    return Shards(sides, place == "start", len(index) > 1), config
+
+
+def _checked(array: StoredArray) -> StoredArray:
+    """Refuse an array whose numbers cannot be those of a picture, before anything is made of them."""
+    if len(array.chunks) != len(array.shape) or array.separator not in ("/", "."):
+        raise Refused(_DAMAGED, AGAIN)
+    size = array.codecs.decoded_bytes(array.chunks)
+    whole = array.codecs.decoded_bytes(array.shape)
+    index = 16 * math.prod(array.shards.sides) // math.prod(array.chunks) if array.shards else 0
+    if size > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
+        raise Refused(
+            f"each of its chunks takes {bytes_text(max(size, index))}", "Save it in smaller chunks."
+        )
+    if size > _LARGE_CHUNK_BYTES and size > _MOST_TIMES_LARGER * whole:
+        raise Refused(f"a chunk takes {bytes_text(size)}, and all of it {bytes_text(whole)}", AGAIN)
+    count = math.prod(-(-side // chunk) for side, chunk in zip(array.shape, array.chunks, strict=True))
+    if count > _MANY_CHUNKS and size < _SMALL_CHUNK_BYTES:
+        raise Refused(f"it is stored in {count:,} chunks of {bytes_text(size)}", "Save it in larger chunks.")
+    return array
+
+
+def _sides(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list) or not 1 <= len(values) <= _MOST_AXES:
+        raise Refused(_DAMAGED, AGAIN)
+    if all(type(side) is int and side >= 0 for side in values) and 0 in values:
+        raise Refused(f"an array of shape {tuple(values)} has no pixel"[:200], "Save one that has.")
+    if not all(type(side) is int and 1 <= side <= _MOST_SIDE for side in values):
+        raise Refused("a side of its arrays or chunks is no whole number from 1 to 2³¹", AGAIN)
+    return tuple(values)
+
+
+def _fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, str) and value.startswith("0x") and dtype.kind == "f":
+        return np.frombuffer(int(value, 16).to_bytes(dtype.itemsize, "big"), dtype.newbyteorder(">"))[0]
+    number = _NOT_FINITE[value] if isinstance(value, str) else value
+    if isinstance(number, list) or (dtype.kind != "f" and dtype.type(number) != number):
+        raise ValueError("fill_value")
+    return dtype.type(number)

@@ -1,0 +1,79 @@
+"""Every reader of text and JSON: whatever a file is, it is one error in words, at once."""
+
+import gzip
+
+import pytest
+
+from engine.errors import EngineError
+from engine.files import reading
+from engine.image.large.checked_file import PartDamaged
+from engine.image.large.part_folder import PartFolder
+from engine.mask.files import load_mask
+from engine.mask.resolve import resolve_mask
+from engine.results import recorded
+from engine.tasks.chain.files import chain_named, load_chain
+from engine.tasks.filtering.best_blocks import load_best_blocks
+from engine.tasks.network.weights import read_weights
+from engine.tasks.read_results import results_in_file
+from tests.unreadable_files import CONTENTS, NO_FILES, made
+
+READERS = {
+    "mask": load_mask,
+    "mask by name": lambda path: resolve_mask(str(path)),
+    "chain": load_chain,
+    "chain by name": lambda path: chain_named(str(path)),
+    "results": lambda path: results_in_file(str(path)),
+    "weights": read_weights,
+    "json": lambda path: reading.read_json(path, 1 << 20),
+}
+
+
+@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES])
+@pytest.mark.parametrize("reader", READERS)
+def test_that_what_cannot_be_read_is_one_error_in_words(reader, what, tmp_path):
+    with pytest.raises(EngineError) as caught:
+        READERS[reader](made(what, tmp_path))
+    assert caught.value.what
+    assert caught.value.why
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("reader", [name for name in READERS if name != "results"])
+def test_that_a_huge_file_is_not_read(reader, tmp_path):
+    with pytest.raises(EngineError):
+        READERS[reader](made("huge", tmp_path))
+
+
+@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES])
+def test_that_what_the_program_keeps_is_begun_anew_where_it_is_damaged(what, tmp_path):
+    assert load_best_blocks(made(what, tmp_path))[0] == ()
+
+
+@pytest.mark.parametrize("what", CONTENTS)
+def test_that_a_journal_that_cannot_be_read_is_damage(what, tmp_path):
+    part = PartFolder(str(tmp_path / "out.npy"))
+    part.begin()
+    (part.folder / "journal.json").write_bytes(CONTENTS[what])
+    with pytest.raises(PartDamaged):
+        part.done_by({})
+    part.remove()
+
+
+@pytest.mark.parametrize("what", ["not utf-8", "nested", "nothing", "null", "cut short", "only zeros"])
+def test_that_a_damaged_recording_says_that_it_came_with_the_program(what, tmp_path, monkeypatch):
+    path = tmp_path / "runs.json.gz"
+    monkeypatch.setattr(recorded, "recorded_path", lambda _: path)
+    packed = gzip.compress(CONTENTS[what])
+    for data in (CONTENTS[what], packed, packed[:-5], packed[:15] + b"\xff" + packed[16:]):
+        path.write_bytes(data)
+        recorded.recorded_document.cache_clear()
+        with pytest.raises(EngineError) as caught:
+            recorded.recorded_document("runs")
+        assert "Install the program again" in caught.value.remedy
+    recorded.recorded_document.cache_clear()
+
+
+def test_that_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbf1 0 -1\n")
+    assert load_mask(path).weights.tolist() == [[1, 0, -1]]
