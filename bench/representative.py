@@ -67,10 +67,6 @@ def launch_each_filter() -> None:
             launched(variant, mask, grey, "constant", 0.5)
         if variant.integer_output:
             launched(variant, mask_for(variant, 5, 5), colours, "wrap", out="uint8")
-    # Groups that are split, and some that are not.
-    with_nan = random.standard_normal((97, 131)).astype(np.float32)
-    with_nan[40, 50] = np.nan
-    launched(variant_named("split-float16"), mask_of("random", 15), with_nan, "mirror")
     fused = variant_named("separable-fused")
     launched(fused, mask_for(fused, 35, 3), colours, "reflect")
     # Only where there is work for all multiprocessors does a block take several steps.

@@ -1,8 +1,7 @@
 """The one import of Numba's CUDA target, and what every kernel is written with: types and decorators.
 
 numba-cuda is in maintenance mode; its replacement concerns this file, the other `cuda*.py` of this folder and
-the kernels, nothing else. Where the package is missing (macOS) `missing` says so: Numba alone then still
-simulates, but drives no GPU that this program supports.
+the kernels, nothing else. Where the package is missing (macOS) `missing` says so.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,6 @@ __all__ = [
     "int64",
     "intrinsic",
     "jit_for",
-    "jit_for_blocks",
     "jit_within",
     "missing",
     "types",
@@ -31,7 +29,7 @@ __all__ = [
 
 try:
     from cuda.bindings import driver
-except ImportError:  # only the simulator works then
+except ImportError:  # nothing is launched then
     driver = None
 
 try:
@@ -54,13 +52,3 @@ def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
     if registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
-
-
-def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel with `blocks` blocks of at most `threads` threads per multiprocessor.
-
-    The compiler then uses all registers that this leaves a thread. By default it plans for more blocks, and
-    in `split-float16` tensor-core products then waited for one another (7 x 7 on 4096 x 4096: 133 instead of
-    184 registers, 70 us; H200).
-    """
-    return cuda.jit(launch_bounds=(threads, blocks))

@@ -18,6 +18,7 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.run.registered import refuse_gone
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.files import chain_named
 from engine.tasks.chain.planned import COMBINED, Plan, PlannedStep
@@ -96,6 +97,8 @@ def variant_named(key: str) -> AnyKernel:
     known: dict[str, AnyKernel] = {one.key: one for task in TASKS.values() for one in task.variants}
     if key in known:
         return known[key]
+    for task in TASKS.values():
+        refuse_gone(key, task.variants.gone)
     near = closest(key, known)
     hint = f"Did you mean {near}? " if near else ""
     raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")

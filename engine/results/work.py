@@ -10,7 +10,7 @@ class Work:
 
     # Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
     # offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor
-    # cores, for one digit; those of `split-float16` are of float32, each formed by three of float16.
+    # cores, for one digit.
     flops: int
     # Elements that threads access in global memory (CUDA) or in memory (CPU).
     global_loads: int

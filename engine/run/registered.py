@@ -3,9 +3,10 @@
 Those of CUDA take as long as all else that a first filter on the CPU needs (40 ms).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
@@ -16,9 +17,13 @@ V = TypeVar("V", bound=AnyVariant[Any, Any])
 
 
 class Registered(Sequence[V], Generic[V]):
-    """The variants of these modules of `engine.variants`, by the kind of device that they are written for."""
+    """The variants of these modules of `engine.variants`, by the kind of device that they are written for.
 
-    def __init__(self, **modules: Sequence[str]) -> None:
+    `gone` has the keys of earlier releases that are no more, and the key to use instead.
+    """
+
+    def __init__(self, *, gone: Mapping[str, str] = MappingProxyType({}), **modules: Sequence[str]) -> None:
+        self.gone = gone
         self.modules = {DeviceKind(kind): tuple(names) for kind, names in modules.items()}
 
     def on(self, kind: str) -> tuple[V, ...]:
@@ -54,7 +59,15 @@ def named(
     for candidate in known:
         if candidate.key == key:
             return candidate
+    if isinstance(known, Registered):
+        refuse_gone(key, known.gone)
     keys = [*other_words, *(candidate.key for candidate in known)]
     near = closest(str(key), keys, alike)
     hint = f"Did you mean {near}? " if near else ""
     raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")
+
+
+def refuse_gone(key: str, gone: Mapping[str, str]) -> None:
+    """Raise an `UnknownName` that says what to use in place of a variant of an earlier release."""
+    if key in gone:
+        raise UnknownName(f"variant '{key}'", "this version no longer has it", f"Use {gone[key]}.")

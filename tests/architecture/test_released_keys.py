@@ -1,14 +1,16 @@
 """What people have typed, and what their scripts, sessions and result files name, stays: once released, a key
-is kept. Anything may be added.
+is kept, or refused with the key to use instead. Anything may be added.
 """
 
 import pytest
 
 from engine.commands import COMMANDS
+from engine.errors import UnknownName
+from engine.explain.examples import variant_named
 from engine.geometry.border import Border
 from engine.image.formats import FORMATS, saved_formats
 from engine.results.metrics import metrics_of
-from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.variants import OPERATION_VARIANTS
@@ -44,7 +46,7 @@ RELEASED = {
         keys(VARIANTS),
         "cpu-serial cpu-separable-serial cpu-parallel cpu-separable cpu-box cpu-fft naive naive-uncoalesced "
         "constant tiled-input tiled cached cached-constant separable-l0 separable-l1 separable-l2 "
-        "implicit-gemm register-blocked digit-sums split-float16 separable-fused low-rank-2 low-rank-3 box "
+        "implicit-gemm register-blocked digit-sums separable-fused low-rank-2 low-rank-3 box "
         "fft row-naive row-constant row-tiled row-cached row-tiled-constant row-cached-constant",
     ),
     "variants of products": (keys(MATMUL_VARIANTS), "matmul-naive matmul-tiled numpy"),
@@ -88,3 +90,10 @@ RELEASED = {
 @pytest.mark.parametrize(("today", "released"), RELEASED.values(), ids=RELEASED)
 def test_that_released_keys_are_kept_in_their_order(today, released):
     assert [key for key in today if key in released.split()] == released.split()
+
+
+@pytest.mark.parametrize("named", [variant, variant_named])
+def test_that_a_variant_that_is_gone_is_refused_with_what_to_use(named):
+    with pytest.raises(UnknownName) as caught:
+        named("split-float16")
+    assert caught.value.remedy == "Use register-blocked."

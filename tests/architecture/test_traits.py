@@ -77,9 +77,7 @@ def test_that_pictures_are_those_declared(known):
         assert bool(refusal_of(known, mask, dtype=dtype, result_dtype=result)) == (
             dtype not in known.picture_types
         )
-    if known.most_channels < MAX_CHANNELS:
-        assert refusal_of(known, mask, channels=known.most_channels + 1)
-    assert not refusal_of(known, mask, channels=known.most_channels)
+    assert not refusal_of(known, mask, channels=MAX_CHANNELS)
     assert not known.uint8_only or known.picture_types == ("uint8",)
     if not known.integer_output:
         assert "float32 results only" in refusal_of(known, mask, dtype="uint16", result_dtype="uint16")

@@ -15,7 +15,7 @@ from engine.device.versions import versions
 from engine.errors import EngineError
 from engine.tasks.filtering.variants import VARIANTS
 
-METHODS = ("auto", "register-blocked", "digit-sums", "split-float16", "separable-fused", "tiled")
+METHODS = ("auto", "register-blocked", "digit-sums", "separable-fused", "tiled")
 # In tables of other types they would be columns of refusals.
 _UINT8_ONLY = {variant.key for variant in VARIANTS if variant.uint8_only}
 

@@ -21,7 +21,7 @@ from engine.run.variant import AnyVariant
 from engine.tasks.filtering.block_shares import shares_of
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.sum_order import SumOrder
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS
+from engine.tasks.pictures import DTYPES
 
 if TYPE_CHECKING:
     from engine.geometry.tile_plan import TilePlan
@@ -103,7 +103,6 @@ class Variant(AnyVariant[Problem, Mask]):
     most_columns: int = MAX_LINE
     most_cells: int = MAX_LINE * MAX_LINE
     picture_types: tuple[str, ...] = DTYPES  # types of samples that it takes
-    most_channels: int = MAX_CHANNELS  # channels that a picture may have
     # Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
     # sums are exact.
     rounds_weights: bool = False
@@ -243,7 +242,6 @@ VARIANTS = Registered[Variant](
         "ladder.implicit_gemm",
         "register_blocked.register_blocked",
         "tensor_cores.digit_sums",
-        "tensor_cores.split_float16",
         "separable_fused.separable_fused",
         "low_rank.low_rank_2",
         "low_rank.low_rank_3",
@@ -256,6 +254,7 @@ VARIANTS = Registered[Variant](
         "ladder.row_tiled_constant",
         "ladder.row_cached_constant",
     ),
+    gone={"split-float16": "register-blocked"},
 )
 """The variants that filter."""
 

@@ -156,24 +156,7 @@ class CudaCode(LlvmCode):
         return self.assembly(line, "=r,f,f,f,f", values, I32)
 
     # What the lanes of a warp do together: all of them have to be there, so no lane of plain Python can do it
-    # alone. Such an emitter asks `has_warp`, or has a reference implementation (`device_function`).
-
-    def any_lane(self, condition: Value) -> Value:
-        """Return whether a condition holds for any lane."""
-        return self._of_warp("vote.any.sync", ir.IntType(1), condition)
-
-    def from_lane(self, lane: Value, word: Value) -> Value:
-        """Return the word of another lane."""
-        return self._of_warp("shfl.sync.idx.i32", I32, word, lane, self.integer(31))
-
-    def _of_warp(self, name: str, result: ir.Type, *arguments: Value) -> Value:
-        all_lanes = self.integer(-1)
-        return self.called(f"nvvm.{name}", result, all_lanes, *arguments, attributes=("convergent",))
-
-    def of_all_lanes(self, how: str, number: Value) -> Value:
-        """Return the largest ("max") or smallest ("min") of the lanes' unsigned numbers (capability 8.0)."""
-        line = f"redux.sync.{how}.u32 $0, $1, 0xffffffff;"
-        return self.assembly(line, "=r,r", [number], I32, side_effect=True, attributes=("convergent",))
+    # alone. Such an emitter has a reference implementation (`device_function`).
 
     def multiplied(self, kind: str, samples: Values, weights: Values, sums: Values) -> Values:
         """Return a lane's 4 sums of samples times weights on tensor cores, added to `sums` (capability 8.0).

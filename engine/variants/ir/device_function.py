@@ -11,7 +11,7 @@ from engine.variants.ir.llvm import definition
 from engine.variants.ir.plain import PLAIN
 
 SHARED_ALIGNMENT = 16
-"""Bytes that arrays in shared memory are aligned to, for copies of 16; the simulator knows no alignment."""
+"""Bytes that arrays in shared memory are aligned to, for copies of 16."""
 
 
 class DeviceFunction(Protocol):
@@ -28,7 +28,7 @@ class DeviceFunction(Protocol):
 def device_function(
     returns: types.Type, emit: Callable[..., object], reference: Callable[..., object] | None = None
 ) -> DeviceFunction:
-    """Return the function that a kernel calls for what an emitter makes; the simulator runs the emitter.
+    """Return the function that a kernel calls for what an emitter makes.
 
     Parameters
     ----------

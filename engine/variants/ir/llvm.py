@@ -39,8 +39,6 @@ class LlvmCode:
     narrow, wide = staticmethod(narrow), staticmethod(wide)
     has_words = True
     """Whether four samples of 8 bit are stored as a word."""
-    has_warp = True
-    """Whether other lanes are there to work with."""
 
     def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
@@ -166,10 +164,7 @@ class LlvmCode:
 
     # Control flow.
 
-    def when(
-        self, condition: Value, then: Callable[[], F], otherwise: Callable[[], F] | F, *,
-        likely: bool | None = None,
-    ) -> F:  # fmt: skip
+    def when(self, condition: Value, then: Callable[[], F], otherwise: Callable[[], F] | F) -> F:
         """Do `then` where a condition holds, else `otherwise`; return the values of whichever ran.
 
         Parameters
@@ -179,15 +174,13 @@ class LlvmCode:
             Its result: None, a value, or lists of values.
         otherwise : callable of no arguments, or values
             What else is done, or what the values are else.
-        likely : bool, optional
-            Whether the condition mostly holds.
         """
         if not callable(otherwise):
             before = self.builder.block
-            with self.builder.if_then(condition.llvm, likely=likely):
+            with self.builder.if_then(condition.llvm):
                 made, behind = then(), self.builder.block
             return self._merged(otherwise, before, made, behind)
-        with self.builder.if_else(condition.llvm, likely=likely) as (holds, fails):
+        with self.builder.if_else(condition.llvm) as (holds, fails):
             with holds:
                 one, after_one = then(), self.builder.block
             with fails:

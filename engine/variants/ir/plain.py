@@ -1,7 +1,6 @@
-"""The operations of `CudaCode` on Python's own numbers, for the simulator and the counting tests.
+"""The operations of `CudaCode` on Python's own numbers, for counting and for tests.
 
-A value is a number, an array is whatever can be indexed: the simulator's arrays, arrays that count their
-accesses.
+A value is a number, an array is whatever can be indexed: NumPy's arrays, arrays that count their accesses.
 """
 
 import math
@@ -14,14 +13,13 @@ from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import F, Rule
 
 Indexable = Any
-"""An array of the simulator, of NumPy, or one that counts its accesses."""
+"""An array of NumPy, or one that counts its accesses."""
 
 
 class PlainPointer:
     """An offset in an array, counted in elements as if its rows lay one after another.
 
-    `sides` are the array's lengths without the first one: looked up once, because the simulator's arrays
-    take 1 us to say their shape.
+    `sides` are the array's lengths without the first one, looked up once.
     """
 
     __slots__ = ("array", "at", "sides")
@@ -74,7 +72,7 @@ class _LoadedOnce:
 class PlainCode:
     """Does the operations at once; what they are `CudaCode` says."""
 
-    has_words = has_warp = False
+    has_words = False
 
     def _same(self, value: int) -> int:
         return value

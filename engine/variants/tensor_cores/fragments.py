@@ -1,4 +1,4 @@
-"""What both kernels on tensor cores need: the device, refusals, and weights as the words that lanes hold."""
+"""What a kernel on tensor cores needs: the device, refusals, and weights as the words that lanes hold."""
 
 import numpy as np
 
@@ -23,9 +23,9 @@ def refuse_device(limits: Limits, needed: str) -> Refusal | None:
 
 
 def fragment_words(parts: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return parts of weights (bytes or float16) as words of uint32.
+    """Return parts of weights (bytes) as words of uint32.
 
-    `cells` has the cell of each byte or half along the last axis of `parts`; one past the last is a zero.
+    `cells` has the cell of each byte along the last axis of `parts`; one past the last is a zero.
     """
     padded = np.concatenate([parts, np.zeros_like(parts[..., :1])], axis=-1)
     return np.ascontiguousarray(padded[..., cells]).view(np.uint32)

@@ -14,27 +14,13 @@ from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ir.value import Value
-from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, after_strip, beside, shares_out
+from engine.variants.tiles.strip_shape import LANES, after_strip, beside, shares_out
 from engine.variants.tiles.tile_loader import Piece, copy_pieces
 
 
 def vectors_of(shape: TileShape) -> int:
     """Return the vectors of a row that a lane copies at most: lane, lane + 32 ..."""
     return -(-shape.tile_samples // (VECTOR * LANES))
-
-
-def strip_position() -> DeviceFunction:
-    """Return the function `position(number, samples)` -> (band, left): a strip's band and its first sample.
-
-    Strips are numbered along the rows of a picture, of `samples` samples each, band below band.
-    """
-
-    def position(code, number, samples):
-        number, samples = code.narrow(number), code.narrow(samples)
-        band, column = divmod(number, (samples + (STRIP_SAMPLES - 1)) // STRIP_SAMPLES)
-        return [code.wide(band), code.wide(column * STRIP_SAMPLES)]
-
-    return device_function(types.UniTuple(types.int64, 2), position)
 
 
 def _by_rule(code: CudaCode, rule: Rule, index: Value, length: Value) -> Value:
@@ -58,8 +44,7 @@ def _needed_cells(code: CudaCode, shape: TileShape, samples: Value, left: Value)
     """Return how many cells of a strip's row its results in the picture need, in whole vectors.
 
     The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
-    took twice as long, and all others waited for it: 9 x 9 on 3000 x 3000 61 us instead of 34, on 3072 x 3072
-    33 (`split-float16`, H200).
+    takes twice as long.
     """
     cells = (samples - left + (VECTOR - 1) & -VECTOR) + after_strip(shape)
     return code.smaller(cells, shape.tile_samples)
@@ -101,33 +86,13 @@ def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> DeviceFunction
     return device_function(types.UniTuple(types.int32, count), columns)
 
 
-def strip_clearer(shape: TileShape, rows: int) -> DeviceFunction:
-    """Return the function `clear(tile, at, samples, left, lane)`: rows of a strip without stray cells.
-
-    What the loader leaves as it is becomes 0 once, so that it is no NaN and no large number.
-    """
-
-    def clear(code, tile, at, samples, left, lane):
-        samples, left, lane = (code.narrow(value) for value in (samples, left, lane))
-        strip, needed = code.shared(tile) + at, _needed_cells(code, shape, samples, left)
-        for row in code.loop(0, rows):
-            for cell in code.loop(needed + lane, shape.tile_samples, LANES):
-                (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
-
-    def leave(code, tile, at, samples, left, lane):
-        """Do nothing: all cells are copied."""
-
-    return device_function(types.void, clear if shares_out(shape, 4) else leave)
-
-
 def _copy_floats(
     code: CudaCode, shape: TileShape, rows: int, strip: Value, window: PictureWindow, lane: Value,
     own_samples: list[Value], ghost_value: Value,
 ) -> None:  # fmt: skip
     """Copy rows of float32 to the strip without waiting; `own_samples` are those of `_cells_beside`.
 
-    All strips run at once, so those at an edge hold up all others: `split-float16`, 9 x 9 on 4096 x 4096,
-    took 25 us more with their cells one by one (H200).
+    Strips at an edge would take longer than all others with their cells one by one.
     """
     pitch = shape.tile_samples
     is_aligned = window.is_aligned(VECTOR)

@@ -16,8 +16,6 @@ WARPS = 4
 """Most warps of a block."""
 
 LEAST_STRIP_ROWS = 8
-MULTIPROCESSORS_IN_LINE = 128
-"""For strips `in_line`: their blocks are all resident at once on so many."""
 
 
 def after_strip(along: TileShape) -> int:
@@ -103,14 +101,12 @@ class FactorStripShape(StripShape):
 class StripGrid:
     """The strips of a picture, for multiprocessors with `resident` blocks of `WARPS` warps at once.
 
-    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_position`). Else
-    blocks lie side by side, and the last one of a row may have warps with no strip.
+    Blocks lie side by side, and the last one of a row may have warps with no strip.
     """
 
     problem: Problem
     shape: StripShape
     resident: int
-    in_line: bool = False
 
     @property
     def across(self) -> int:
@@ -123,17 +119,12 @@ class StripGrid:
 
         It has at least half as many as the mask has above one result, so that little is filtered twice.
         """
-        shape, height, above = self.shape, self.problem.height, self.shape.mask_rows - 1
+        above = self.shape.mask_rows - 1
         least = max(LEAST_STRIP_ROWS, above // 2)
-        if not self.in_line:
-            warps = min(self.across, WARPS)
-            across, resident = blocks_along(self.across, warps), self.resident * WARPS // warps
-            return rows_of_strips(
-                self.problem, across, resident, step=shape.group_rows, beyond=above, least=least
-            )
-        bands = max(1, MULTIPROCESSORS_IN_LINE * self.resident * WARPS // self.across)
-        rows = max(blocks_along(height, bands), least)
-        return shape.groups(rows) * shape.group_rows - above
+        warps = min(self.across, WARPS)
+        across, resident = blocks_along(self.across, warps), self.resident * WARPS // warps
+        step = self.shape.group_rows
+        return rows_of_strips(self.problem, across, resident, step=step, beyond=above, least=least)
 
     @property
     def bands(self) -> int:
@@ -142,9 +133,8 @@ class StripGrid:
 
     def launch(self, constant_bytes: int = 0) -> Launch:
         """Return the launch: a warp per strip, up to `WARPS` of them in a block."""
-        strips, bands = (self.across * self.bands, 1) if self.in_line else (self.across, self.bands)
-        warps = min(strips, WARPS)
-        grid = (blocks_along(strips, warps), bands, 1)
+        warps = min(self.across, WARPS)
+        grid = (blocks_along(self.across, warps), self.bands, 1)
         return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes)
 
     @property
@@ -170,11 +160,6 @@ class StripGrid:
             return along.tile_samples
         rest = self.problem.width * self.problem.channels - (self.across - 1) * STRIP_SAMPLES
         return along.tile_samples - (STRIP_SAMPLES - whole_vectors(rest))
-
-    @property
-    def cleared_cells(self) -> int:
-        """Cells in shared memory that no strip copies, of all strips' rings."""
-        return self.bands * (self.shape.along.tile_samples - self._last_cells) * self.shape.ring_rows
 
     @property
     def loads(self) -> int:

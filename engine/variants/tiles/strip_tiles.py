@@ -25,12 +25,9 @@ def strip_tiles(
 ) -> tuple[TilePlan, ...]:
     """Return the strips of the block at (across, down), one per warp; `lane_of` has a sample's lane."""
     problem, shape, warps = grid.problem, grid.shape, grid.launch().block[1]
-    numbers = range(at[0] * warps, (at[0] + 1) * warps)
-    positions = [divmod(number, grid.across) if grid.in_line else (at[1], number) for number in numbers]
+    band, strips = at[1], range(at[0] * warps, min((at[0] + 1) * warps, grid.across))
     found = []
-    for warp, (band, strip) in enumerate(positions):
-        if band >= grid.bands or strip >= grid.across:
-            continue
+    for warp, strip in enumerate(strips):
         top, left = band * grid.rows - problem.anchor[0], strip * STRIP_SAMPLES - shape.along.before
         groups = [shape.group_rows] * grid.groups[band]
         drawn = drawn_lots(groups)

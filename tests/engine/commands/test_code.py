@@ -137,7 +137,7 @@ def test_that_an_option_that_changes_nothing_is_noted(command):
 
 
 def test_that_the_source_does_not_depend_on_an_architecture(command):
-    answer = command("code split-float16 --arch sm_75")
+    answer = command("code digit-sums --arch sm_75")
     assert answer.status == 0
     assert answer.err == "note: --arch was not used: it is for --ptx, --sass and --story.\n"
 

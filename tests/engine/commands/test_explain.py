@@ -64,13 +64,6 @@ def test_that_what_warps_ask_of_memory_is_said(command):
     assert "  global stores: transactions of 128 bytes per request  32\n" in out
 
 
-@pytest.mark.slow
-def test_that_a_kernel_that_is_not_counted_says_why(command):
-    arguments = "explain 512x512 --mask gaussian:9:1.7 --dtype float32 --variant split-float16"
-    assert command(f"{arguments} --json").document["accesses"]["not_counted"]["code"] == "depends-on-samples"
-    assert "Not counted: Whether a thread asks for memory depends on" in command(arguments).out
-
-
 def test_that_a_picture_gives_its_size_and_type(command, tmp_path):
     Image.fromarray(np.zeros((30, 40, 3), np.uint8)).save(tmp_path / "p.png")
     answer = command(f"explain {tmp_path / 'p.png'} --mask box:3 --variant cpu-parallel")

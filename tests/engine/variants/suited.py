@@ -23,9 +23,7 @@ def typed(variant, problem):
     """Return the problem with samples and results of types, and channels, that the variant takes."""
     dtype = problem.dtype if problem.dtype in variant.picture_types else variant.picture_types[0]
     result = "uint8" if variant.uint8_only else problem.result_dtype
-    return replace(
-        problem, dtype=dtype, result_dtype=result, channels=min(problem.channels, variant.most_channels)
-    )
+    return replace(problem, dtype=dtype, result_dtype=result)
 
 
 def suited(variant, case):
@@ -36,11 +34,10 @@ def suited(variant, case):
         case = replace(case, dtype="uint8", pixels="even", cval=cval, is_quantised=True)
     if case.dtype not in variant.picture_types:
         case = replace(case, dtype=variant.picture_types[0])
-    case = replace(case, channels=min(case.channels, variant.most_channels))
     if case.mask_shape[0] * case.mask_shape[1] > variant.most_cells:
         return None
     case = replace(case, mask_shape=_at_least(variant, *case.mask_shape))
-    if variant.rounds_weights and (variant.rank or case.weights != "holes"):
+    if variant.rounds_weights:
         case = replace(case, weights="even")
     if variant.masks is MaskClass.PRODUCTS:
         case = replace(case, weights=f"rank {variant.rank} {case.weights}")
@@ -75,7 +72,7 @@ def suited_cases(variant, cases):
 
     Sums of three products have the code of those of two, and one more product.
     """
-    cases = cases[:: 4 if variant.rank > 2 else 3 if variant.most_channels == 1 else 1]
+    cases = cases[:: 4 if variant.rank > 2 else 1]
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 

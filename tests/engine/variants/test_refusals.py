@@ -27,9 +27,6 @@ def noise(rows, columns, scale=1.0):
     return Mask(RANDOM.standard_normal((rows, columns)) * scale)
 
 
-FAR = np.where(np.arange(9)[:, None] == 0, 1e-10, 1.0) * RANDOM.standard_normal((9, 9))
-
-
 def refusal(key, mask, block=None, limits=None, size=(50, 60), **others):
     known = variant(key)
     problem = problem_of(*size, mask, **((BYTES if known.uint8_only else {}) | others))
@@ -97,18 +94,6 @@ REFUSED = [
     ("separable-fused", "bytes of shared memory for its rows; a block has 4,096", gaussian(31), LITTLE),
     ("low-rank-2", "bytes of shared memory; a block has 4,096",
      Mask(gaussian(31).weights - gaussian(31, sigma=2.0).weights), LITTLE),
-    ("split-float16", "bytes of shared memory; a block has 4,096", noise(9, 9), LITTLE),
-    *(("split-float16", f"not {dtype} with {channels} channel", noise(9, 9),
-       {"dtype": dtype, "channels": channels, "instead": "register-blocked"})
-      for dtype, channels in (("uint8", 1), ("uint16", 1), ("float32", 3), ("float32", 2))),
-    *(("split-float16", words, mask, {"instead": "register-blocked"})
-      for words, mask in (
-          *(("is granted", noise(*shape)) for shape in ((3, 3), (5, 5), (1, 19), (2, 9))),
-          *(("registers", noise(*shape)) for shape in ((18, 18), (31, 31), (17, 19))),
-          (r"between 2\^-30 and 2\^30", noise(9, 9, 1e12)), (r"between 2\^-30 and 2\^30", noise(9, 9, 1e-12)),
-          ("is granted", Mask(FAR)), ("few digits", ones(9, 9)), ("few digits", Mask(np.zeros((9, 9)))))),
-    ("split-float16", "registers.*register-blocked", noise(63, 2), {}),
-    ("split-float16", "this device has 7.5", noise(9, 9), OLD | {"instead": "register-blocked"}),
     *(("digit-sums", f"not {dtype} with {result} results", ones(3, 3),
        {"dtype": dtype, "result_dtype": result, "instead": "register-blocked"})
       for dtype, result in (("uint8", "float32"), ("uint16", "uint16"), ("float32", "float32"))),
@@ -138,10 +123,7 @@ TAKEN = [
     *(("register-blocked", ones(side, side), {"size": (65_535 * rows, 3), **types})
       for side, rows, types in ((3, 16, {}), (5, 24, BYTES))),
     ("digit-sums", ones(3, 3), {"size": (65_535 * 64, 3)}),
-    *(("split-float16", noise(*shape), {})
-      for shape in ((7, 7), (9, 9), (17, 17), (9, 31), (6, 9), (10, 24), (21, 2), (1, 31))),
-    *((key, mask, device)
-      for key, mask in (("split-float16", noise(9, 9)), ("digit-sums", ones(3, 3))) for device in DEVICES),
+    *(("digit-sums", ones(3, 3), device) for device in DEVICES),
     *(("digit-sums", ones(3, 3), {"border": Border.REFLECT, "cval": cval}) for cval in (0.5, float("nan"))),
     ("digit-sums", ones(3, 3), {"border": Border.CONSTANT, "cval": 255.0}),
     *(("digit-sums", ones(*shape), {})

@@ -15,7 +15,7 @@ from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
-from engine.variants.tensor_cores import digit_sums, split_float16
+from engine.variants.tensor_cores import digit_sums
 from engine.variants.tensor_cores.weight_digits import digits_of
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused
@@ -183,13 +183,10 @@ def test_that_the_block_of_the_request_does_not_matter(known):
     assert not refused(known, problem, mask, block=Block(0, 0))
 
 
-@pytest.mark.parametrize("key", ["digit-sums", "split-float16"])
-def test_that_masks_of_one_shape_share_a_kernel(key):
-    known, masks = variant(key), [Mask(RANDOM.standard_normal((9, 9))) for _ in range(3)]
+def test_that_masks_of_one_shape_share_a_kernel():
+    known, masks = variant("digit-sums"), [Mask(RANDOM.standard_normal((9, 9))) for _ in range(3)]
     problem = typed(known, problem_of(500, 700, masks[0]))
     found = [known.passes(problem, mask, known.default_block)[0] for mask in masks]
     assert len({id(step.kernel) for step in found}) == len({step.signature for step in found}) == 1
-    if key == "digit-sums":
-        assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
-    for module in (digit_sums, split_float16):
-        assert module.kernel.cache_info().maxsize == 64
+    assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
+    assert digit_sums.kernel.cache_info().maxsize == 64

@@ -187,7 +187,7 @@ FIRST_FIVE = ("cpu-serial", "cpu-parallel", "naive", "tiled", "cached")
 LADDER = (
     *FIRST_FIVE,
     *("constant", "tiled-input", "separable-l0", "separable-l1", "separable-l2", "implicit-gemm"),
-    *("register-blocked", "digit-sums", "split-float16", "separable-fused", "low-rank-2", "low-rank-3"),
+    *("register-blocked", "digit-sums", "separable-fused", "low-rank-2", "low-rank-3"),
 )
 
 

@@ -63,6 +63,6 @@ def test_that_steps_of_several_loads_without_names_are_not_known():
     assert TileSteps(loads=((1, 2), (3,))).lines_of(1) == ()
 
 
-@pytest.mark.parametrize("key", ["register-blocked", "box", "separable-fused", "split-float16"])
+@pytest.mark.parametrize("key", ["register-blocked", "box", "separable-fused", "low-rank-2"])
 def test_that_an_emitted_kernel_has_no_lines_of_steps(key):
     assert all(tile_steps(kernel) == TileSteps() for kernel in kernels_of(key))

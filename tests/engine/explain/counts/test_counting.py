@@ -362,7 +362,6 @@ def test_that_counting_can_be_stopped_while_it_runs():
     [
         ("cpu-parallel", "It runs on the CPU"),
         ("fft", "kernels are not counted"),
-        ("split-float16", "asks for memory depends on the picture's samples"),
     ],
 )
 def test_that_what_is_not_counted_says_why(key, words):

@@ -239,8 +239,7 @@ def refusal_of(known, result_dtype):
 @pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
 def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(known):
     own = refusal_of(known, "uint8" if known.uint8_only else "float32")
-    # One takes no integer pictures.
-    assert own is None or known.library or known.key == "split-float16"
+    assert own is None or known.library
     refusal = refusal_of(replace(known, integer_output=False), "uint8")
     assert refusal.nearest_block is None
     assert str(refusal).startswith(

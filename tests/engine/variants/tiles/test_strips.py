@@ -13,36 +13,26 @@ from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.low_rank.product_sums import streaming_accumulator
-from engine.variants.tensor_cores import split_float16
 from engine.variants.tiles import waves
-from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
+from engine.variants.tiles.strip_loader import strip_columns, strip_loader
 from engine.variants.tiles.strip_shape import LANES, shares_out
 from engine.variants.tiles.waves import rows_of_strips
 from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
-
-MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
-
-
-def grids_of(size, side):
-    problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
-    halves = [split_float16.grid_of(problem)] if 7 <= side <= 17 else []
-    return [product_strips.grid_of(problem, product_strips.shape_of(problem, 2)), *halves]
 
 
 @pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
 def test_that_strips_cover_the_picture(side):
     for size in (1, 7, 33, 256, 1024, 4096, 16384):
-        for grid in grids_of(size, side):
-            launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
-            assert grid.bands * rows >= size > (grid.bands - 1) * rows
-            idle = launch.blocks * launch.block[1] - strips
-            assert 0 <= idle < launch.block[1] * (1 if grid.in_line else grid.bands)
-            assert (rows + side - 1) % grid.shape.group_rows == 0
-            if size >= 4096:
-                assert (side - 1) / rows <= 0.5
-                assert strips >= 900
-            elif grid.in_line:
-                assert launch.blocks * launch.block[1] <= MOST_WARPS
+        problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
+        grid = product_strips.grid_of(problem, shape_of(problem, 2))
+        launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
+        assert grid.bands * rows >= size > (grid.bands - 1) * rows
+        idle = launch.blocks * launch.block[1] - strips
+        assert 0 <= idle < launch.block[1] * grid.bands
+        assert (rows + side - 1) % grid.shape.group_rows == 0
+        if size >= 4096:
+            assert (side - 1) / rows <= 0.5
+            assert strips >= 900
 
 
 BOUNDS = (1500, 6000), (20, 300), (1, 31), (2, 11), (1, 33), (1, 40)
@@ -75,30 +65,6 @@ def test_that_a_low_picture_is_one_strip_and_a_very_wide_one_too():
 def test_that_the_blocks_down_the_highest_picture_fit_the_grid(resident):
     problem = Problem(MAX_SIDE, 1, 1, "float32", (1, 1), (0, 0))
     assert blocks_along(problem.height, rows_of_strips(problem, 1, resident, step=1)) <= MAX_GRID_Y
-
-
-@pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
-def test_that_strips_lie_side_by_side_in_bands(samples):
-    place = on_the_processor(strip_position())
-    across = -(-samples // 128)
-    for number in range(2 * across + 1):
-        wanted = number // across, number % across * 128
-        assert place(number, samples) == strip_position().py_func(number, samples) == wanted
-
-
-@pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
-@pytest.mark.slow
-def test_that_cells_that_nothing_needs_are_cleared(samples):
-    shape = split_float16.shape_of(Problem(99, samples, 1, "float32", (9, 9), (4, 4)))
-    clear = on_the_processor(strip_clearer(shape.along, 5))
-    for left in range(0, samples, 128):
-        tile = np.ones(5 * shape.along.tile_samples + 2, np.float32)
-        for lane in range(LANES):
-            clear(tile, 1, samples, left - shape.along.before, lane)
-        rows, needed = tile[1:-1].reshape(5, -1), min(-(-(samples - left) // 4) * 4, 128) + 8
-        assert np.all(rows[:, :needed] == 1)
-        assert np.all(rows[:, needed:] == 0)
-        assert tile[0] == tile[-1] == 1
 
 
 @pytest.mark.slow
