@@ -26,8 +26,7 @@ def main() -> None:
     """Take every picture."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # A session, because `screenshot` has no option for the block; the simulator takes pictures up to 64 x
-        # 64.
+        # A session, because `screenshot` has no option for the block.
         session = folder / "block.json"
         document = {
             "format": "haloscope-session",

@@ -171,7 +171,7 @@ def _refuse_simulator(device: str) -> None:
     if device == SIMULATOR:
         raise BadValue(
             "The simulator in tasks of Dask",
-            "it computes small pictures, in a process of its own, which a worker may not start",
+            "it checks kernels on small pictures and is not made for speed",
             "Call engine.correlate or engine.operate with a small picture.",
         )
 

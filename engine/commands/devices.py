@@ -25,8 +25,8 @@ class DevicesSettings(RemoteSettings):
     """What `devices` takes."""
 
     about = (
-        "The CUDA simulator is a device too: it runs the real kernels on small pictures without a GPU, and "
-        "its times mean nothing."
+        "The CUDA simulator is a device too: it runs what a GPU would run, checks every "
+        "access and finds races, without a GPU. Its times mean nothing."
     )
     examples = ("", "--json", "--limits")
     limits: bool = option(

@@ -99,7 +99,7 @@ def _with_constant(
 
 def _new_copy(kernel: Kernel, signature: Signature) -> "LoadedKernel":
     """Return the compiled code of a kernel, loaded once more; its constant array holds zeros."""
-    # It needs cuda.core, which the simulator does without.
+    # It needs cuda.core, which the counting of a kernel does without.
     from engine.device.loaded_kernel import LoadedKernel, loaded_kernel
 
     return LoadedKernel(loaded_kernel(kernel, signature).code, signature)

@@ -44,7 +44,7 @@ class MemoryBus:
 
 
 def memory_bus(device: DeviceInfo) -> MemoryBus:
-    """Return the memory bus; raises DeviceUnavailable for the simulator, and if the driver states none."""
+    """Return the memory bus; raises DeviceUnavailable if the driver states none."""
     what = f"The memory of {device.title}"
     with cuda_errors_in_words("asking for the memory's clock and width"):
         stated = cuda.gpus[_number(device)]
@@ -173,7 +173,7 @@ class CudaBackend:
         return HostCalls(self._context, prepared, like, np.dtype(result_dtype), layout)
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
-        """Return a clock of device events around a replayed graph; in the simulator the host's.
+        """Return a clock of device events around a replayed graph.
 
         What waits for the device on its way, because the host does a part or copies in chunks, cannot be
         captured: the host's clock times it.

@@ -55,7 +55,7 @@ class PreparedPasses:
 
     @property
     def resources(self) -> tuple[KernelResources, ...]:
-        """What the kernel of each launch takes; empty in the simulator, where nobody knows."""
+        """What the kernel of each launch takes."""
         return tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
@@ -189,7 +189,6 @@ def _loaded(step: Pass) -> Launchable:
     """Return the kernel of a pass for the selected device, with its values in constant memory."""
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
-    # It needs cuda.core, which the simulator does without.
     from engine.device.loaded_kernel import loaded_kernel
 
     return loaded_kernel(step.kernel, step.signature)

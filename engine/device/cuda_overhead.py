@@ -34,7 +34,7 @@ def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
     """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree).
 
     Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
-    which run was before it. Raises DeviceUnavailable in the simulator, which has no driver.
+    which run was before it.
     """
     allocating, freeing = [], []
     with cuda_errors_in_words(f"allocating {sum(sizes) / 1e6:,.1f} MB"):

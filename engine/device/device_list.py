@@ -68,7 +68,7 @@ NO_DRIVER = Reason("no-driver", "No NVIDIA driver")
 
 
 def why_no_cuda() -> Reason | None:
-    """Return why no GPU is looked for, outside the simulator; None to look."""
+    """Return why no GPU is looked for; None to look."""
     if missing:
         return _package_missing()
     return None if has_driver() else NO_DRIVER

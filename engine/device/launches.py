@@ -112,14 +112,14 @@ class HostStep(NamedTuple):
 
 
 class Launchable(Protocol):
-    """A CUDA kernel on a device, or the simulator's."""
+    """A CUDA kernel on a device."""
 
     def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
         """Return what launches it on a (grid, block, stream)."""
 
     @property
     def resources(self) -> KernelResources:
-        """What it takes; the simulator's has none."""
+        """What it takes."""
 
     def bound(self, grid: Any, block: Any, arguments: Any, /) -> Any:
         """Return a launch that only takes addresses (`engine.device.loaded_kernel.BoundLaunch`)."""

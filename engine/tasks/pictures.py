@@ -44,7 +44,6 @@ def as_samples(image: np.ndarray) -> np.ndarray:
     # float64 samples past float32's range become infinite, as they would in any float32 program.
     with np.errstate(over="ignore"):
         samples = np.require(array, dtype, ["C", "A"])
-    # Not np.newaxis: the simulator's copies take an axis of stride 0 for a broadcast one and drop it.
     return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
 
 

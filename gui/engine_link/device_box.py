@@ -9,17 +9,18 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox
 
-from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import keep_narrow
 
-SIMULATOR_NOTE = "Pictures up to 64 × 64; no speeds."
+SIMULATOR_NOTE = "Pictures up to 2 megapixels; no speeds."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to "
-    "64 × 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
+    "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
+    f"finds races. It takes pictures up to {SIMULATOR_PIXELS:,} pixels. Its times mean nothing and are never "
+    "shown as speed."
 )
 _HERE = "This computer"
 _ANOTHER = "Another machine…"

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
-# The simulator takes pictures up to 64 x 64.
+# The simulator does it at once.
 _SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
 # Panels behind others, by the name of the one in front: that of their room, and of the attribute with their
@@ -628,7 +628,7 @@ class ExplorePage(RunsPage):
         by_key.activated.connect(actions["copy_picture"].trigger)
 
     def take_small_picture(self) -> None:
-        """Crop the picture to what the simulator takes, or open one that it takes; choose the simulator."""
+        """Crop the picture to what the simulator does soon, or open a small one; choose the simulator."""
         if self.workspace.picture is not None:
             self.regions.simulate()
             return

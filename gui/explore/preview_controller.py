@@ -177,9 +177,7 @@ class PreviewController(QObject):
     def _failed(self, job: PictureJob, error: EngineError) -> None:
         self._state.end_task(SOURCE)
         if self._wanted is None and job == self._workspace.job():
-            # The end of the simulator's process is reported to its requests alone.
-            is_reported = is_reported_by_link(error) and job.device != SIMULATOR
-            if is_reported or isinstance(error, Cancelled):
+            if is_reported_by_link(error) or isinstance(error, Cancelled):
                 self._display.show_age()
             else:
                 in_panel = isinstance(job, OperationJob) and error.is_refusal

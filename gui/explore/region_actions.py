@@ -17,6 +17,7 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
 _MENU, _SUBMENU, _SECTION = "&View", "Regio&n", 30
+_PART = f"{SIMULATOR_SIDE} × {SIMULATOR_SIDE}"
 ENTRIES: tuple[Entry, ...] = tuple(
     Entry(name, text, tip, keys, icon, _MENU, _SECTION, _SUBMENU)
     for name, text, tip, keys, icon in (
@@ -30,8 +31,8 @@ ENTRIES: tuple[Entry, ...] = tuple(
         ("region_crop", "&Crop to the region", "The region becomes the picture.", "Ctrl+Shift+X", "crop"),
         ("region_whole", "&Whole picture again", "Open all of the picture that was cropped.", "",
          "image-outline"),
-        ("region_simulate", "Use &64 × 64 in the simulator",
-         "Crop to 64 × 64 of this picture, in the region or in the middle of the view, and simulate the GPU.",
+        ("region_simulate", f"Use &{_PART} in the simulator",
+         f"Crop to {_PART} of it, in the region or in the middle of the view, and simulate the GPU.",
          "", "chip"),
         ("region_patch", "Find this &patch", "Search the picture for what is in the region.", "",
          "image-search-outline"),
@@ -87,7 +88,7 @@ class RegionActions(QObject):
             self._pictures.crop(self._workspace.region)
 
     def simulate(self) -> None:
-        """Make 64 x 64 pixels of the picture the picture, and choose the simulator."""
+        """Make a part of the picture that is done within seconds the picture, and choose the simulator."""
         region = self.small_region()
         if region is not None:
             self._pictures.crop(region, self._choose_simulator)
@@ -97,7 +98,7 @@ class RegionActions(QObject):
             choose_simulator(self._workspace, self._state)
 
     def small_region(self) -> Region | None:
-        """Return 64 x 64 pixels in the middle of the region, or of the view; None without a picture."""
+        """Return that part, in the middle of the region or of the view; None without a picture."""
         picture, region = self._workspace.picture, self._workspace.region
         if picture is None:
             return None

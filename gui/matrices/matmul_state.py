@@ -11,7 +11,7 @@ from gui.widgets.runs_state import RunsState
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
-# The largest that the simulator takes is 64; these are done within seconds.
+# The simulator does these at once.
 SMALL_SIDE, SMALL_TILES = 16, (2, 4, 8)
 _FIRST_PRODUCT = MatrixProduct(1024, 1024, 1024)
 
@@ -67,7 +67,7 @@ class MatmulState(RunsState[MatmulSettings]):
         self._mark((variant, tile))
 
     def try_small(self) -> None:
-        """Choose a product that the simulator does within seconds."""
+        """Choose a product that the simulator does at once."""
         small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 

@@ -3,6 +3,7 @@
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from engine.device_info import SIMULATOR_SIDE
 from engine.image.budget import bytes_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.device_box import DeviceBox
@@ -15,10 +16,11 @@ from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import column, form, quiet_label, scrolled
 from gui.widgets.refusal import Refusal
 
-_SIMULATOR_NOTE = "Matrices up to 64 × 64. For checking results, not speed."
+_SIMULATOR_NOTE = f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}. For checking results, not speed."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to "
-    "64 × 64; small tiles are slow there. Its times mean nothing and are never shown as speed."
+    "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
+    f"finds races. It takes matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}. Its times mean nothing and "
+    "are never shown as speed."
 )
 
 

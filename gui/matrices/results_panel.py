@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QPushButton
 
+from engine.device_info import SIMULATOR_SIDE
 from engine.tasks.product.results import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
@@ -34,8 +35,8 @@ class MatmulResultsPanel(RunsPanel):
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
         self.try_small.setToolTip(
-            "Run them in the simulator, which runs the same kernels in Python, to check them without a GPU. "
-            "It takes sides up to 64, and no times are shown."
+            "Run them in the simulator, which interprets the same kernels, to check them without a GPU. "
+            f"It takes sides up to {SIMULATOR_SIDE}, and no times are shown."
         )
         # Empty, the reasons are hidden; the buttons stay on the right.
         line = row((self.reasons, 1), 0, self.try_small, *self.buttons)

@@ -76,7 +76,7 @@ class NetworkController(RunsController[NetworkState]):
             self._begin_jobs([self._run_of(self._network.settings.stage)])
 
     def classify_digits(self) -> None:
-        """Classify every held-out digit, for the confusion matrix; the simulator would take hours."""
+        """Classify every held-out digit, for the confusion matrix; the simulator takes no batch so large."""
         device = self._network.settings.device
         device = "cpu" if device == SIMULATOR else device
         weights = self._network.weights

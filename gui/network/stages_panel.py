@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QComboBox
 
-from engine.tasks.network.problem import MAX_BATCH
+from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
@@ -15,10 +15,10 @@ from gui.widgets.runs_model import RunsModel, by_reason
 from gui.widgets.runs_panel import RunsPanel
 
 _EMPTY = "The stages are listed here once the engine is ready."
-_SIMULATOR_NOTE = "Batches up to 64. For checking results, not speed."
+_SIMULATOR_NOTE = f"Batches up to {SIMULATOR_BATCH}. For checking results, not speed."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. One drawing takes it "
-    "minutes. Its times mean nothing and are never shown as speed."
+    "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
+    "finds races. Its times mean nothing and are never shown as speed."
 )
 _BATCH_TEACHES = (
     "How many drawings go through the network together: the held-out digits, repeated. The arrows go from 1 "

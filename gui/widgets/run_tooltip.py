@@ -37,7 +37,7 @@ def run_heading(result: Measurement[Any]) -> str:
 def no_speed_sentence(result: Measurement[Any]) -> str:
     """Say in full why a result has no speed; empty if it has one."""
     if result.no_speed == "simulated":
-        return "The simulator runs the kernel in Python to check it; its times mean nothing."
+        return "The simulator interprets the kernel to check it; its times mean nothing."
     if result.no_speed == "not timed":
         return "This run was verified but not timed."
     return result.status if result.no_speed else ""

@@ -94,7 +94,7 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
 
 
 def _rule_of(value: Any) -> Any:
-    """Return the plain function of a device function, of a GPU or of the simulator."""
+    """Return the plain function of a device function."""
     return getattr(value, "py_func", getattr(value, "fn", None))
 
 

@@ -1,6 +1,6 @@
 """What kernels call in the place of what was taken out of them (`altered_source.py`).
 
-In plain Python, also in the simulator, each is the plain function of the same name with `_plain`: the
+In plain Python each is the plain function of the same name with `_plain`: the
 addresses are the same ones.
 """
 
@@ -31,11 +31,6 @@ def _stand_in(plain: Callable[..., Any], definition: Callable[..., Any]) -> Any:
 def bare_index_plain(index, length):
     """Return an index as it is."""
     return index
-
-
-def index_inside(index, length):
-    """Return an index that is inside, for the simulator: its arrays have no memory around them."""
-    return index % length
 
 
 def _bare_index(typingctx, index, length):

@@ -173,7 +173,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
     sum_down = column_summer(shape.down, shape.kept_at)
     store = result_storer(shape.rows, shape.columns, result_itemsize)
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    # Vectors of 16 bytes need it.
     ALIGNMENT = 16
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
     CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, shape.out_samples, shape.results

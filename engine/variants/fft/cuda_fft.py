@@ -47,7 +47,7 @@ def _has_cupy() -> bool:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return that CuPy is missing, or that it cannot be simulated, or None."""
+    """Return that CuPy is missing, or None."""
     if not _has_cupy():
         return Refusal(
             "library-missing",

@@ -14,8 +14,6 @@ What it saves
 Limit
     That of `cached`: a branch at every tap. A mask of another shape compiles anew; an edit of weights does
     not. The array has 4 bytes for each weight.
-The simulator
-    It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Source: Drexel ECEC-622, assignment 3, ConvolutionKernel_optimized and `kernel_c`.
 """

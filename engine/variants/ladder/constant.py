@@ -15,8 +15,6 @@ Limit
     Numba's own `cuda.const.array_like` is another thing: it makes the weights a part of the compiled kernel,
     so that each edit compiles anew, and turns those of small masks into operands of the instructions
     (docs/variants/ladder.md).
-The simulator
-    It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, assignment 3, `kernel_c`, which
 is filled by `cudaMemcpyToSymbol`.

@@ -6,8 +6,8 @@ the weights there (`engine/device/constant_memory.py`, decision 5). So an edit o
 Each prepared variant has a copy of the module, with an array of its own: launches with two masks may overlap
 on any streams.
 
-The simulator has no constant memory. There, and where the source is run in plain Python to be counted, the
-weights lie in the array that the kernel is given as an argument; on a device only its shape is read.
+Where the source is run in plain Python to be counted, the weights lie in the array that the kernel is given
+as an argument; else only its shape is read.
 """
 
 from collections.abc import Callable

@@ -10,8 +10,6 @@ What it saves
 Limit
     That of `row-cached`: a branch at every tap; the shorter the tile and the wider the mask, the more taps
     are halo.
-The simulator
-    It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is not a
 parameter, it is `__constant__ float M[MAX_MASK_WIDTH]`.

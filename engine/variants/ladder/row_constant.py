@@ -12,8 +12,6 @@ What it saves
 Limit
     The array has a fixed size, as the lecture's `M[MAX_MASK_WIDTH]` has (10 there): that of the widest mask,
     127 cells, 508 bytes of 64 KB. Cells are still loaded once for each tap.
-The simulator
-    It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constant__ float M[MAX_MASK_WIDTH]`,
 filled by `cudaMemcpyToSymbol`.

@@ -11,8 +11,6 @@ What it saves
     multiply-adds. Nothing else differs: both know the mask's width when they are compiled.
 Limit
     Neither halo may be wider than TILE_SIZE. Each multiply-add still needs a load from shared memory.
-The simulator
-    It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is not a parameter, it is
 `__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells, the width is known at run

@@ -76,7 +76,7 @@ class PreparedChunks:
         return found
 
     def spans(self, image: Sequence[np.ndarray], out: DeviceArray) -> tuple[Span, ...]:
-        """Return when each chunk was copied and computed; none in the simulator."""
+        """Return when each chunk was copied and computed."""
         # Twice: the first walk allocates and captures.
         self.launch(image, out)
         marks: list[tuple[int, int, Events]] = []

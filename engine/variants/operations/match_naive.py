@@ -44,7 +44,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel():
     """Return the kernel: any patch, any type of samples."""
-    global cuda, sqrt  # among a kernel's globals the simulator looks for them
     LEAST = np.float32(LEAST_SQUARES)
 
     @cuda.jit

@@ -73,7 +73,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(patch_rows: int, patch_columns: int, block: Block):
     """Return the kernel for a size of the patch and a block; any type of samples."""
-    global cuda, sqrt  # among a kernel's globals the simulator looks for them
     LEAST = np.float32(LEAST_SQUARES)
     ROWS, COLUMNS, BLOCK_X, BLOCK_Y = patch_rows, patch_columns, block.x, block.y
     TILE_Y, TILE_X = block.y + patch_rows - 1, block.x + patch_columns - 1

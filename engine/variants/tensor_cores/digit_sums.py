@@ -146,7 +146,7 @@ def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before
-    # Pieces of 16 bytes need it; the simulator knows no alignment.
+    # Pieces of 16 bytes need it.
     ALIGNMENT = 16
     TILE_SAMPLES, TILE_BYTES, STAGE_BYTES = shape.tile_samples, shape.tile_bytes, shape.stage_bytes
     SHARED_BYTES, OUT_ROWS, OUT_SAMPLES = shape.shared_bytes, shape.out_rows, shape.out_samples

@@ -35,7 +35,7 @@ _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
 )
-_SIMULATOR = "In the simulator, with a picture up to 64 × 64, blocks are compared by what is counted."
+_SIMULATOR = "In the simulator blocks are compared by what is counted."
 _SIGNS = "\n".join(f"{kind.sign}  {kind.words}" for kind in Kind if kind.sign.strip())
 _HINT = f"Click a cell to load its block and kernel.\n{STAR}  best\n{_SIGNS}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
 
-from engine.device_info import AUTO, SIMULATOR_PIXELS
+from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
@@ -27,8 +27,8 @@ _BASELINE_TOOLTIP = (
     "results to use exactly that run."
 )
 _SMALL_PICTURE_TIP = (
-    "Crop to 64 × 64 in the middle of the view, or of the selected region, and run the GPU's kernels on it "
-    "in the simulator."
+    f"Crop to {SIMULATOR_SIDE} × {SIMULATOR_SIDE} in the middle of the view, or of the selected region, and "
+    "run the GPU's kernels on it in the simulator."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
 NOTE_LINES = 3
