@@ -6,6 +6,7 @@ Called on: any thread; one judgement at a time uses one core.
 import os
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,18 @@ import numpy as np
 
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
-from engine.judging import cuda_c, numba_kernel_code
+from engine.judging import cuda_c
 from engine.judging.header import Header, header_of
 from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict
 from engine.judging.metrics import gate_of, lines_of, metrics_of
-from engine.judging.on_device import on_device, usable_gpu
 from engine.judging.patterns import pattern_of
 from engine.judging.source import JudgedKernel, NotJudged
 from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, trials
 from engine.ptx import Finding
 
 Checkpoint = Callable[[float], None]
+# Both load Numba, which CUDA C is judged without.
+_NUMBA_KERNELS, _ON_DEVICE = "engine.judging.numba_kernel_code", "engine.judging.on_device"
 _NAIVE = """extern "C" __global__ void naive(const float* image, const float* mask, float* out,
                                  int width, int height, int mask_width, int mask_height)
 {
@@ -90,11 +92,12 @@ def _seed(seed: int | None) -> int:
 
 def _kernel(what: Any, function: str | None) -> JudgedKernel:
     if not isinstance(what, str | Path):
-        return numba_kernel_code.judged_function(what, header_of(numba_kernel_code.source_of(what)))
+        numba_kernels: Any = import_module(_NUMBA_KERNELS)
+        return numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        return numba_kernel_code.judged_file(text, str(path), header_of(text), function)
+        return import_module(_NUMBA_KERNELS).judged_file(text, str(path), header_of(text), function)
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function)
@@ -125,8 +128,8 @@ def _judged(
             largest = outcome
     assert largest is not None
     device = ""
-    if full and (gpu := usable_gpu()) is not None:
-        device, unlike = on_device(kernel, largest, gpu)
+    if full and (gpu := import_module(_ON_DEVICE).usable_gpu()) is not None:
+        device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest, gpu)
         if unlike is not None:
             findings["device", ()] = unlike
             is_wrong = True

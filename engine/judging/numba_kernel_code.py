@@ -15,9 +15,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
 
 from engine.device.cuda_presence import missing
+from engine.device.explained_code import ptx_with_lines
+from engine.device.numba_cuda import cuda
 from engine.judging.header import Header
 from engine.judging.source import JudgedKernel, NotJudged, checked_parameters, only_one
 
@@ -80,9 +85,6 @@ def _jit_of(function: ast.FunctionDef) -> str:
 
 def _names(tree: ast.Module, path: str) -> dict[str, Any]:
     """Return a file's constants and device functions, and the modules that it imports, as far as known."""
-    import numba
-    from numba import cuda
-
     modules = {"numpy": np, "numba": numba, "math": math, "numba.cuda": cuda}
     names: dict[str, Any] = {"__name__": "judged", "__builtins__": __builtins__}
     for step in tree.body:
@@ -152,12 +154,6 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
     checked_parameters(name, parameters)
     if missing:
         raise NotJudged(f"the kernel {name}", f"{missing}; without it no kernel is compiled (none for macOS)")
-    from numba import types
-    from numba.core.errors import NumbaError
-
-    from engine.device.explained_code import ptx_with_lines
-    from engine.device.numba_cuda import cuda
-
     dtypes = {"image": header.dtype, "mask": "float32", "out": header.result_dtype}
     signature = tuple(
         types.Array(getattr(types, dtypes[one]), 2, "C")

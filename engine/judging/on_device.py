@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.cuda_graph import check
+from engine.device.devices import backend, devices
+from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo
 from engine.judging.judgement import JudgeFinding
 from engine.judging.source import JudgedKernel
@@ -17,8 +20,6 @@ TIMED = 9
 
 def usable_gpu() -> DeviceInfo | None:
     """Return the first GPU that can be used."""
-    from engine.device.devices import devices
-
     return next((one for one in devices() if one.is_usable_gpu), None)
 
 
@@ -29,12 +30,6 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
     """
     if outcome.run.findings:
         return f"Not run on {gpu.title}: a kernel with a fault could end the process.", None
-    from cuda.bindings import driver
-
-    from engine.device.cuda_graph import check
-    from engine.device.devices import backend
-    from engine.device.numba_cuda import cuda
-
     with backend(gpu.key).selected():
         module = check(driver.cuModuleLoadData(kernel.ptx.encode() + b"\0"))
         machine = outcome.run.machine

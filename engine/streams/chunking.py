@@ -100,11 +100,9 @@ class Stream:
             spans, keys = on_gpus.run(jobs, gpus, layout, self.ring, self._finished)
             clock, ring = "device events", self.ring
         else:
-            spans, clock, ring = (
-                run_in_order(jobs, backend(device.key), layout, self._finished),
-                "host clock",
-                1,
-            )
+            machine = backend(device.key)
+            with machine.selected():
+                spans, clock, ring = run_in_order(jobs, machine, layout, self._finished), "host clock", 1
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
             variant=", ".join(self._variants),

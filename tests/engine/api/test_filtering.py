@@ -26,6 +26,7 @@ from tests.fresh_python import ROOT, fresh_python
 RANDOM = np.random.default_rng(3)
 IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
 
+TOO_LARGE = np.zeros((1449, 1449), np.uint8)
 IN_SIMULATOR = {"variant": "tiled", "device": "simulator"}
 SCIPY_MODES = {
     "zero": "constant",
@@ -226,7 +227,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
         ({"variant": "tiled"}, UnsupportedVariant, "It is written for CUDA devices"),
         (IN_SIMULATOR | {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
-        (IN_SIMULATOR | {"image": np.zeros((8, 65))}, BadValue, "65 × 8: too large for the simulator"),
+        (IN_SIMULATOR | {"image": TOO_LARGE}, BadValue, "1449 × 1449: too large for the simulator"),
         ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 × 8"),
         ({"block": (64, 32)}, UnsupportedVariant, "The nearest legal block is 64 × 16"),
         ({"block": 16}, BadValue, "Write it as 16x16"),

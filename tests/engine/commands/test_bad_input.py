@@ -141,9 +141,10 @@ def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refu
 
 
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):
-    says = "512 × 512: too large for the simulator (limit 64 × 64) ... smaller size"
+    engine.save_image(np.zeros((1449, 1449), np.uint8), tmp_path / "large.png")
+    says = "1449 × 1449: too large for the simulator (limit 2,097,152 pixels) ... smaller size"
     options = "--mask box-3 --device simulator"
-    refused("filter", sample_path("camera"), tmp_path / "out.png", options, says=says)
+    refused("filter", tmp_path / "large.png", tmp_path / "out.png", options, says=says)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(bench):
 
 
 def test_that_the_table_gives_each_reason_once(bench):
-    cells = "--variants cpu-serial,tiled,cached --sizes 70 --masks 3 --channels 3 --dtype uint16"
+    cells = "--variants cpu-serial,tiled,cached --sizes 1449 --masks 3 --channels 1 --dtype uint16"
     answer, document, _ = bench(f"{cells} --device simulator --baseline cpu-parallel")
     assert [line.split()[0] for line in answer.err.splitlines()] == ["[1/3]", "[2/3]", "[3/3]"]
     _, serial, tiled, cached, reason = answer.out.splitlines()
@@ -292,7 +292,7 @@ def test_that_the_table_gives_each_reason_once(bench):
     assert "verified" in serial
     assert tiled.endswith("unavailable (1)")
     assert cached.endswith("unavailable (1)")
-    assert reason.startswith("(1) A picture of 70 × 70: too large for the simulator")
+    assert reason.startswith("(1) A picture of 1449 × 1449: too large for the simulator")
     # The baseline was not measured, so there is no speed-up.
     assert [r["speed_up"] for r in document["results"]] == [None] * 3
 
@@ -391,7 +391,7 @@ def test_that_the_table_of_products_gives_each_reason_once(command, no_gpu):
 @pytest.mark.slow
 def test_that_the_simulator_proves_small_products_without_times(command, tmp_path):
     out = tmp_path / "r.json"
-    answer = command("matmul --sizes 5x7x6,65 --tiles 4 --device simulator --json --budget 0 --out", out)
+    answer = command("matmul --sizes 5x7x6,513 --tiles 4 --device simulator --json --budget 0 --out", out)
     assert answer.status == 0
     assert answer.document == json.loads(out.read_text())
     naive, tiled, numpy, large, _, large_numpy = answer.document["results"]
@@ -399,8 +399,8 @@ def test_that_the_simulator_proves_small_products_without_times(command, tmp_pat
         found = (result["device"], result["verification"]["passed"], result["timing"])
         assert found == ("simulator", True, None)
     assert (numpy["device"], numpy["timing"] is None) == ("cpu", False)
-    limit = "too large for the simulator (limit 64 × 64)"
-    assert large["failure"].startswith(f"Matrices of 65 × 65 × 65: {limit}")
+    limit = "too large for the simulator (limit 512 × 512)"
+    assert large["failure"].startswith(f"Matrices of 513 × 513 × 513: {limit}")
     assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert large_numpy["verification"]["passed"] is True
 

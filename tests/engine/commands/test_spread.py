@@ -12,7 +12,8 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
 from engine.streams import chunking, filtering
-from tests.engine.streams.fake_gpus import QueuesInTurn, install
+from tests.engine.streams.fake_gpus import install
+from tests.engine.streams.fake_queues import FakeQueues
 
 MASK = "--mask gaussian:5:1 --border mirror --variant cpu-serial"
 
@@ -21,7 +22,7 @@ MASK = "--mask gaussian:5:1 --border mirror --variant cpu-serial"
 def gpus(monkeypatch):
     """Return a function that gives the machine so many GPUs, which filter as the CPU, in small chunks."""
 
-    def install_gpus(count, queues=QueuesInTurn):
+    def install_gpus(count, queues=FakeQueues):
         made = install(monkeypatch, count, cpu_info(), queues)
         monkeypatch.setattr(spread_filter, "all_gpus", filtering.all_gpus)
         monkeypatch.setattr(spread_filter, "backend", lambda key: CpuBackend())
@@ -83,14 +84,14 @@ def test_that_batch_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, 
     assert f"GPU {count - 1}" in answer.out
 
 
-class FailingQueues(QueuesInTurn):
+class FailingQueues(FakeQueues):
     def launch(self, prepared, image, out):
         raise DeviceFault("The GPU failed while filtering in chunks on cuda:1 (GPU 1)", "made to")
 
 
 def test_that_batch_keeps_what_the_other_gpus_did(command, gpus, photos, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.commands.command_line.leave_at_once", lambda status: None)
-    gpus(2, lambda number: FailingQueues(1) if number == 1 else QueuesInTurn(0))
+    gpus(2, lambda number: FailingQueues(1) if number == 1 else FakeQueues(0))
     out = tmp_path / "out"
     answer = command("batch", photos, "--out", out, MASK, "--device cuda:all")
     assert answer.status != 0

@@ -1,10 +1,9 @@
 """A machine with any number of GPUs, which filter as another device does and are as late as they may be."""
 
-import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
 
+from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.streams import chunking, filtering, on_gpus
 from engine.tasks.filtering import resolve
@@ -20,22 +19,7 @@ class FakeGpu(DeviceInfo):
         return True
 
 
-# Numba simulates one kernel at a time.
-LAUNCHING = threading.Lock()
-
-
-class QueuesInTurn(FakeQueues):
-    """Queues whose kernels run one after the other, of all devices together."""
-
-    def launch(self, prepared, image, out):
-        def launch(image, out):
-            with LAUNCHING:
-                prepared.launch(image, out)
-
-        super().launch(SimpleNamespace(launch=launch), image, out)
-
-
-def install(monkeypatch, count, like, queues=QueuesInTurn):
+def install(monkeypatch, count, like, queues=FakeQueues):
     """Give the machine so many GPUs that filter as the device `like`; return their queues, as they are made.
 
     `queues` makes those of a GPU by its number.
@@ -47,9 +31,10 @@ def install(monkeypatch, count, like, queues=QueuesInTurn):
     def queues_of(gpu, layout, number, doing):
         found = queues(gpus.index(gpu))
         made.append(found)
-        yield found
+        with machine.selected():
+            yield found
 
-    machine = SimpleNamespace(selected=nullcontext, activate=lambda: None)
+    machine = backend(like.key)
     monkeypatch.setattr(filtering, "all_gpus", lambda: tuple(gpus))
     monkeypatch.setattr(resolve, "device_named", by_key.get)
     monkeypatch.setattr(resolve, "device_for", lambda variant, key: by_key[key])

@@ -12,7 +12,6 @@ from engine.errors import BadValue, Cancelled, EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.results.progress import Progress
 from engine.streams.timeline import Queue
 from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
@@ -72,8 +71,8 @@ def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(ke
     np.testing.assert_array_equal(out, whole)
 
 
-def bands_of_every_variant(checkpoint):
-    """Filter a picture whole and in bands with every CUDA variant. Called in: the simulator's process.
+def bands_of_every_variant():
+    """Filter a picture whole and in bands with every CUDA variant.
 
     Return for each variant and border its key, the result's type, the number of bands, and whether every bit
     was the same.
@@ -84,13 +83,12 @@ def bands_of_every_variant(checkpoint):
     for number, v in enumerate(VARIANTS):
         if v.device is not DeviceKind.CUDA or not v.band_invariant or v.library:
             continue
-        checkpoint(Progress(v.key, 0.0, 10.0))
         mask = mask_for(v, 3, 3)
         # High enough for two bands, which have twice the mask's rows at least.
         picture = random.random((4 * mask.rows, 3), np.float32)
         how = {"cval": 3.0 if v.uint8_only else 0.3, "variant": v.key, "device": "simulator"}
         how["block"] = block_for(v, mask, Block(4, 4)) if v.uses_block else None
-        # Blocks with barriers cost the simulator 30 ms: of the other variants each gets one border, in turn.
+        # Of the other variants each gets one border, in turn.
         has_every_border = v.key in ("naive", "register-blocked")
         for border in borders if has_every_border else (borders[number % len(borders)],):
             # Results of 8 bit once, where there are any: the way there is the same for all borders.

@@ -13,7 +13,8 @@ from engine.device.devices import device_named
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
-from tests.engine.streams.fake_gpus import QueuesInTurn, install
+from tests.engine.streams.fake_gpus import install
+from tests.engine.streams.fake_queues import FakeQueues
 
 MASK = np.outer([1.0, 2.0, 3.0, 1.0, -2.0], [0.3, 1.0, -4.0])
 PICTURE = np.random.default_rng(1).random((331, 6, 2), np.float32)
@@ -75,7 +76,7 @@ def test_that_one_gpu_is_named_in_the_timeline_too(monkeypatch):
     assert {chunk.device for chunk in stream().timeline.chunks} == {"cuda:0"}
 
 
-class SlowQueues(QueuesInTurn):
+class SlowQueues(FakeQueues):
     """Queues that finish nothing before the other GPU has filtered so many chunks."""
 
     def __init__(self, seed, others_done):
@@ -87,7 +88,7 @@ class SlowQueues(QueuesInTurn):
         super().wait(mark)
 
 
-class CountedQueues(QueuesInTurn):
+class CountedQueues(FakeQueues):
     """Queues that say when they have filtered so many chunks."""
 
     def __init__(self, seed, enough, is_enough):
@@ -108,7 +109,7 @@ def test_that_a_gpu_that_is_free_takes_what_a_slow_one_has_not_begun(monkeypatch
     kinds = (lambda: CountedQueues(0, 32, is_enough), lambda: SlowQueues(1, is_enough))
     install(monkeypatch, 2, cpu_info(), lambda number: kinds[number]())
     # Its memory is reached directly: nothing waits before the device is asked to finish a chunk.
-    monkeypatch.setattr(QueuesInTurn, "is_pinned", lambda queues, array: True)
+    monkeypatch.setattr(FakeQueues, "is_pinned", lambda queues, array: True)
     streamed = stream()
     assert Counter(chunk.device for chunk in streamed.timeline.chunks) == {"cuda:0": 32, "cuda:1": 2}
     np.testing.assert_array_equal(bits(streamed.values), bits(wanted))
@@ -153,7 +154,7 @@ def test_that_pictures_are_taken_as_there_is_room(monkeypatch):
 
 def test_that_a_slow_gpu_holds_the_others_back_before_too_many_results_wait(monkeypatch):
     may_go_on = threading.Event()
-    install(monkeypatch, 2, cpu_info(), lambda n: SlowQueues(n, may_go_on) if n == 0 else QueuesInTurn(n))
+    install(monkeypatch, 2, cpu_info(), lambda n: SlowQueues(n, may_go_on) if n == 0 else FakeQueues(n))
     most, taken, received = 2 * 2 * 2 + 1, 0, 0
 
     def pictures():
@@ -173,7 +174,7 @@ def test_that_a_slow_gpu_holds_the_others_back_before_too_many_results_wait(monk
     assert received == 40
 
 
-class FailingQueues(QueuesInTurn):
+class FailingQueues(FakeQueues):
     """Queues of a GPU that fails with its kernel of that number."""
 
     def __init__(self, seed, number):
@@ -192,7 +193,7 @@ class FailingQueues(QueuesInTurn):
 def test_that_what_the_others_did_is_received_before_a_gpus_fault(monkeypatch, count, number):
     pictures = [np.full((9, 4), n, np.float32) for n in range(80)]
     queues = install(
-        monkeypatch, count, cpu_info(), lambda n: FailingQueues(n, number) if n == 1 else QueuesInTurn(n)
+        monkeypatch, count, cpu_info(), lambda n: FailingQueues(n, number) if n == 1 else FakeQueues(n)
     )
     received, taken = [], []
 
@@ -244,7 +245,7 @@ def test_that_a_failure_leaves_nothing_under_way(monkeypatch, error, who):
 
 
 def test_that_an_error_of_an_earlier_picture_comes_first(monkeypatch):
-    install(monkeypatch, 2, cpu_info(), lambda n: FailingQueues(n, 0) if n == 1 else QueuesInTurn(n))
+    install(monkeypatch, 2, cpu_info(), lambda n: FailingQueues(n, 0) if n == 1 else FakeQueues(n))
 
     def pictures():
         yield PICTURE
@@ -254,8 +255,8 @@ def test_that_an_error_of_an_earlier_picture_comes_first(monkeypatch):
         stream(pictures(), receive=lambda number, values: None)
 
 
-def spread_in_the_simulator(checkpoint):
-    """Filter with CUDA kernels on 1, 2 and 3 simulated GPUs. Called in: the simulator's process."""
+def spread_in_the_simulator():
+    """Filter with CUDA kernels on 1, 2 and 3 simulated GPUs."""
     picture = np.random.default_rng(2).random((24, 5), np.float32)
     found = []
     for variant, border in (("naive", "wrap"), ("separable-l1", "mirror"), ("register-blocked", "constant")):

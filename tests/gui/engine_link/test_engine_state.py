@@ -62,7 +62,7 @@ def test_that_a_device_is_chosen_greyed_with_its_reason_or_shown_as_not_here(qtb
     workspace.change(device="simulator")
     assert box.currentData() == "simulator"
     assert "no speeds" in box.note
-    assert "64 × 64" in box.note
+    assert "2 megapixels" in box.note
     workspace.change(device="cuda:7")
     assert box.currentText() == "cuda:7"
     assert "cuda:7" in box.note

@@ -10,6 +10,7 @@ from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
+from gui.explore.small_picture import USE_PART
 
 REFUSAL = BadValue("naive cannot run", "there is no GPU", "Choose the simulator.")
 
@@ -259,7 +260,7 @@ def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(s
     slow_bench.change(variant="naive")
     slow_bench.fail(DeviceUnavailable("naive", "there is no GPU"), Preview)
     message = slow_bench.messages.newest
-    assert message.action == "Use 64 × 64 of this picture"
+    assert message.action == USE_PART
     message.act()
     assert slow_bench.small_pictures == ["taken"]
     slow_bench.change(variant="cpu-serial")

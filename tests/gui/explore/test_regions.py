@@ -108,19 +108,19 @@ def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
     assert haloscope.workspace.settings.parameters == wanted
 
 
-def test_that_the_simulator_gets_64_by_64_around_the_region(page, haloscope, qtbot):
-    haloscope.pictures.open_path(Path("large.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
-    haloscope.workspace.select(Region(0, 10, 80, 90))
+def test_that_the_simulator_gets_512_by_512_around_the_region(page, haloscope, qtbot):
+    haloscope.pictures.open_path(Path("huge.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
+    haloscope.workspace.select(Region(600, 800, 1500, 1560))
     haloscope.actions["region_simulate"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(0, 64, 32, 96))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(444, 956, 1088, 1600))
     assert haloscope.workspace.settings.device == "simulator"
 
 
 @pytest.mark.parametrize(("chosen", "runs"), [("cpu-serial", "auto"), ("auto", "auto"), ("tiled", "tiled")])
-def test_that_after_64_by_64_the_simulator_has_a_kernel_that_it_runs(haloscope, qtbot, chosen, runs):
-    haloscope.pictures.open_path(Path("large.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
+def test_that_after_cropping_the_simulator_has_a_kernel_that_it_runs(haloscope, qtbot, chosen, runs):
+    haloscope.pictures.open_path(Path("huge.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
     haloscope.workspace.change(variant=chosen)
     haloscope.actions["region_simulate"].trigger()
     qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
@@ -128,8 +128,8 @@ def test_that_after_64_by_64_the_simulator_has_a_kernel_that_it_runs(haloscope, 
 
 
 def test_that_the_panel_kernel_offers_a_part_of_the_picture_to_the_simulator(page, haloscope, qtbot):
-    haloscope.pictures.open_path(Path("large.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png")
+    haloscope.pictures.open_path(Path("huge.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
     haloscope.workspace.change(device="simulator")
     qtbot.mouseClick(page.kernel_panel.small_picture, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)

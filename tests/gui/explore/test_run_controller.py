@@ -122,7 +122,7 @@ def test_that_the_next_run_goes_through_after_a_lost_host(slow_bench):
     slow_bench.fake.answer_all(Preview)
     slow_bench.runs.run()
     slow_bench.settle()
-    assert statuses(slow_bench) == [("auto", True), ("auto", True), ("cpu-parallel", False)]
+    assert statuses(slow_bench) == [("auto", True), ("cpu-parallel", False)]
 
 
 def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):

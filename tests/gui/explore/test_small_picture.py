@@ -36,20 +36,20 @@ def by_operation(haloscope):
 def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot, refused):
     bar = haloscope.window.message_bar
     haloscope.workspace.change(device="simulator")
-    haloscope.pictures.open_path(Path("large.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png" and bar.isVisible())
+    haloscope.pictures.open_path(Path("huge.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png" and bar.isVisible())
     refused(haloscope)
     button, other = bar.findChildren(QPushButton)
     qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
     assert not other.isVisible()
     assert button.text() == USE_PART
-    assert "oo large for the simulator (limit 64 × 64)" in bar.text
+    assert "oo large for the simulator (limit 2,097,152 pixels)" in bar.text
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
     crop = haloscope.workspace.picture.crop
-    assert (crop.bottom - crop.top, crop.right - crop.left) == (64, 64)
-    # In the middle of what is seen, to the pixel: the picture has 72 rows and 96 columns.
-    assert (crop.top, crop.left) == pytest.approx((4, 16), abs=1)
+    assert (crop.bottom - crop.top, crop.right - crop.left) == (512, 512)
+    # In the middle of what is seen, to the pixel: the picture has 1440 rows and 1600 columns.
+    assert (crop.top, crop.left) == pytest.approx((464, 544), abs=1)
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
     assert haloscope.workspace.settings.device == "simulator"
     assert haloscope.actions["save"].isEnabled()
@@ -84,7 +84,7 @@ def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(hal
 
 def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(haloscope, qtbot):
     haloscope.workspace.change(device="simulator")
-    haloscope.pictures.open_path(Path("large.png"))
+    haloscope.pictures.open_path(Path("huge.png"))
     variants = haloscope.window.page.kernel_panel.variants
-    wanted = "Too large for the simulator (limit 64 × 64): 5 kernels"
+    wanted = "Too large for the simulator (limit 2,097,152 pixels): 5 kernels"
     qtbot.waitUntil(lambda: variants.rows()[1].under == wanted)

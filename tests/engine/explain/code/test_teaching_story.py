@@ -90,7 +90,7 @@ def test_that_variants_of_one_kernel_are_compared_with_the_first(steps):
 
 @pytest.mark.slow
 @pytest.mark.nvvm
-@pytest.mark.skipif(bool(stories.missing or stories.SIMULATED), reason="needs the CUDA compiler")
+@pytest.mark.skipif(bool(stories.missing), reason="needs the CUDA compiler")
 def test_that_a_step_says_what_a_tap_costs(monkeypatch):
     monkeypatch.setattr(stories, "TASKS", {"product": TASKS["product"]})
     ((_, tiled),) = (chapter.steps for chapter in teaching_story())
@@ -99,7 +99,7 @@ def test_that_a_step_says_what_a_tap_costs(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.nvvm
-@pytest.mark.skipif(bool(stories.missing or stories.SIMULATED), reason="needs the CUDA compiler")
+@pytest.mark.skipif(bool(stories.missing), reason="needs the CUDA compiler")
 def test_that_a_kernel_that_does_not_run_on_an_architecture_has_a_step_without_a_cost():
     known = {key: variant_named(key) for key in ("digit-sums", "box")}
     old, new = stories._steps(known, (), Architecture(7, 5), lambda key: None)

@@ -333,9 +333,10 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
             qtbot.keyClick(shown.kernels, Qt.Key.Key_Return)
 
     assert shown.index("CUDA").data(ROW_ROLE).cure == "Simulate"
+    shown.workspace.set_picture(make_picture(1449, 1449))
     press()
-    assert (taken, shown.workspace.settings.device) == ([True], "auto"), "512 x 512 is too large"
-    shown.workspace.set_picture(make_picture(64, 64))
+    assert (taken, shown.workspace.settings.device) == ([True], "auto"), "1449 x 1449 is too large"
+    shown.workspace.set_picture(make_picture(512, 512))
     press()
     assert shown.workspace.settings.device == "simulator"
 
