@@ -66,7 +66,7 @@ def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
     rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
     if not rows:
-        return [(one.cost.words, one.why_not or "ran") for one in ablation.siblings if one.cost]
+        return [(one.cost.words, one.why_not) for one in ablation.siblings if one.cost]
     return rows + [
         (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
     ]

@@ -43,11 +43,13 @@ def ablated(
 ) -> Ablation:
     """Time a job's kernel and its siblings on a device, in the process that this is called in.
 
-    In the simulator they run, which shows that they can, and give no time. Raises EngineError where the
-    kernel cannot run or is not right, `Cancelled` by the checkpoint.
+    In the simulator, which gives no times, instructions are counted as without a GPU. Raises EngineError
+    where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
     """
     machine = backend(device)
     info = machine.info
+    if not info.times_mean_speed:
+        return estimated(job.variant, job.problem, job.operands.mask, job.block, DEFAULT, checkpoint)
     found = _described(job.variant, job.block, info.key, info.title)
     refusal = _refusal(job.variant, job.problem, job.operands.mask, job.block)
     if refusal:
@@ -132,7 +134,7 @@ class _Runs:
 
     def all_of(self, found: Ablation) -> Ablation:
         """Return an ablation with the whole kernel and every sibling."""
-        job, info = self._job, self._machine.info
+        job = self._job
         passes = job.variant.passes(job.problem, job.operands.mask, job.block)
         whole = self._run(passes, None, 0.3)
         siblings = []
@@ -141,8 +143,7 @@ class _Runs:
             fraction = 0.4 + 0.6 * number / len(Cost)
             one = self._run(changed, cost, fraction) if changed else Altered(cost, why_not)
             siblings.append(one)
-        reason = "" if info.times_mean_speed else "Simulated: the siblings ran, and their times mean nothing."
-        return replace(found, whole=whole, siblings=tuple(siblings), reason=reason)
+        return replace(found, whole=whole, siblings=tuple(siblings))
 
     def _run(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
         what = f"without {cost.words}" if cost else "whole"
@@ -156,8 +157,6 @@ class _Runs:
         counts = instructions_of(passes, architecture_of(info)) if is_counted else None
         prepared = _PassesWithin(passes, self._rows)
         _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
-        if not info.times_mean_speed:
-            return Altered(cost)
         kernel, _ = sampled_kernel(machine, prepared, self._buffers, self._plan, step, launch_ms / 1e3)
         return Altered(cost, kernel=kernel, instructions=counts)
 

@@ -102,9 +102,6 @@ class AblationState(ExplainedKernel):
 
     @property
     def _what_is_done(self) -> str:
-        job = self.looked_at.job
-        if job is not None and job.device == SIMULATOR:
-            return "what is left is simulated, without times"
         return "what is left is timed" if self.times else "the instructions that are left are counted"
 
     @property

@@ -294,8 +294,8 @@ def test_that_narrow_indices_are_the_same_indices(key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
-def test_that_the_simulator_runs_every_sibling_and_gives_no_time(key):
+def test_that_the_simulator_counts_every_sibling_and_gives_no_time(key):
     found = ablated(job_of(key), SIMULATOR, 0.0)
-    assert [one.cost for one in found.siblings if not one.why_not] == list(siblings_of(job_of(key)))
-    assert found.reason.startswith("Simulated")
-    assert list(found.steps()) == []
+    counted_ones = [one.cost for one in found.siblings if one.instructions is not None]
+    assert counted_ones == list(siblings_of(job_of(key)))
+    assert all(one.kernel is None for one in found.siblings)
