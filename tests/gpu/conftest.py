@@ -12,7 +12,7 @@ def device():
     """Return the key of the first CUDA device."""
     cuda = next((found for found in devices() if found.key.startswith("cuda:")), None)
     if cuda is None or not cuda.available:
-        pytest.skip(f"needs a CUDA device: {cuda.reason if cuda else 'this process simulates'}")
+        pytest.skip(f"needs a CUDA device: {cuda.reason if cuda else 'there is none'}")
     return cuda.key
 
 

@@ -270,7 +270,7 @@ UNKNOWN = zeros(SIDE, SIDE)[zeros(SIDE) > 1]
         (zeros(9, 9), {"border": "nearest"}, UnknownName, "SciPy"),
         (zeros(9, 9), {"border": "constant", "cval": 1e99}, BadValue, "not a finite number"),
         (zeros(9, 9), {"variant": "cpu-paralel"}, UnknownName, "cpu-parallel"),
-        (zeros(9, 9), {"device": "simulator"}, BadValue, "process of its own"),
+        (zeros(9, 9), {"device": "simulator"}, BadValue, "not made for speed"),
         (zeros(9, 9), {"mask": "no-such-mask"}, EngineError, "no-such-mask"),
     ],
 )
@@ -391,7 +391,7 @@ def test_that_an_operation_on_the_whole_picture_is_refused(operation):
         ({"operation": "medain"}, UnknownName, "Did you mean median"),
         ({"operation": "median", "size": 4}, BadValue, "one of 3, 5"),
         ({"operation": "median", "variant": "cpu-negative"}, EngineError, "cpu-negative"),
-        ({"operation": "median", "device": "simulator"}, BadValue, "process of its own"),
+        ({"operation": "median", "device": "simulator"}, BadValue, "not made for speed"),
         ({"operation": "hue-shift"}, BadValue, "channel"),
     ],
 )

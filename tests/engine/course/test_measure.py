@@ -9,24 +9,25 @@ from unittest.mock import Mock
 import pytest
 
 import engine.course.bench
-from engine.course.bench import Bench
+from engine.course.bench import NO_SPEED, Bench
 from engine.course.cells import significant
 from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.measure import measured_paper
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import FilterRun
+from engine.course.runs import BankRun, FilterRun, ProductRun
 from engine.course.sheet import csv_of, sheet_of
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
+from engine.geometry.layout import Layout
 from engine.mask.generators import box
+from engine.mask.mask import Mask
 from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.filtering.variants import variant
 from engine.verify.verification import Verification
 from tests.engine.commands.conftest import OnePixelOff
-from tests.fresh_python import fresh_python
 
 SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
 
@@ -124,43 +125,18 @@ def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
         bench.take(SERIAL)
 
 
-# The runs that only a GPU can do, on Numba's simulator, which has a process of its own; it has no times.
-IN_SIMULATOR = """
-import numpy as np
-import engine
-from engine.device.cuda_overhead import on_streams
-from engine.geometry.block import Block
-from engine.mask.generators import box
-from engine.course.bench import NO_SPEED, Bench
-from engine.course.runs import AllocationRun, BankRun, BusRun, FilterRun, ProductRun, StreamsRun
-from engine.geometry.layout import Layout
-from engine.mask.mask import Mask
-from engine.run.sampling import NO_SAMPLES
-bench = Bench("simulator", NO_SAMPLES)
-for run in (
-    FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5),
-    FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5, layout=Layout.PACKED),
-    BankRun(3, 3, 9),
-    ProductRun("matmul-tiled", 7, 4)
-):
-    found = bench.take(run)
-    assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
-assert "a simulated device has none" in bench.take(BusRun()).reason
-assert "a simulated device has none" in bench.take(AllocationRun(8)).reason
-optimized = FilterRun(variant="cached-constant", mask=box(3), width=7, height=6, block=Block(4, 4))
-assert bench.take(StreamsRun(optimized)).reason == NO_SPEED
-machine, prepared, samples = bench._made_ready(optimized)
-results = on_streams(machine, prepared, samples, 3).results
-wanted = engine.correlate(samples[..., 0], box(3), border="zero", device="cpu")
-assert len(results) == 3 and all(np.allclose(found[..., 0], wanted, rtol=1e-5) for found in results)
-doubled = FilterRun(variant="copy", mask=Mask([[2.0]]), width=13, height=5)
-assert "A copy has the mask of one cell" in bench.take(doubled).reason
-"""
-
-
 @pytest.mark.slow
-def test_that_copies_banks_products_and_streams_are_verified_in_the_simulator():
-    fresh_python("-c", IN_SIMULATOR, simulated=True)
+def test_that_copies_banks_and_products_are_verified_in_the_simulator():
+    simulated, copied = Bench("simulator", NO_SAMPLES), {"variant": "copy", "width": 13, "height": 5}
+    for run in (
+        FilterRun(mask=Mask([[1.0]]), **copied),
+        FilterRun(mask=Mask([[1.0]]), layout=Layout.PACKED, **copied),
+        BankRun(3, 3, 9),
+        ProductRun("matmul-tiled", 7, 4),
+    ):
+        found = simulated.take(run)
+        assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
+    assert "A copy has the mask of one cell" in simulated.take(FilterRun(mask=Mask([[2.0]]), **copied)).reason
 
 
 LAB, REPORT = paper("lab"), paper("report")

@@ -1,7 +1,7 @@
 """The cases that every variant must get right.
 
-The same list serves the CPU variants in the test's own process, the CUDA variants in the simulator (a part of
-the list: a block with a barrier costs it 30 ms) and on a real device.
+The same list serves the CPU variants, the CUDA variants in the simulator (a part of the list) and on a real
+device.
 """
 
 from dataclasses import replace
@@ -145,10 +145,9 @@ def simulator_cases(*, whole, has_barrier):
     Parameters
     ----------
     whole : bool
-        Nearly every case, for the one variant that all others build on (the others cost 13 to 26 s each).
+        Nearly every case, for the one variant that all others build on.
     has_barrier : bool
-        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs
-        only.
+        Variants with barriers get the borders with their pairs only.
     """
     if whole:
         small = (

@@ -132,7 +132,7 @@ def test_that_the_highest_picture_fits_the_grid():
     assert box.plan(Problem(1 << 24, 8), BLOCK)[0].grid[1] <= MAX_GRID_Y
 
 
-# In this process the kernels are compiled for a device, not simulated; `counting` runs their source as it is.
+# The kernels are compiled for a device; `counting` runs their source as it is.
 @pytest.mark.parametrize(
     ("height", "width", "channels", "mask_shape", "border"),
     [

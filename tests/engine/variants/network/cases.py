@@ -52,7 +52,7 @@ class Case:
 SMALL = (Case(1), Case(3, 20, 3, 2, 17, 10), Case(2, numbers="whole"))
 """For the CPU, and a first look on a device."""
 SIMULATED = (Case(1, 16, 2, 1, 3, 2), Case(2, 20, 1, 2, 17, 4, "whole"))
-"""For the simulator: a thread of Python each."""
+"""For the simulator."""
 REAL = tuple(Case(batch, 28, 32, 64, 128, 10) for batch in (1, 2, 7, 33))
 """The report's network."""
 ODD = (Case(5, 20, 5, 7, 33, 3), Case(3, 32, 33, 18, 130, 11), Case(17, 36, 8, 24, 64, 10, "whole"))

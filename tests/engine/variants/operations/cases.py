@@ -149,8 +149,8 @@ BLOCKS = (
     Case("compress", {"quality": 40}, block=Block(8, 8)),
     Case("compress", {"quality": 40}, block=Block(16, 24), channels=3),
 )
-# For the simulator, a thread of Python each: the whole list takes it 95 s. Each type, number of channels,
-# setting, kind of pixels and block occurs, not each combination; of blocks the last ones are incomplete.
+# For the simulator, which would take long over the whole list. Each type, number of channels, setting, kind
+# of pixels and block occurs, not each combination; of blocks the last ones are incomplete.
 SMALL = Block(4, 3)
 SIMULATED = (
     Case("negative"),
