@@ -98,7 +98,7 @@ def variant_named(key: str) -> AnyKernel:
     if key in known:
         return known[key]
     for task in TASKS.values():
-        refuse_gone(key, task.variants.gone)
+        refuse_gone(key, task.variants)
     near = closest(key, known)
     hint = f"Did you mean {near}? " if near else ""
     raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")

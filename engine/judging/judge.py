@@ -92,12 +92,14 @@ def _seed(seed: int | None) -> int:
 
 def _kernel(what: Any, function: str | None) -> JudgedKernel:
     if not isinstance(what, str | Path):
-        numba_kernels: Any = import_module(_NUMBA_KERNELS)
-        return numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
+        numba_kernels = import_module(_NUMBA_KERNELS)
+        kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
+        return kernel
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        return import_module(_NUMBA_KERNELS).judged_file(text, str(path), header_of(text), function)
+        kernel = import_module(_NUMBA_KERNELS).judged_file(text, str(path), header_of(text), function)
+        return kernel
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function)

@@ -59,15 +59,15 @@ def named(
     for candidate in known:
         if candidate.key == key:
             return candidate
-    if isinstance(known, Registered):
-        refuse_gone(key, known.gone)
+    refuse_gone(key, known)
     keys = [*other_words, *(candidate.key for candidate in known)]
     near = closest(str(key), keys, alike)
     hint = f"Did you mean {near}? " if near else ""
     raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")
 
 
-def refuse_gone(key: str, gone: Mapping[str, str]) -> None:
+def refuse_gone(key: str, known: Sequence[Any]) -> None:
     """Raise an `UnknownName` that says what to use in place of a variant of an earlier release."""
-    if key in gone:
-        raise UnknownName(f"variant '{key}'", "this version no longer has it", f"Use {gone[key]}.")
+    instead = known.gone.get(str(key)) if isinstance(known, Registered) else None
+    if instead is not None:
+        raise UnknownName(f"variant '{key}'", "this version no longer has it", f"Use {instead}.")

@@ -84,7 +84,7 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "gui/explore/test_small_picture.py": ("each_refusal_of_the_simulator_offers_a_small_picture",),
         "gui/explore/test_regions.py": (
             "the_panel_kernel_offers_a_part_of_the_picture_to_the_simulator",
-            "the_simulator_gets_64_by_64_around_the_region",
+            "the_simulator_gets_512_by_512_around_the_region",
         ),
     }),
     "D12": ("stale panels looked current", {
