@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import cache, wraps
+from importlib import import_module
 from typing import TypeVar
 
 from engine.device.backend import Backend
@@ -96,9 +97,9 @@ def backend(key: str) -> Backend:
     if device.key == "cpu":
         return CpuBackend()
     if device.key == SIMULATOR:
-        from engine.device.interpreter import InterpreterBackend
-
-        return InterpreterBackend()
+        # Nothing else needs it.
+        simulator: Backend = import_module("engine.device.interpreter").InterpreterBackend()
+        return simulator
     # Numba's CUDA target: only where a GPU is used.
     from engine.device.cuda import CudaBackend
 

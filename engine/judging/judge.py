@@ -98,8 +98,10 @@ def _kernel(what: Any, function: str | None) -> JudgedKernel:
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        kernel = import_module(_NUMBA_KERNELS).judged_file(text, str(path), header_of(text), function)
-        return kernel
+        found: JudgedKernel = import_module(_NUMBA_KERNELS).judged_file(
+            text, str(path), header_of(text), function
+        )
+        return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function)

@@ -1,6 +1,7 @@
 """The passes of CUDA variants, made ready: Numba is imported when the first one is."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,9 +18,8 @@ C = TypeVar("C")
 
 def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
     """Return steps made ready for the interpreter."""
-    from engine.device.interpreted import InterpretedPasses
-
-    return InterpretedPasses(steps)
+    made: Prepared = import_module("engine.device.interpreted").InterpretedPasses(steps)
+    return made
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:

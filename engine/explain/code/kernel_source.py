@@ -124,8 +124,7 @@ def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType
             continue
         seen.add(id(value))
         value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
-        # In the simulator what an emitter makes is a function too.
-        if isinstance(value, FunctionType) and not hasattr(value, "emit"):
+        if isinstance(value, FunctionType):
             # What a data class makes for itself stands in no file.
             if not (_is_ours(value.__module__) and value.__code__.co_filename.endswith(".py")):
                 continue
