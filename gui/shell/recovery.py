@@ -20,7 +20,7 @@ from gui.page.messages import Message, Messages, Severity
 from gui.shell.main_window import MainWindow
 
 SOURCE = "recovery"
-KEEP_AFTER_MS = 2_000
+KEEP_AFTER_MS = 500
 """After an edit; so a crash costs the edits of these and of the write."""
 _SUFFIX, _LOCK_SUFFIX = ".haloscope", ".lock"
 MOST_FILES, OLDEST_S = 5, 30 * 24 * 3600.0
