@@ -74,10 +74,11 @@ class Job:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not is_for_bands(self.how, self.call, self.opened):
             return self.verified_and_encoded(self.filtered())
-        pixels, checked = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
+        pixels, checked, loss = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
         verification = self.how.verified(self.call, checked, self.seed)
+        finished = finished_picture(self.opened.picture, pixels, pixels.dtype)
         return self._encoded(
-            Result(finished_picture(self.opened.picture, pixels, pixels.dtype)), verification, pixels
+            Result(finished, loss.sentences(pixels.size, pixels.dtype)), verification, pixels
         )
 
     def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes | memoryview, Finished]:

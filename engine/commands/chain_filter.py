@@ -15,7 +15,7 @@ from engine.errors import BadValue
 from engine.files.standard_streams import printable
 from engine.image.colour import full_scale_of
 from engine.image.form import Form
-from engine.image.result_picture import finished_picture, lost_values
+from engine.image.result_picture import finished_picture, loss_sentences
 from engine.results.measurement import Measurement, StepTime
 from engine.run.variant import AnyVariant
 from engine.tasks.chain.files import chain_named
@@ -98,7 +98,8 @@ class ChainFilter(PictureFilter[ChainCall]):
         values = values.reshape(call.shape)
         # A float32 file keeps its values.
         mode = "clip" if dtype == np.float32 else self.chain.range
-        return Result(finished_picture(picture, values, dtype, mode), lost_values(values, dtype))
+        finished = finished_picture(picture, values, dtype, mode)
+        return Result(finished, loss_sentences(values, finished.pixels, picture.dtype))
 
     def clipped(
         self, call: ChainCall, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
@@ -106,7 +107,7 @@ class ChainFilter(PictureFilter[ChainCall]):
         """Return how much of the result is clipped in the file, by values all over it."""
         if self.chain.range != "clip" or saved.kind == "f":
             return None
-        return clipped_values(np.atleast_3d(values), full_scale_of(given if given.kind == "u" else saved))
+        return clipped_values(np.atleast_3d(values), full_scale_of(given))
 
     def document(self, call: ChainCall) -> dict[str, object]:
         """Return what ran, with the time of each step, for JSON."""

@@ -24,6 +24,7 @@ from engine.device_info import ALL_GPUS, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
+from engine.image.colour import full_scale_of
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
@@ -33,7 +34,7 @@ from engine.image.large.pyramid import ScratchLevel, write_levels
 from engine.image.large.result import LargeResult, RowUnits
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-from engine.image.result_picture import count_lost, filtered_alpha, lost_sentences, scale_to
+from engine.image.result_picture import Loss, filtered_alpha
 from engine.run.task import Choice
 from engine.streams.large import LargeStream, Part
 from engine.streams.large_plan import LargePlan, free_disk_words, plan_large
@@ -232,13 +233,13 @@ class _Run:
         is_needed = self.problem.result_dtype == "float32" and self.bands.range == "rescale"
         if self._is_operation or not is_needed or self.state.ends is not None:
             return
-        scale, ends = scale_to(self.picture.dtype, self.dtype), [np.inf, -np.inf]
+        ends = [np.inf, -np.inf]
 
         def take(part: Part) -> None:
             values = part.values
             if self.picture.has_alpha and asked.alpha == "filter":
                 values = values[..., :-1]
-            low, high = finite_range(values, scale)
+            low, high = finite_range(values)
             ends[:] = min(ends[0], low), max(ends[1], high)
             self._report(part, "looking for the range", 0.0, 0.5)
 
@@ -256,7 +257,7 @@ class _Run:
         shape = picture.height, picture.width, picture.channels
         units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
         # Of bands whose rows are not written yet: their last row, and what was found of each.
-        found: deque[tuple[int, tuple[int, Verification | None, tuple[int, int], Clipped]]] = deque()
+        found: deque[tuple[int, tuple[int, Verification | None, Loss, Clipped]]] = deque()
         self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
@@ -274,9 +275,9 @@ class _Run:
 
         def take(part: Part) -> None:
             proof = self._verified(part) if self.how.settings.verify else None
-            saved, lost = self._finished(part)
+            saved, loss = self._finished(part)
             rows, clipped = len(part.values), self.bands.clipped(part, picture.dtype, self.dtype)
-            found.append((part.top + rows, (rows, proof, lost, clipped)))
+            found.append((part.top + rows, (rows, proof, loss, clipped)))
             units.add(saved, write)
             self._report(part, "filtered", share, 1.0)
 
@@ -294,25 +295,21 @@ class _Run:
             raise VerificationFailed(what, found.reason, "Choose another variant.")
         return found
 
-    def _finished(self, part: Part) -> tuple[NDArray[Any], tuple[int, int]]:
-        """Return the samples to save, and how many NaN and infinite values they do not hold."""
-        lost = 0, 0
+    def _finished(self, part: Part) -> tuple[NDArray[Any], Loss]:
+        """Return the samples to save, and what they lose."""
+        loss = Loss()
         picture, values = self.picture, part.values
         has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
         colours = values[..., :-1] if has_filtered_alpha else values
-        if self._is_operation:
-            saved = change_depth(colours, self.dtype)
-        elif colours.dtype == self.dtype:
-            saved = colours
-        elif colours.dtype != np.float32 or self.dtype == np.float32:
+        if self._is_operation or colours.dtype != np.float32 or self.dtype == np.float32:
             saved = change_depth(colours, self.dtype)
         else:
-            lost = count_lost(colours, self.dtype)
             ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
-            scale = scale_to(picture.dtype, self.dtype)
-            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, scale=scale, ends=ends)
+            white = full_scale_of(picture.dtype)
+            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, white=white, ends=ends)
+        loss.add(colours, saved, picture.dtype, counts_cut=self._is_operation)
         if not picture.has_alpha:
-            return saved, lost
+            return saved, loss
         if has_filtered_alpha:
             alpha = values[..., -1]
             if alpha.dtype == np.float32:
@@ -321,7 +318,7 @@ class _Run:
                 alpha = change_alpha_depth(alpha, self.dtype)
         else:
             alpha = change_alpha_depth(part.rows[..., -1], self.dtype)
-        return np.dstack([saved, alpha]), lost
+        return np.dstack([saved, alpha]), loss
 
     def _report(self, part: Part, words: str, begin: float, end: float) -> None:
         done = (part.top + len(part.values)) / self.picture.height
@@ -375,7 +372,7 @@ class _Run:
         """Return what became of the picture."""
         picture, state, verify_it = self.picture, self.state, self.how.settings.verify
         pixels = picture.height * picture.width
-        lost = lost_sentences(pixels * self.colours, state.lost[0], state.lost[1], self.dtype)
+        lost = state.loss.sentences(pixels * self.colours, self.dtype)
         block, choice, device = self.choice.block, self.choice, self.device
         shown = f", block {block}" if choice.variant.uses_block else ""
         chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from engine.image.result_picture import Loss
 from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
 
@@ -37,14 +38,14 @@ class State:
     rows: int = 0
     file: dict[str, Any] | None = None
     proof: Proof = field(default_factory=Proof)
-    lost: list[int] = field(default_factory=lambda: [0, 0])
+    loss: Loss = field(default_factory=Loss)
     ends: list[float] | None = None
     # Rows whose values are below black and above white, by the share of each band.
     clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
     # The level of the pyramid that is being written.
     level: int = 0
 
-    def add(self, rows: int, proof: Verification | None, lost: tuple[int, int], clipped: Clipped) -> None:
+    def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:
         """Add what was found of a band of so many rows."""
         self.clipped = [
             before + rows * share
@@ -52,7 +53,7 @@ class State:
         ]
         if proof is not None:
             self.proof.add(proof)
-        self.lost = [self.lost[0] + lost[0], self.lost[1] + lost[1]]
+        self.loss.merge(loss)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data; errors as text, as they may be infinite."""
@@ -64,6 +65,7 @@ class State:
     def read(cls, done: dict[str, Any]) -> "State":
         """Return what a journal says; raises TypeError, KeyError, ValueError."""
         state = cls(**done)
+        state.loss = Loss(**done["loss"])
         proof = dict(done["proof"])
         state.proof = Proof(**proof | {"error": float(proof["error"]), "bound": float(proof["bound"])})
         return state

@@ -19,8 +19,9 @@ from engine.commands.mask_filter import MaskFilter, is_finite
 from engine.commands.picture_filter import AFFORDABLE_MULTIPLY_ADDS, AnyFilter
 from engine.commands.picture_opening import Opened
 from engine.device.launches import Prepared
+from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
-from engine.image.result_picture import scale_to
+from engine.image.result_picture import Loss
 from engine.streams.bands import cut, rows_of_chunk
 from engine.tasks.filtering.agreement import regions_to_check
 from engine.verify.checked_samples import CheckedSamples
@@ -47,9 +48,9 @@ def is_for_bands(how: AnyFilter, call: Any, opened: Opened) -> bool:
 
 def filtered_in_bands(
     how: AnyFilter, request: Request, opened: Opened, loan: Loan, seed: int
-) -> tuple[NDArray[np.generic], CheckedSamples]:
-    """Return the colours to save, filtered and converted, and the float32 values that `seed` has checked."""
-    mode, scale, ends = how.settings.range, scale_to(opened.picture.dtype, opened.dtype), None
+) -> tuple[NDArray[np.generic], CheckedSamples, Loss]:
+    """Return the colours to save, the float32 values that `seed` has checked, and what the colours lose."""
+    mode, ends, loss = how.settings.range, None, Loss()
     regions = regions_to_check(request.problem, seed, AFFORDABLE_MULTIPLY_ADDS)
     checked = CheckedSamples(
         request.samples.shape, np.dtype(np.float32), regions if how.settings.verify else ()
@@ -70,13 +71,21 @@ def filtered_in_bands(
             yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
 
     if mode == "rescale":
-        found = [finite_range(values, scale) for _, values in filtered()]
+        found = [finite_range(values) for _, values in filtered()]
         ends = min(low for low, _ in found), max(high for _, high in found)
     for top, values in filtered():
         checked.keep(top, values)
         part = out[top : top + len(values)]
-        to_depth(values, opened.dtype, range_mode=mode, scale=scale, ends=ends, out=part)
-    return out.reshape(request.shape), checked
+        to_depth(
+            values,
+            opened.dtype,
+            range_mode=mode,
+            white=full_scale_of(opened.picture.dtype),
+            ends=ends,
+            out=part,
+        )
+        loss.add(values, part, opened.picture.dtype)
+    return out.reshape(request.shape), checked, loss
 
 
 def _prepared(request: Request, rows: int) -> Prepared:

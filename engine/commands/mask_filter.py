@@ -18,7 +18,7 @@ from engine.files.standard_streams import printable
 from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture, lost_values
+from engine.image.result_picture import finished_picture, loss_sentences
 from engine.mask.mask import Mask, names_size
 from engine.tasks.filtering.auto.planner import why_not_gpu
 from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
@@ -153,7 +153,9 @@ class MaskFilter(PictureFilter[Request]):
             values = values.astype(np.float32, copy=False)
         with_alpha = self.settings.alpha == "filter"
         finished = finished_picture(picture, values, dtype, self.settings.range, with_alpha=with_alpha)
-        return Result(finished, lost_values(values, dtype))
+        colours = values[..., :-1] if with_alpha and picture.alpha is not None else values
+        pixels = finished.pixels.reshape(colours.shape)
+        return Result(finished, loss_sentences(colours, pixels, picture.dtype))
 
     def clipped(
         self, call: Request, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
@@ -161,7 +163,7 @@ class MaskFilter(PictureFilter[Request]):
         """Return how much of the result is clipped in the file, by windows all over the picture."""
         if self.settings.range != "clip" or saved.kind == "f":
             return None
-        white = full_scale_of(given if given.kind == "u" else saved)
+        white = full_scale_of(given)
         if given.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
             return None
         return sample_clipped(call.samples, call.mask, white)
@@ -187,7 +189,7 @@ class MaskFilter(PictureFilter[Request]):
 
 
 def is_finite(request: ResolvedFilter) -> bool:
-    """Return whether no result can become infinite, which is noted (`lost_values`)."""
+    """Return whether no result can become infinite, which is noted (`Loss`)."""
     samples, mask = request.samples.dtype, request.asked.mask
     if samples == np.float32:
         return False

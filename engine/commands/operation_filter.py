@@ -11,10 +11,11 @@ from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import AUTO
 from engine.errors import BadValue
-from engine.image.convert import change_alpha_depth, change_depth
+from engine.image.convert import change_alpha_depth
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.result_picture import in_depth
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.drawing import histogram_picture, marked
 from engine.tasks.operation.operations import parameters_from
@@ -90,10 +91,10 @@ class OperationFilter(PictureFilter[OperationCall]):
         if answer.mark is not None:
             scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
             pixels = marked(pixels, answer.mark, scale)
-        shaped = change_depth(pixels.reshape(picture.pixels.shape), dtype)
+        shaped, lost = in_depth(pixels.reshape(picture.pixels.shape), dtype)
         alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
         finished = Picture(shaped, alpha, picture.icc_profile, metadata=picture.metadata)
-        return Result(finished, (), found, words)
+        return Result(finished, lost, found, words)
 
     def unused(self, call: OperationCall, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""

@@ -18,11 +18,12 @@ from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, 
 from engine.host.result_values import bands_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
+from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.result_picture import count_lost, finished_picture, lost_sentences, scale_to
+from engine.image.result_picture import Loss, finished_picture
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.image.scratch import Scratch
@@ -272,20 +273,19 @@ def _round_into(
     """
     height, width = pixels.shape[:2]
     target, out = pixels.dtype, pixels.reshape(height, width, picture.channels)
-    whole, scale = Region(0, height, 0, width), scale_to(picture.dtype, target)
-    ends, nan_count, infinite_count = None, 0, 0
+    whole, white = Region(0, height, 0, width), full_scale_of(picture.dtype)
+    ends, loss = None, Loss()
     if range_mode == "rescale" and target.kind == "u":
-        found = [finite_range(part, scale) for _, part in _float_bands(values, whole)]
+        found = [finite_range(part) for _, part in _float_bands(values, whole)]
         ends = min(low for low, _ in found), max(high for _, high in found)
     for band, part in _float_bands(values, whole):
         if target.kind != "u":
             out[band.slices] = part
             continue
-        how: dict[str, Any] = {"range_mode": range_mode, "scale": scale, "ends": ends}
+        how: dict[str, Any] = {"range_mode": range_mode, "white": white, "ends": ends}
         out[band.slices] = to_depth(part, target, **how)
-        lost = count_lost(part, target)
-        nan_count, infinite_count = nan_count + lost[0], infinite_count + lost[1]
-    return lost_sentences(out.size, nan_count, infinite_count, target)
+        loss.add(part, out[band.slices], picture.dtype)
+    return loss.sentences(out.size, target)
 
 
 def _float_bands(

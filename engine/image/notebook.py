@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.image.convert import change_alpha_depth, change_depth, to_depth
+from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.png_encode import png_bytes
 
 MOST_SIDE = 1024
@@ -25,7 +25,7 @@ def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
 
 
 def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.ndarray:
-    colours = _as_bytes(pixels)
+    colours = change_depth(pixels.reshape(*pixels.shape[:2], -1), np.uint8)
     if alpha is None:
         return _halved(colours, halvings)
     opacity = change_alpha_depth(alpha, np.uint8)[..., np.newaxis]
@@ -36,15 +36,6 @@ def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.nd
         straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
         colours = np.minimum(straight, 255).astype(np.uint8)
     return np.concatenate([colours, opacity], axis=2)
-
-
-def _as_bytes(pixels: np.ndarray) -> np.ndarray:
-    """Return the colours as 8 bit with three axes."""
-    samples = pixels.reshape(*pixels.shape[:2], -1)
-    if samples.dtype != np.float32:
-        return change_depth(samples, np.uint8)
-    with np.errstate(over="ignore"):  # of values that are clipped
-        return to_depth(samples, np.uint8, scale=255.0)
 
 
 def _halved(samples: np.ndarray, times: int) -> np.ndarray:

@@ -12,10 +12,11 @@ from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
 from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
-from engine.image.convert import change_alpha_depth, change_depth
+from engine.image.convert import change_alpha_depth
 from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, Metadata, exif_module
 from engine.image.picture import DEPTH_TEXTS, Picture
+from engine.image.result_picture import in_depth
 
 Depth = Literal["keep", "8", "16", "float32"]
 
@@ -47,9 +48,9 @@ def save_image(
     quality : int, default 95
         1 to 100, for lossy formats. WebP is exact at 100, others always.
     depth : {"keep", "8", "16", "float32"}, default "keep"
-        Depth of the file. From float to "8" and "16" the values are taken in the scale of the target (255 or
-        65535), rounded half to even and clipped; `engine.image.convert.to_depth` offers other ways. Between 8
-        and 16 bit the full scales correspond.
+        Depth of the file. From float to "8" and "16" 1 is white, as pictures are shown; values are rounded
+        half to even and clipped to 0 to 1; `engine.image.convert.to_depth` offers other ways. Between 8 and
+        16 bit the full scales correspond.
     metadata : bool, default True
         Whether EXIF data (camera, place, time) and resolution of the file that was opened are saved too, with
         the orientation and the size that the picture has now, and without a thumbnail of the old one.
@@ -60,9 +61,9 @@ def save_image(
     Returns
     -------
     tuple of str
-        A sentence for each thing that the format cannot keep: alpha, grey (saved as RGB), the lowest bits, a
-        colour profile of another colour model, EXIF and resolution; and what is damaged of these. Empty where
-        all is kept.
+        A sentence for each thing that the format or the depth cannot keep: alpha, grey (saved as RGB), the
+        lowest bits, values outside the range, a colour profile of another colour model, EXIF and resolution;
+        and what is damaged of these. Empty where all is kept.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def encoded_image(
         raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
-    picture = _with_depth(picture, depth, what)
+    picture, lost = _with_depth(picture, depth, what)
     check_holds(known, picture.dtype, picture.height, picture.width, name)
     if not metadata:
         picture = replace(picture, metadata=NO_METADATA)
@@ -110,18 +111,20 @@ def encoded_image(
         data = known.encode(picture, quality, **({"done": done} if done and known.reads_once else {}))
     except (OSError, ValueError, RuntimeError, TypeError, MemoryError) as error:
         raise ImageWriteError(what, f"the {known.title} encoder says: {error}") from error
-    return data, left_out
+    return data, (*lost, *left_out)
 
 
-def _with_depth(picture: Picture, depth: Depth, what: str) -> Picture:
+def _with_depth(picture: Picture, depth: Depth, what: str) -> tuple[Picture, tuple[str, ...]]:
+    """Return a picture in the depth that is asked for, and what it loses."""
     if depth == "keep":
-        return picture
+        return picture, ()
     if depth not in DEPTH_DTYPES:
         known = ", ".join(("keep", *DEPTH_DTYPES))
         raise ImageWriteError(what, f"there is no depth {depth!r}", f"Choose one of: {known}.")
     dtype = DEPTH_DTYPES[depth]
     alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
-    return Picture(change_depth(picture.pixels, dtype), alpha, picture.icc_profile, metadata=picture.metadata)
+    pixels, lost = in_depth(picture.pixels, np.dtype(dtype))
+    return replace(picture, pixels=pixels, alpha=alpha), lost
 
 
 def saved_format(name: str) -> Format:

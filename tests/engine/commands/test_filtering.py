@@ -1,3 +1,4 @@
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -179,21 +180,57 @@ def test_that_each_option_does_what_it_says(grey, filtered, options, first_row):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "depth", "name", "values"),
+    ("dtype", "depth", "name", "source", "values"),
     [
-        (np.uint8, "keep", "out.png", [255, 20]),
-        (np.uint8, "16", "out.png", [65535, 5140]),
-        (np.uint8, "float32", "out.tif", [300, 20]),
-        (np.uint16, "keep", "out.png", [300, 20]),
-        (np.uint16, "8", "out.png", [1, 0]),
-        (np.float32, "keep", "out.tif", [300, 20]),
-        (np.float32, "8", "out.png", [255, 20]),
+        (np.uint8, "keep", "out.png", [150, 10], [255, 20]),
+        (np.uint8, "16", "out.png", [150, 10], [65535, 5140]),
+        (np.uint8, "float32", "out.tif", [150, 10], [300, 20]),
+        (np.uint16, "keep", "out.png", [150, 10], [300, 20]),
+        (np.uint16, "8", "out.png", [15000, 1000], [117, 8]),
+        (np.float32, "keep", "out.tif", [150, 10], [300, 20]),
+        # 1 is white, as it is shown.
+        (np.float32, "8", "out.png", [0.6, 0.2], [255, 102]),
     ],
 )
-def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth, name, values):
-    picture, _ = filtered(grey([[150, 10]], dtype), f"--mask 2 --depth {depth}", name)
+def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth, name, source, values):
+    picture, _ = filtered(grey([source], dtype), f"--mask 2 --depth {depth}", name)
     assert picture.dtype == {"8": np.uint8, "16": np.uint16, "float32": np.float32}.get(depth, dtype)
     assert picture.pixels.tolist() == [values]
+
+
+RAMP = np.linspace(0, 1, 401)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "wanted", "is_noted"),
+    [
+        (RAMP, "--mask 1", RAMP, False),
+        (RAMP, "--operation negative", 1 - RAMP, False),
+        (RAMP, "--chain negative", 1 - RAMP, False),
+        (0.002 * RAMP, "--mask 1", 0.002 * RAMP, True),
+        (0.002 * RAMP, "--operation negative", 1 - 0.002 * RAMP, True),
+        (0.002 * RAMP, "--mask 1 --range rescale", RAMP, False),
+        (2 + RAMP, "--mask 1", np.ones(401), True),
+        (255 * RAMP, "--mask 1", (255 * RAMP).clip(max=1), True),
+        (255 * RAMP, "--operation negative", (1 - 255 * RAMP).clip(min=0), True),
+        (np.full(401, 0.25), "--mask 1", np.full(401, 0.25), False),
+    ],
+)
+@pytest.mark.parametrize("depth", [8, 16])
+@pytest.mark.parametrize("how", ["", "--memory 1G"])
+def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(
+    command, tmp_path, source, options, wanted, is_noted, depth, how
+):
+    """As the window shows it; a picture of which little is left gets a note."""
+    chain = {"format": "haloscope-chain", "version": 1, "steps": [{"operation": "negative"}]}
+    (tmp_path / "negative").write_text(json.dumps(chain))
+    engine.save_image(np.float32([source]), tmp_path / "in.tif")
+    options = options.replace("--chain ", f"--chain {tmp_path}/")
+    answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", f"{options} --depth {depth} {how}")
+    pixels = engine.open_image(tmp_path / "out.tif").pixels.astype(float)
+    np.testing.assert_allclose(pixels, [wanted * (2**depth - 1.0)], atol=0.51)
+    notes = [line for line in answer.err.splitlines() if "filtered twice" not in line]
+    assert bool(notes) == is_noted, notes
 
 
 def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
@@ -298,8 +335,9 @@ def test_that_a_quality_that_changes_nothing_is_noted(command, grey, tmp_path):
 
 
 def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
-    source = grey([[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
+    source = grey([[np.nan, 0.2, np.inf, -np.inf, 300]], np.float32)
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
+    # 1 is white: so is all that is above it.
     saved = (
         "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. "
         "A float32 TIFF, JPEG XL or NumPy keeps them.\n"
@@ -307,9 +345,9 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
         "saved as an end of the range. A float32 TIFF, JPEG XL or NumPy keeps them.\n"
     )
     bits, _ = filtered(source, "--mask 1 --depth 8", err=opened + saved)
-    assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]
+    assert bits.pixels.tolist() == [[0, 51, 255, 0, 255]]
     kept, _ = filtered(source, "--mask 1", "out.tif", err=opened)
-    assert np.array_equal(kept.pixels, [[np.nan, 5, np.inf, -np.inf, 300]], equal_nan=True)
+    assert np.array_equal(kept.pixels, np.float32([[np.nan, 0.2, np.inf, -np.inf, 300]]), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])

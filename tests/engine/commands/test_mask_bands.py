@@ -31,8 +31,10 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
     assert is_for_bands(how, call, opened)
-    in_bands, checked = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
-    return in_bands, how.finished(call, opened, call.filter()).picture.pixels, call, checked
+    in_bands, checked, loss = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
+    finished = how.finished(call, opened, call.filter())
+    assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost
+    return in_bands, finished.picture.pixels, call, checked
 
 
 @pytest.mark.parametrize("mode", RANGE_MODES)

@@ -166,18 +166,18 @@ def test_that_a_result_is_saved_in_its_depth_and_range(
     saved = save(np.zeros((1, 2, 1), np.uint8), values, tmp_path / "out.png", "16")
     assert saved == Saved(str(tmp_path / "out.png"))
     assert open_image(saved.path).pixels.tolist() == [[1349, 25764]]
-    values = np.array([[[-3.0], [6.0]]], np.float32)
+    values = np.array([[[-0.2], [0.4]]], np.float32)
     saved = save(np.zeros_like(values), values, tmp_path / "out.png", "8", range_mode="absolute")
-    assert open_image(saved.path).pixels.tolist() == [[3, 6]]
+    assert open_image(saved.path).pixels.tolist() == [[51, 102]]
     grey = np.zeros((2, 3, 1), np.uint8)
     alpha = np.full((2, 3), 255, np.uint8)
     (note,) = save(grey, grey.astype(np.float32), tmp_path / "out.jpg", "keep", alpha).notes
     assert "JPEG has no alpha" in note
-    values = np.array([[[np.nan], [6.0]]], np.float32)
+    values = np.array([[[np.nan], [0.4]]], np.float32)
     saved = save(values, values, tmp_path / "out.png", "8")
     (note,) = saved.notes
     assert "1 is NaN, which 8 bit cannot hold: saved as 0." in note
-    assert open_image(saved.path).pixels.tolist() == [[0, 6]]
+    assert open_image(saved.path).pixels.tolist() == [[0, 102]]
     kept = save(values, values, tmp_path / "out.tif", "float32")
     assert kept.notes == ()
     assert np.array_equal(open_image(kept.path).pixels, values[:, :, 0], equal_nan=True)

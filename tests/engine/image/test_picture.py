@@ -105,7 +105,9 @@ def test_that_depths_correspond_exactly():
     assert np.array_equal(change_depth(change_depth(every_8, np.uint16), np.uint8), every_8)
     assert np.array_equal(change_depth(every_16, np.uint8), np.rint(every_16 / 257).astype(np.uint8))
     assert np.array_equal(change_depth(every_16, np.float32), every_16)
-    assert np.array_equal(change_depth(change_depth(every_16, np.float32), np.uint16), every_16)
+    as_float = (every_16 / 65535).astype(np.float32)
+    assert np.array_equal(change_depth(as_float, np.uint16), every_16)
+    assert np.array_equal(change_depth(as_float, np.uint8), np.rint(every_16 / 257))
     for dtype in (np.uint8, np.uint16):
         alpha = np.array([0, np.iinfo(dtype).max], dtype)
         as_float = change_alpha_depth(alpha, np.float32)
@@ -121,11 +123,12 @@ def test_that_depths_correspond_exactly():
         # In 16 bit the quarter of a grey step is kept: it is scaled before it is rounded.
         (np.uint8, np.uint16, "clip", [5.25, -3.0, 100.25], [1349, 0, 25764]),
         (np.uint16, np.uint8, "clip", [5.25, -3.0, 100.25], [0, 0, 0]),
-        (np.float32, np.uint16, "clip", [5.25, -3.0, 100.25], [5, 0, 100]),
+        (np.float32, np.uint16, "clip", [0.25, -3.0, 100.25], [16384, 0, 65535]),
         (np.uint8, np.float32, "clip", [5.25, -3.0, 100.25], [5.25, -3.0, 100.25]),
-        (np.float32, np.uint8, "clip", [-3.0, 6.0, 300.0], [0, 6, 255]),
-        (np.float32, np.uint8, "absolute", [-3.0, 6.0, 300.0], [3, 6, 255]),
-        (np.float32, np.uint8, "offset", [-3.0, 6.0, 300.0], [125, 134, 255]),
+        (np.float32, np.uint8, "clip", [-3.0, 0.2, 300.0], [0, 51, 255]),
+        (np.float32, np.uint8, "absolute", [-0.2, 0.4, 3e38], [51, 102, 255]),
+        (np.float32, np.uint8, "offset", [-0.2, 0.2, 300.0], [77, 179, 255]),
+        (np.float32, np.uint8, "rescale", [-3e38, 0.0, 3e38], [0, 128, 255]),
     ],
 )
 def test_that_a_result_is_scaled_before_it_is_rounded(dtype, target, range_mode, values, wanted):

@@ -203,8 +203,9 @@ def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_
 @pytest.mark.parametrize(
     ("image", "depth", "wanted"),
     [
-        (np.array([[-1.0, 0.5, 1.5, 300.0, np.nan]], np.float32), "8", [[0, 0, 2, 255, 0]]),
-        (np.array([[-1.0, 0.5, 1.5, 300.0, np.nan]], np.float32), "16", [[0, 0, 2, 300, 0]]),
+        # 1 is white, as it is shown; 0.5 is half way between two, of which the even one is taken.
+        (np.array([[-1.0, 0.5, 0.6, 300.0, np.nan]], np.float32), "8", [[0, 128, 153, 255, 0]]),
+        (np.array([[-1.0, 0.5, 0.6, 300.0, np.nan]], np.float32), "16", [[0, 32768, 39321, 65535, 0]]),
         (np.full((1, 5), 7, np.uint8), "float32", [[7.0] * 5]),
     ],
 )
