@@ -12,11 +12,14 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
+from engine.host.protocol import PictureHandle
+from engine.image.formats import Format, format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
+from engine.image.save import DEPTH_DTYPES
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
+from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
@@ -66,6 +69,13 @@ class ExploreFiles(QObject):
                 "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
             )
 
+        def follow(picture: PictureHandle) -> None:
+            # What is made of a picture is kept beside it. Pasted ones lie where nobody looks.
+            folder = Path(picture.path).parent if picture.path else None
+            if folder is not None and folder.is_dir() and pasted_folder() not in folder.parents:
+                dialogs.folder = str(folder)
+
+        self._pictures.opened.connect(follow)
         open_picture = self._pictures.open_path
         for name, ask in (
             ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
@@ -162,13 +172,18 @@ class ExploreFiles(QObject):
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         with_float = self._workspace.result_dtype == "float32"
-        depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
+        dtype = np.dtype(self._workspace.picture.dtype if self._workspace.picture else "uint8")
+        depths, suffix = result_filters(dtype, with_float=with_float), formats_for(dtype)[0].saved_suffixes[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
         name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
-            self._pictures.save_result(path, depths.get(chosen, "keep"), metadata=metadata)
+            known, depth = format_to_save(path), depths.get(chosen, "keep")
+            if known is not None and known.saved_suffixes[0] not in chosen:
+                # The ending that was typed is the form that is meant.
+                depth = depth_in(known, dtype)
+            self._pictures.save_result(path, depth, metadata=metadata)
 
         title = "Save the result" if metadata else "Save the result without metadata"
         dialogs.ask_to_save(title, list(depths), name, save)
@@ -209,13 +224,26 @@ def picture_filters() -> list[str]:
     return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
 
 
-def result_filters(*, with_float: bool) -> dict[str, str]:
-    """Return the name filters of the dialog that saves a result, each with the depth that it means."""
+def depth_in(known: Format, dtype: np.dtype) -> str:
+    """Return the depth in which a format saves a picture of this type: its own, or the deepest there is."""
+    if known.holds(dtype):
+        return "keep"
+    return next(depth for depth in ("16", "8") if known.holds(DEPTH_DTYPES[depth]))
+
+
+def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
+    """Return the name filters of the dialog that saves a result, each with the depth that it means.
+
+    Those that hold the type of the picture come first.
+    """
     depths = {}
-    for known in saved_formats():
-        depths[f"{known.title} (*{known.saved_suffixes[0]})"] = "keep"
-        if with_float and known.holds(np.float32):
-            depths[f"{known.title}, 32-bit float, nothing clipped (*{known.saved_suffixes[0]})"] = "float32"
+    for known in sorted(saved_formats(), key=lambda known: not known.holds(dtype)):
+        depth, ending = depth_in(known, dtype), f"(*{known.saved_suffixes[0]})"
+        is_float = depth == "keep" and dtype == np.float32
+        words = ", 32-bit float" if is_float else "" if depth == "keep" else f", {depth} bit"
+        depths[f"{known.title}{words} {ending}"] = depth
+        if with_float and not is_float and known.holds(np.float32):
+            depths[f"{known.title}, 32-bit float, nothing clipped {ending}"] = "float32"
     return depths
 
 
