@@ -155,8 +155,8 @@ class Filtered:
     result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
     tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
-    # The parts of the values, 0 to 1, that are clipped at black and at white; 0 where the range mode shows
-    # them, and of a picture in parts.
+    # The parts of the values, 0 to 1, that are shown black and white because they lie outside the range that
+    # is shown; 0 of a picture in parts.
     clipped: tuple[float, float] = (0.0, 0.0)
 
 
