@@ -5,8 +5,9 @@ All but pictures are small, so the engine's process does not take part.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -18,6 +19,7 @@ from engine.image.large.kinds import is_zarr
 from engine.image.save import DEPTH_DTYPES
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
+from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
@@ -26,6 +28,9 @@ from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import RecentFiles
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMessageBox
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
@@ -54,6 +59,8 @@ class ExploreFiles(QObject):
         self._pictures = pictures
         self._messages = messages
         self.sessions = sessions
+        self.question: QMessageBox | None = None
+        """Which result of a chain is saved, asked last."""
         self._recent = recent or RecentFiles()
         pictures.opened.connect(lambda picture: self._note("picture", picture.path))
 
@@ -124,7 +131,7 @@ class ExploreFiles(QObject):
         """Read a mask in any form, as one step that can be undone."""
 
         def show(mask: Mask) -> None:
-            self._workspace.set_mask(mask, f"Load {path.name}")
+            self._workspace.set_mask(mask, f"Load {path.name}", is_new=True)
             self._note("mask", str(path))
 
         self._open("mask", lambda: load_mask(path), show)
@@ -159,7 +166,21 @@ class ExploreFiles(QObject):
             self._recent.note(kind, str(Path(path).absolute()))
 
     def _ask_to_save_result(self, dialogs: FileDialogs, *, metadata: bool = True) -> None:
-        """Ask where, and save the result, if there is one of the present settings."""
+        """Ask which of a chain, then where, and save the result, if there is one of the present settings."""
+        ask = partial(self._ask_where, dialogs, metadata=metadata)
+        if self._workspace.shown_step is None or not self._pictures.can_save_result():
+            ask()
+            return
+
+        def chosen(whole: bool) -> None:
+            self._workspace.show_whole(whole)
+            self._pictures.when_shown(ask)
+
+        # Chains are known to those who have one.
+        which = import_module(".chain.which_result", __package__)
+        self.question = which.ask_which(self._workspace.state, dialogs.parent, chosen)
+
+    def _ask_where(self, dialogs: FileDialogs, *, metadata: bool) -> None:
         if not self._pictures.can_save_result():
             return
         if self._pictures.saves_in_parts and not metadata:
@@ -185,7 +206,7 @@ class ExploreFiles(QObject):
                 depth = depth_in(known, dtype)
             self._pictures.save_result(path, depth, metadata=metadata)
 
-        title = "Save the result" if metadata else "Save the result without metadata"
+        title = f"Save the result{self._of_step}{'' if metadata else ' without metadata'}"
         dialogs.ask_to_save(title, list(depths), name, save)
 
     def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
@@ -212,11 +233,25 @@ class ExploreFiles(QObject):
 
     def result_stem(self) -> str:
         """Return what a file with the result is called at first, without its suffix."""
-        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
+        number = self._workspace.shown_step
+        if self._workspace.is_chain and number is None:
+            return f"{self.stem()}-{_word(self._workspace.state.title) or 'chain'}"
+        step = f"step-{number}-" if number else ""
+        return f"{self.stem()}-{step}{self._workspace.operation or self._mask_word()}"
+
+    @property
+    def _of_step(self) -> str:
+        number, count = self._workspace.shown_step, len(self._workspace.state.steps)
+        return f" of step {number} of {count}" if number else " of the chain" if count > 1 else ""
 
     def _mask_word(self) -> str:
-        name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())
-        return "-".join(part for part in name.split("-") if part) or "filtered"
+        return _word(shown_title(self._workspace.mask, self._workspace.mask_title)) or "filtered"
+
+
+def _word(name: str) -> str:
+    """Return a name as a part of a file's name."""
+    letters = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return "-".join(part for part in letters.split("-") if part)
 
 
 def picture_filters() -> list[str]:

@@ -117,7 +117,8 @@ class PictureExchange(QObject):
 
     def copy(self, *, original: bool = False) -> None:
         """Put the result, or the picture before it, on the clipboard as PNG."""
-        word = "original" if original else "result"
+        number = self._workspace.shown_step
+        word = "original" if original else f"result of step {number}" if number else "result"
         self._with_file(original, lambda saved: self._put(saved, word))
 
     def connect_handle(self, handle: DragHandle) -> None:

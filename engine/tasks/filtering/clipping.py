@@ -59,7 +59,9 @@ class Clipped:
         if self.share <= HINT_FROM:
             return ""
         parts = ((self.below, "black"), (self.above, "white"))
-        return ", ".join(f"{100 * part:.0f} % clipped to {end}" for part, end in parts if part >= 0.005)
+        return ", ".join(
+            f"{100 * part:.0f} % clipped to {end}" for part, end in parts if part >= HINT_FROM / 2
+        )
 
 
 def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:

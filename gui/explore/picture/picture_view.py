@@ -279,6 +279,9 @@ class PictureView(QWidget):
         state = self._state
         name = state.result_words or ("earlier result" if state.result_is_earlier else "result")
         self.readout.name_result(name)
+        number = self._workspace.shown_step
+        if name == "result" and number:
+            name = f"result of step {number}"
         name = f"{name} on {self._server}" if self._server else name
         clipped = Clipped(*state.last_result.clipped).in_short if state.last_result is not None else ""
         self.canvas.name_result(f"{name}, {clipped}" if clipped else name)
