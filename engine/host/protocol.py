@@ -103,6 +103,14 @@ class OpenPicture(Request):
     crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
+    def error_if_ended(self, reason: str) -> ImageReadError:
+        """Return an error that names the file: decoders are libraries in C, which a file can crash."""
+        return ImageReadError(
+            f"{self.path or self.sample} cannot be opened",
+            f"the engine's process ended while it read it: {reason}",
+            "Your work is kept. The file may be damaged: save it again from the program that made it.",
+        )
+
     def error_if_late(self) -> ImageReadError:
         """Return an error that names the file: a process that was given up for it is as good as any."""
         return ImageReadError(

@@ -101,10 +101,10 @@ def sample_clipped(samples: NDArray[Any], mask: Mask, white: float, range_mode: 
     windows = sliding_window_view(samples, mask.shape, (0, 1))[
         step // 2 % rows :: step, step // 2 % columns :: step
     ]
-    values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1))) + np.float32(
-        mask.offset
-    )
-    return _outside(values, white, range_mode)
+    # NaN and infinity spread as in the result.
+    with np.errstate(all="ignore"):
+        values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1)))
+        return _outside(values + np.float32(mask.offset), white, range_mode)
 
 
 def clipped_values(values: NDArray[Any], white: float, range_mode: str = "clip") -> Clipped:

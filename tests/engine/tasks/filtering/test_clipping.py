@@ -36,6 +36,13 @@ def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped(white):
     assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
 
 
+@pytest.mark.filterwarnings("error")
+def test_that_values_that_are_no_numbers_are_counted_without_a_warning():
+    strange = np.resize(np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32), (20, 21, 1))
+    # Every sum of a window has NaN in it.
+    assert sample_clipped(strange, SOBEL, 1.0) == Clipped()
+
+
 def test_that_a_mask_larger_than_the_picture_says_nothing():
     assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
 
