@@ -28,7 +28,7 @@ class ClipHint(QObject):
             # A run that failed: the result before is still shown.
             return
         workspace = self._workspace
-        clipped = Clipped(*filtered.clipped, workspace.range_mode)
+        clipped = Clipped(*filtered.clipped, range_mode=workspace.range_mode)
         mode = clipped.better_range
         if not mode:
             self._shown = None

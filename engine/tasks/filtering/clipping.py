@@ -3,7 +3,7 @@
 Half of what an edge filter gives is negative: shown as black, the filter looks broken.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Clipped:
 
     below: float = 0.0
     above: float = 0.0
-    range_mode: str = "clip"
+    range_mode: str = field(default="clip", kw_only=True)
 
     @property
     def share(self) -> float:
@@ -124,4 +124,6 @@ def _outside(values: NDArray[Any], white: float, range_mode: str) -> Clipped:
         values = values + np.float32((white + 1) // 2 if white > 1 else 0.5)
     # Those that are rounded to an end of the range, or on the screen where white is 1, are not clipped.
     most = min(0.5, white / 510)
-    return Clipped(float((values < -most).mean()), float((values > white + most).mean()), range_mode)
+    return Clipped(
+        float((values < -most).mean()), float((values > white + most).mean()), range_mode=range_mode
+    )

@@ -84,4 +84,4 @@ def test_that_what_is_shown_black_or_white_is_counted_in_every_range(weight, how
 
 @pytest.mark.parametrize("mode", ["absolute", "offset"])
 def test_that_in_another_range_only_rescaling_shows_more(mode):
-    assert Clipped(0.4, 0.1, mode).better_range == "rescale"
+    assert Clipped(0.4, 0.1, range_mode=mode).better_range == "rescale"
