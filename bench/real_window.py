@@ -343,7 +343,9 @@ class Program:
             return True
 
         # About files, then about work.
-        while wait_until(lambda: self.has_ended or asks_anew(), "the end, or a question") and not self.has_ended:
+        while wait_until(lambda: self.has_ended or asks_anew(), "the end, or a question"):
+            if self.has_ended:
+                break
             # The underlined letter of Discard.
             self.press("alt+d")
         return self.wait_for_end()
