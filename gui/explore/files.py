@@ -16,7 +16,6 @@ from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.image.formats import Format, format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
-from engine.image.save import DEPTH_DTYPES
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.mask.preset_names import shown_title
@@ -263,7 +262,7 @@ def depth_in(known: Format, dtype: np.dtype) -> str:
     """Return the depth in which a format saves a picture of this type: its own, or the deepest there is."""
     if known.holds(dtype):
         return "keep"
-    return next(depth for depth in ("16", "8") if known.holds(DEPTH_DTYPES[depth]))
+    return "16" if known.holds(np.uint16) else "8"
 
 
 def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
