@@ -56,6 +56,10 @@ class Request:
         """Whether it is for the simulator, which has a process of its own."""
         return False
 
+    def error_if_ended(self, reason: str) -> EngineError | None:
+        """Return the error of this request where it is at fault for the end of its process, else None."""
+        return None
+
     def error_if_late(self) -> EngineError | None:
         """Return its error where it is given up because it takes too long; None: its process is at fault."""
         return None

@@ -175,10 +175,10 @@ def test_that_a_picture_of_subnormal_samples_is_verified(command, grey, tmp_path
 
 def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0")
-    assert "correlation with a mask (1 × 3), border zero" in words
+    assert "correlation with a custom mask (1 × 3), border zero" in words
     assert picture.pixels.tolist() == [[0, 0, 10], [0, 0, 0], [0, 0, 0]]
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
-    assert "convolution with a mask (1 × 3, rotated by 180 degrees)" in words
+    assert "convolution with a custom mask (1 × 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
     assert "correlation with Gaussian 5 × 5, sigma 1, border" in filtered(grey(), "--mask gaussian:5:1")[1]
 
