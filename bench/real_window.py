@@ -333,9 +333,19 @@ class Program:
         """Quit with the key, as a person does, and discard what is not saved; return the exit status."""
         self._note_what_it_holds()
         self.press("ctrl+q")
-        asks = "Close Haloscope"
-        wait_until(lambda: self.has_ended or self.screen.focused == asks, "the end, or a question")
-        if not self.has_ended:
+        asked = {""}
+
+        def asks_anew() -> bool:
+            window = self.screen.xdotool("getactivewindow")
+            if self.screen.focused != "Close Haloscope" or window in asked:
+                return False
+            asked.add(window)
+            return True
+
+        # About files, then about work.
+        while wait_until(lambda: self.has_ended or asks_anew(), "the end, or a question"):
+            if self.has_ended:
+                break
             # The underlined letter of Discard.
             self.press("alt+d")
         return self.wait_for_end()

@@ -31,7 +31,7 @@ def about_plan(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
         "version": VERSION,
         "out": settings.out,
         "operation": plan.how.name,
-        "mask": mask and {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
+        "mask": mask and {"name": mask.title, "rows": mask.rows, "columns": mask.columns},
         "border": mask and str(settings.picture.border),
     }
 

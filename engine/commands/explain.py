@@ -115,7 +115,7 @@ def run(settings: ExplainSettings) -> int:
     is_on_gpu = chosen.device is DeviceKind.CUDA
     gpu = gpu_for(listed_devices(), settings.arch) if is_on_gpu else None
     block_used = chosen.block_for(settings.block)
-    subject: Subject[Problem] = Subject(chosen, problem, mask, block_used, gpu, mask.name or "custom")
+    subject: Subject[Problem] = Subject(chosen, problem, mask, block_used, gpu, mask.title)
     subject.refuse(VARIANTS)
     said = explained(subject, _ablation(settings, subject, samples) if settings.ablate else None)
     if settings.json:

@@ -138,7 +138,7 @@ class MaskFilter(PictureFilter[Request]):
     def what_of(self, problem: Problem) -> str:
         """Return the same for a problem."""
         mask = self.mask
-        name = printable(mask.name) or "a mask"
+        name = printable(mask.name) or "a custom mask"
         size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} × {mask.columns}"
         flipped = "rotated by 180 degrees" if self.settings.flip else ""
         about = ", ".join(filter(None, (size, flipped)))
@@ -152,7 +152,7 @@ class MaskFilter(PictureFilter[Request]):
         """Return the same for a problem."""
         return {
             "operation": self.name,
-            "mask": {"name": self.mask.name} | mask_document(self.mask),
+            "mask": {"name": self.mask.title} | mask_document(self.mask),
             "border": str(problem.border),
         }
 

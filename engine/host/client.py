@@ -295,8 +295,12 @@ class EngineClient:
         with self._lock:
             host, self._current = self._current, None
             assert host is not None
-            late, late_error = host.late_request() if link.is_given_up else (None, None)
-            if late_error is not None:
+            at_fault, its_error = None, None
+            if link.is_given_up:
+                at_fault, its_error = host.late_request()
+            elif not (self._closing or host.end_wanted or host.is_remote):
+                at_fault, its_error = host.request_at_fault(reason)
+            if its_error is not None:
                 host.end_wanted = True
             left = [*host.requests.values()]
             if host.waiting_preview is not None:
@@ -306,8 +310,8 @@ class EngineClient:
             has_successor, again = self._begin_again(host, left)
             error = self._error_of_end(host, reason, has_successor)
             answers = [(p, self._answer_of_end(p, error, reason)) for p in left if p not in again]
-            if late_error is not None:
-                answers = [(p, late_error if p is late else answer) for p, answer in answers]
+            if its_error is not None:
+                answers = [(p, its_error if p is at_fault else answer) for p, answer in answers]
         if isinstance(error, HostLost):
             _call(self._on_lost, error)
         for pending, answer in answers:

@@ -75,6 +75,13 @@ class Host:
         """Seconds until its deadline, if there is one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
+    def request_at_fault(self, reason: str) -> tuple[Pending | None, EngineError | None]:
+        """Return the request that ended it, and its error; None where none is known to be at fault."""
+        for pending in self.requests.values():
+            if pending.begun and (error := pending.request.error_if_ended(reason)) is not None:
+                return pending, error
+        return None, None
+
     def late_request(self) -> tuple[Pending | None, EngineError | None]:
         """Return the request that it works on, and the error of that where it is at fault for taking long."""
         late = next((pending for pending in self.requests.values() if pending.begun), None)

@@ -210,13 +210,19 @@ def _open_into_memory(
             alpha=alpha,
             screen=segment.rendered(pixels, tuple(levels), full_scale(np.dtype(pixels.dtype)), alpha=alpha),
             title=Path(picture.source).name if picture.source else request.sample,
-            description=picture.title(),
+            description=picture.title() + all_nan_words(picture.pixels),
             path=str(Path(request.path).resolve()) if request.path else "",
             sample=request.sample,
             notes=tuple(picture.notes),
             icc_profile=picture.icc_profile,
             metadata=picture.metadata,
         )
+
+
+def all_nan_words(pixels: NDArray[Any]) -> str:
+    """Return what the description of a picture ends with where it shows nothing: all of it is NaN."""
+    is_nan = pixels.dtype.kind == "f" and np.isnan(pixels.flat[0]) and np.isnan(pixels).all()
+    return ", all values are NaN" if is_nan else ""
 
 
 def _reading_s(path: Path) -> float:

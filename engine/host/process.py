@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from engine.float_warnings import leave_out_float_warnings
 from engine.host.request import answer
 from engine.host.verbs import Asked, Describe
 
@@ -32,6 +33,7 @@ def serve(connection: Connection, options: HostOptions) -> None:
             signal.signal(getattr(signal, ending), signal.SIG_IGN)
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    leave_out_float_warnings()
     with _on_one_core():
         from engine.host import server
 

@@ -103,6 +103,14 @@ class OpenPicture(Request):
     crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
+    def error_if_ended(self, reason: str) -> ImageReadError:
+        """Return an error that names the file: decoders are libraries in C, which a file can crash."""
+        return ImageReadError(
+            f"{self.path or self.sample} cannot be opened",
+            f"the engine's process ended while it read it: {reason}",
+            "Your work is kept. The file may be damaged: save it again from the program that made it.",
+        )
+
     def error_if_late(self) -> ImageReadError:
         """Return an error that names the file: a process that was given up for it is as good as any."""
         return ImageReadError(
@@ -155,8 +163,8 @@ class Filtered:
     result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
     tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
-    # The parts of the values, 0 to 1, that are clipped at black and at white; 0 where the range mode shows
-    # them, and of a picture in parts.
+    # The parts of the values, 0 to 1, that are shown black and white because they lie outside the range that
+    # is shown; 0 of a picture in parts.
     clipped: tuple[float, float] = (0.0, 0.0)
 
 

@@ -19,7 +19,7 @@ from engine.errors import EngineError, ImageReadError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
-from engine.host.picture_jobs import MAKE_SMALLER, SharedSegment, screen_arrays
+from engine.host.picture_jobs import MAKE_SMALLER, SharedSegment, all_nan_words, screen_arrays
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import (
     WHOLE,
@@ -34,6 +34,7 @@ from engine.host.tiles import (
     Values,
 )
 from engine.image.large.source import LargePicture
+from engine.image.open import value_notes
 from engine.results.progress import Checkpoint
 
 # A request is answered after this long with what is ready, s.
@@ -139,7 +140,10 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
             shared.attach(opacity)[...] = pixels[..., colours]
         screen = segment.rendered(first, tuple(arrays), full_scale(picture.dtype), alpha=opacity)
     _close(key)
-    return replace(handle, pixels=first, alpha=opacity, screen=screen, notes=picture.notes)
+    seen = pixels[..., :colours]
+    words = handle.description + all_nan_words(seen)
+    notes = (*picture.notes, *value_notes(seen))
+    return replace(handle, pixels=first, alpha=opacity, screen=screen, description=words, notes=notes)
 
 
 def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:

@@ -178,7 +178,7 @@ def _sizes(size: str, max_bytes: int) -> str:
 def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
     pixels, alpha = decoded.canvas.pixels, decoded.canvas.alpha
     suffix = path.suffix.lower()
-    notes = [*decoded.notes, *_value_notes(pixels)]
+    notes = [*decoded.notes, *value_notes(pixels)]
     if suffix in opened_suffixes() and suffix not in known.suffixes:
         notes.insert(0, f"It is named {suffix} but is a {known.title} file.")
     profile = decoded.icc_profile
@@ -191,7 +191,7 @@ def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
     return Picture(pixels, alpha, profile or None, path, known.title, tuple(notes), decoded.metadata)
 
 
-def _value_notes(pixels: np.ndarray) -> Sequence[str]:
+def value_notes(pixels: np.ndarray) -> Sequence[str]:
     """Sentences on values that are not numbers; a filter spreads each over a whole mask."""
     if pixels.dtype != np.float32:
         return []

@@ -27,6 +27,8 @@ MAX_SIDE = 63
 MAX_LINE = 127
 # Longest name that is read from a file: one line of a window or a table.
 MAX_NAME_CHARACTERS = 200
+# What a mask without a name is called.
+CUSTOM = "custom"
 SIDES_ALLOWED = (
     f"a side may have 1 to {MAX_SIDE} cells, or 1 to {MAX_LINE} in a mask of one row or one column"
 )
@@ -184,6 +186,11 @@ class Mask:
         """Sum of the weights, rounded once: what a uniform area is multiplied by."""
         return math.fsum(self.weights.flat)
 
+    @property
+    def title(self) -> str:
+        """Its name; "custom" where it has none, because its weights were typed."""
+        return self.name or CUSTOM
+
     @cached_property
     def magnitude(self) -> float:
         """Sum of the absolute weights: the most that samples of 1 can become."""
@@ -234,7 +241,11 @@ class Mask:
 
     def with_name(self, name: str) -> "Mask":
         """Return the mask under another name."""
-        return Mask(self._typed or self.weights, self.anchor, self.offset, name)
+        # Not through the constructor: what was checked and computed holds, and texts of 63 x 63 cells take
+        # 15 ms to read.
+        named = object.__new__(Mask)
+        named.__dict__.update(self.__dict__, name=str(name))
+        return named
 
     def with_typed(self, typed: TypedWeights) -> "Mask":
         """Return the mask with other weights of the same shape, as typed, without its name."""

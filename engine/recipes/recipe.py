@@ -79,7 +79,7 @@ class Recipe(FilterOptions):
         if self.chain is not None:
             return as_comment(f"{self.chain.title or 'Chain'}: {self.chain.text}.")
         mask = self.mask
-        name = mask.name or "Mask"
+        name = mask.name or "Custom mask"
         how = "convolved (the mask is rotated by 180°)" if self.flip else "correlated"
         normalised = ", divided by its sum" if self.normalise else ""
         return as_comment(

@@ -322,12 +322,11 @@ class ChainParts(ResultParts):
 
     def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        white, counted = full_scale(np.dtype(self.job.picture.dtype)), self.range_mode == "clip"
+        white = full_scale(np.dtype(self.job.picture.dtype))
         below = above = 0.0
         for rows, values in super().bands(source, report):
-            if counted:
-                found, share = clipped_values(values, white), len(values) / self._problem.height
-                below, above = below + share * found.below, above + share * found.above
+            found, share = clipped_values(values, white, self.range_mode), len(values) / self._problem.height
+            below, above = below + share * found.below, above + share * found.above
             yield rows, values
             # Its memory serves the next band.
             del values

@@ -5,24 +5,31 @@ All but pictures are small, so the engine's process does not take part.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
+from engine.host.protocol import PictureHandle
+from engine.image.formats import Format, format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
+from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
+from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import RecentFiles
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMessageBox
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
@@ -51,6 +58,8 @@ class ExploreFiles(QObject):
         self._pictures = pictures
         self._messages = messages
         self.sessions = sessions
+        self.question: QMessageBox | None = None
+        """Which result of a chain is saved, asked last."""
         self._recent = recent or RecentFiles()
         pictures.opened.connect(lambda picture: self._note("picture", picture.path))
 
@@ -66,6 +75,13 @@ class ExploreFiles(QObject):
                 "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
             )
 
+        def follow(picture: PictureHandle) -> None:
+            # What is made of a picture is kept beside it. Pasted ones lie where nobody looks.
+            folder = Path(picture.path).parent if picture.path else None
+            if folder is not None and folder.is_dir() and pasted_folder() not in folder.parents:
+                dialogs.folder = str(folder)
+
+        self._pictures.opened.connect(follow)
         open_picture = self._pictures.open_path
         for name, ask in (
             ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
@@ -114,7 +130,7 @@ class ExploreFiles(QObject):
         """Read a mask in any form, as one step that can be undone."""
 
         def show(mask: Mask) -> None:
-            self._workspace.set_mask(mask, f"Load {path.name}")
+            self._workspace.set_mask(mask, f"Load {path.name}", is_new=True)
             self._note("mask", str(path))
 
         self._open("mask", lambda: load_mask(path), show)
@@ -149,7 +165,21 @@ class ExploreFiles(QObject):
             self._recent.note(kind, str(Path(path).absolute()))
 
     def _ask_to_save_result(self, dialogs: FileDialogs, *, metadata: bool = True) -> None:
-        """Ask where, and save the result, if there is one of the present settings."""
+        """Ask which of a chain, then where, and save the result, if there is one of the present settings."""
+        ask = partial(self._ask_where, dialogs, metadata=metadata)
+        if self._workspace.shown_step is None or not self._pictures.can_save_result():
+            ask()
+            return
+
+        def chosen(whole: bool) -> None:
+            self._workspace.show_whole(whole)
+            self._pictures.when_shown(ask)
+
+        # Chains are known to those who have one.
+        which = import_module(".chain.which_result", __package__)
+        self.question = which.ask_which(self._workspace.state, dialogs.parent, chosen)
+
+    def _ask_where(self, dialogs: FileDialogs, *, metadata: bool) -> None:
         if not self._pictures.can_save_result():
             return
         if self._pictures.saves_in_parts and not metadata:
@@ -162,15 +192,20 @@ class ExploreFiles(QObject):
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         with_float = self._workspace.result_dtype == "float32"
-        depths, suffix = result_filters(with_float=with_float), offered_suffixes()[0]
+        dtype = np.dtype(self._workspace.picture.dtype if self._workspace.picture else "uint8")
+        depths, suffix = result_filters(dtype, with_float=with_float), formats_for(dtype)[0].saved_suffixes[0]
         if self._pictures.saves_in_parts:
             depths, suffix = filters_in_parts(with_float=with_float), ".tif"
         name = f"{self.result_stem()}{suffix}"
 
         def save(path: Path, chosen: str) -> None:
-            self._pictures.save_result(path, depths.get(chosen, "keep"), metadata=metadata)
+            known, depth = format_to_save(path), depths.get(chosen, "keep")
+            if known is not None and known.saved_suffixes[0] not in chosen:
+                # The ending that was typed is the form that is meant.
+                depth = depth_in(known, dtype)
+            self._pictures.save_result(path, depth, metadata=metadata)
 
-        title = "Save the result" if metadata else "Save the result without metadata"
+        title = f"Save the result{self._of_step}{'' if metadata else ' without metadata'}"
         dialogs.ask_to_save(title, list(depths), name, save)
 
     def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
@@ -197,11 +232,25 @@ class ExploreFiles(QObject):
 
     def result_stem(self) -> str:
         """Return what a file with the result is called at first, without its suffix."""
-        return f"{self.stem()}-{self._workspace.operation or self._mask_word()}"
+        number = self._workspace.shown_step
+        if self._workspace.is_chain and number is None:
+            return f"{self.stem()}-{_word(self._workspace.state.title) or 'chain'}"
+        step = f"step-{number}-" if number else ""
+        return f"{self.stem()}-{step}{self._workspace.operation or self._mask_word()}"
+
+    @property
+    def _of_step(self) -> str:
+        number, count = self._workspace.shown_step, len(self._workspace.state.steps)
+        return f" of step {number} of {count}" if number else " of the chain" if count > 1 else ""
 
     def _mask_word(self) -> str:
-        name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())
-        return "-".join(part for part in name.split("-") if part) or "filtered"
+        return _word(shown_title(self._workspace.mask, self._workspace.mask_title)) or "filtered"
+
+
+def _word(name: str) -> str:
+    """Return a name as a part of a file's name."""
+    letters = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return "-".join(part for part in letters.split("-") if part)
 
 
 def picture_filters() -> list[str]:
@@ -209,13 +258,26 @@ def picture_filters() -> list[str]:
     return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
 
 
-def result_filters(*, with_float: bool) -> dict[str, str]:
-    """Return the name filters of the dialog that saves a result, each with the depth that it means."""
+def depth_in(known: Format, dtype: np.dtype) -> str:
+    """Return the depth in which a format saves a picture of this type: its own, or the deepest there is."""
+    if known.holds(dtype):
+        return "keep"
+    return "16" if known.holds(np.uint16) else "8"
+
+
+def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
+    """Return the name filters of the dialog that saves a result, each with the depth that it means.
+
+    Those that hold the type of the picture come first.
+    """
     depths = {}
-    for known in saved_formats():
-        depths[f"{known.title} (*{known.saved_suffixes[0]})"] = "keep"
-        if with_float and known.holds(np.float32):
-            depths[f"{known.title}, 32-bit float, nothing clipped (*{known.saved_suffixes[0]})"] = "float32"
+    for known in sorted(saved_formats(), key=lambda known: not known.holds(dtype)):
+        depth, ending = depth_in(known, dtype), f"(*{known.saved_suffixes[0]})"
+        is_float = depth == "keep" and dtype == np.float32
+        words = ", 32-bit float" if is_float else "" if depth == "keep" else f", {depth} bit"
+        depths[f"{known.title}{words} {ending}"] = depth
+        if with_float and not is_float and known.holds(np.float32):
+            depths[f"{known.title}, 32-bit float, nothing clipped {ending}"] = "float32"
     return depths
 
 

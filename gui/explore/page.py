@@ -18,6 +18,7 @@ from engine.geometry.layout import Layout
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Seen
+from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.measured_part import measured_shape
@@ -298,7 +299,7 @@ class ExplorePage(RunsPage):
                 self._services.link.follow(ask, intent.first.future)
         elif isinstance(intent, LoadMask):
             # As the weights are: neither turned nor divided by their sum.
-            self.workspace.set_mask(intent.mask, f"Load {intent.mask.name}", flip=False, normalise=False)
+            self._load_alone(intent.mask, intent.mask.name, flip=False, normalise=False)
         elif isinstance(intent, LoadKernel) and self._has_kernel(intent.here.variant):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
@@ -310,10 +311,17 @@ class ExplorePage(RunsPage):
                 "blocks": (),
             }
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
-            self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
+            self._load_alone(resolve_mask(here.mask), intent.name, **fields)
         else:
             return False
         return True
+
+    def _load_alone(self, mask: Mask, name: str, **fields: Any) -> None:
+        """Filter as another page says, and not as a step between others of a chain."""
+        if count := self.workspace.set_only_step(mask, f"Load {name}", **fields):
+            steps = "1 step" if count == 1 else f"{count} steps"
+            what, remedy = f"{name} replaced the chain of {steps}", "Undo (Ctrl+Z) brings it back."
+            self._services.messages.on(self).show(Message("load", Severity.INFO, what, "", remedy))
 
     def finish(self) -> None:
         turns = Turns(self)

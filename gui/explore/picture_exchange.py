@@ -48,12 +48,12 @@ class Pasted(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """A file for another program, and of what it is made."""
+    """What was made for another program, and of what."""
 
     picture: PictureHandle
     result: Filtered | None
     range_mode: str
-    path: Path
+    saved: Saved
 
 
 class PictureExchange(QObject):
@@ -117,13 +117,14 @@ class PictureExchange(QObject):
 
     def copy(self, *, original: bool = False) -> None:
         """Put the result, or the picture before it, on the clipboard as PNG."""
-        word = "original" if original else "result"
-        self._with_file(original, lambda path: self._put(path, word))
+        number = self._workspace.shown_step
+        word = "original" if original else f"result of step {number}" if number else "result"
+        self._with_file(original, lambda saved: self._put(saved, word))
 
     def connect_handle(self, handle: DragHandle) -> None:
         """Let the result be dragged by a handle; a click on it copies the result."""
         handle.clicked.connect(lambda: self.copy())
-        handle.dragged.connect(lambda: self._with_file(False, lambda path: self._drag(handle, path)))
+        handle.dragged.connect(lambda: self._with_file(False, lambda saved: self._drag(handle, saved)))
 
     def _keep(self, found: Pasted) -> None:
         """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
@@ -146,20 +147,26 @@ class PictureExchange(QObject):
         else:
             self._messages.show_error(SOURCE, kept)
 
-    def _drag(self, handle: DragHandle, path: Path) -> None:
+    def _drag(self, handle: DragHandle, saved: Saved) -> None:
         # Encoding a large picture takes a second: the button may be up again.
         if handle.isDown():
             handle.setDown(False)
             drag = QDrag(handle)
-            drag.setMimeData(PictureMime(path, with_file=True))
+            drag.setMimeData(PictureMime(Path(saved.path), with_file=True))
             drag.setPixmap(handle.icon().pixmap(handle.iconSize()))
             handle.run_drag(drag)
+            if saved.notes:
+                self._show("The result was dragged as a PNG", saved)
 
-    def _put(self, path: Path, word: str) -> None:
-        QGuiApplication.clipboard().setMimeData(PictureMime(path, with_file=False))
-        self._messages.show(Message(SOURCE, Severity.INFO, f"The {word} was copied as a picture"))
+    def _put(self, saved: Saved, word: str) -> None:
+        QGuiApplication.clipboard().setMimeData(PictureMime(Path(saved.path), with_file=False))
+        self._show(f"The {word} was copied as a picture", saved)
 
-    def _with_file(self, original: bool, then: Callable[[Path], None]) -> None:
+    def _show(self, what: str, saved: Saved) -> None:
+        severity = Severity.WARNING if saved.notes else Severity.INFO
+        self._messages.show(Message(SOURCE, severity, what, " ".join(saved.notes)))
+
+    def _with_file(self, original: bool, then: Callable[[Saved], None]) -> None:
         """Have the engine write the result, or the original, as PNG, and go on with the file."""
         picture, result = self._workspace.picture, None if original else self._state.last_result
         if picture is None or (not original and not self._pictures.can_save_result()):
@@ -169,7 +176,7 @@ class PictureExchange(QObject):
             return
         range_mode, made = self._workspace.range_mode, self._made
         if made and (made.picture, made.result, made.range_mode) == (picture, result, range_mode):
-            then(made.path)
+            then(made.saved)
             return
         path = self._place(original, picture)
         depth = "16" if picture.dtype == "float32" else "keep"
@@ -179,8 +186,8 @@ class PictureExchange(QObject):
 
         def written(saved: Saved) -> None:
             self._state.end_task(SOURCE)
-            self._made = _Written(picture, result, range_mode, path)
-            then(Path(saved.path))
+            self._made = _Written(picture, result, range_mode, saved)
+            then(saved)
 
         self._state.set_task(SOURCE, "copying the picture")
         self._link.ask(Ask(request, written, self._failed))

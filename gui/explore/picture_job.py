@@ -86,7 +86,7 @@ def job_of(step: Step, picture: PictureHandle, range_mode: str) -> PictureJob:
 def step_of(job: PictureJob) -> Step:
     """Return the step that does what a job did."""
     if isinstance(job, FilterJob):
-        return Step(job.mask, job.mask.name).with_settings(range_mode=job.range_mode, **job.options)
+        return Step.of(job.mask).with_settings(range_mode=job.range_mode, **job.options)
     assert isinstance(job, OperationJob)
     own = {"parameters": dict(job.settings), "patch_path": job.patch_path}
     where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}

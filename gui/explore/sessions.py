@@ -219,7 +219,7 @@ def with_options(state: State, begin: Begin) -> State:
         "border": begin.border and Border.named(begin.border),
         "flip": begin.flip,
     }
-    step = state.step.with_mask(resolve_mask(begin.mask)) if begin.mask else state.step
+    step = state.step.with_mask(resolve_mask(begin.mask), is_new=True) if begin.mask else state.step
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 
 

@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.tasks.filtering.request import FilterOptions
 from engine.verify.regions import Region
-from gui.explore.mask.preset_names import title_of
+from gui.explore.mask.preset_names import name_of, title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +134,13 @@ class Step:
         kept = {**self.kept, self.operation: self.settings}
         return replace(self, operation=operation, settings=self.settings_of(operation), kept=kept)
 
-    def with_mask(self, mask: Mask) -> "Step":
-        """Return the step as a convolution with this mask: whoever changes it wants to see what it does."""
-        return replace(self.with_operation(""), mask=mask, title=title_of(mask) or self.title)
+    def with_mask(self, mask: Mask, *, is_new: bool = False) -> "Step":
+        """Return the step as a convolution with this mask: whoever changes it wants to see what it does.
+
+        One that is new, and no edit of the mask before, does not go by the name of that.
+        """
+        title = title_of(mask) or ("" if is_new else self.title)
+        return replace(self.with_operation(""), mask=mask, title=title)
 
     def with_settings(self, **fields: Any) -> "Step":
         """Return the step with other values of these settings."""
@@ -153,8 +157,13 @@ class Step:
 
     @property
     def applied_mask(self) -> Mask:
-        """The mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
-        mask = self.mask
+        """The mask as it is applied: normalised (where it has a sum) and flipped, by the settings.
+
+        It has the name by which the window shows it.
+        """
+        mask, name = self.mask, name_of(self.mask, self.title)
+        if mask.name != name:
+            mask = mask.with_name(name)
         if self.settings.normalise and self.can_normalise:
             mask = mask.normalised()
         return mask.flipped() if self.settings.flip else mask

@@ -18,7 +18,17 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
 from gui.explore.picture_job import PictureJob, job_of
-from gui.explore.state import COMBINE, PictureSource, Settings, State, Step, merge_key_of, words_of_change
+from gui.explore.state import (
+    COMBINE,
+    FIRST_ID,
+    PICTURE,
+    PictureSource,
+    Settings,
+    State,
+    Step,
+    merge_key_of,
+    words_of_change,
+)
 
 if TYPE_CHECKING:
     from engine.tasks.chain.messages import ChainJob
@@ -203,13 +213,20 @@ class Workspace(QObject):
         self._state = replace(self._state, source=self._shown)
 
     def set_mask(
-        self, mask: Mask, text: str = "Edit mask", merge_key: Hashable = None, **fields: object
+        self,
+        mask: Mask,
+        text: str = "Edit mask",
+        merge_key: Hashable = None,
+        *,
+        is_new: bool = False,
+        **fields: object,
     ) -> None:
         """Change the mask, and fields of the settings with it, as one step that can be undone.
 
-        Whoever changes the mask wants to see what it does: convolution is chosen.
+        Whoever changes the mask wants to see what it does: convolution is chosen. `is_new`: it is no edit of
+        the mask before.
         """
-        self.edit_step(self.step.with_mask(mask).with_settings(**fields), text, merge_key)
+        self.edit_step(self.step.with_mask(mask, is_new=is_new).with_settings(**fields), text, merge_key)
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`. Numbers in a row merge."""
@@ -239,6 +256,14 @@ class Workspace(QObject):
             self.filters_region = only
             self.region_changed.emit()
             self.job_changed.emit()
+
+    def set_only_step(self, mask: Mask, text: str, **fields: object) -> int:
+        """Filter with this mask and nothing else; return how many steps of a chain it replaced, or 0."""
+        state = self._state
+        step = replace(self.step, id=FIRST_ID, input="", second=PICTURE, on=True)
+        only = State((step.with_mask(mask, is_new=True).with_settings(**fields),), 0, state.source)
+        self.edit(only, text)
+        return len(state.steps) if state.is_chain else 0
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Give a parameter of the operation another value."""
@@ -277,6 +302,12 @@ class Workspace(QObject):
             self.shows_whole = whole
             self.shows_whole_changed.emit()
             self.job_changed.emit()
+
+    @property
+    def shown_step(self) -> int | None:
+        """Number of the step whose result is shown, from 1; None where that is the result of all steps."""
+        at, count = self._state.selected, len(self._state.steps)
+        return None if self.shows_whole or at == count - 1 else at + 1
 
     def job(self) -> PictureJob | None:
         """Return the job whose result is shown; None without a picture, or where `refusal` says why.

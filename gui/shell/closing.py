@@ -110,8 +110,9 @@ class UnsavedDialog(QDialog):
 class Closing(QObject):
     """Asks before closing would lose work, or a file that is being saved.
 
-    It closes by itself when the file is written. If the save fails, the window stays open and shows the
-    error. Where there is no `recovery`, nothing is asked of work.
+    These are two questions, and an answer to one is none to the other. It closes by itself when the file is
+    written. If the save fails, the window stays open and shows the error. Where there is no `recovery`,
+    nothing is asked of work; where the window ends without an answer, work is left for the next start.
     """
 
     interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
@@ -125,9 +126,10 @@ class Closing(QObject):
         self._state = state
         self._recovery = recovery
         self.question: UnsavedDialog | None = None
-        self._is_kept = False
         self.dialog: SavingDialog | None = None
-        self._is_discarded = False
+        # Files that are not waited for, and what of the work is not asked about again (None: all is asked).
+        self._answered: tuple[Sequence[str], str | None] = ((), None)
+        self._is_kept = False
         self._was_interrupted = False
         window.close_wanted.connect(self._close_wanted)
         window.closing.connect(self._end_recovery)
@@ -137,44 +139,60 @@ class Closing(QObject):
     def end_session(self, manager: QSessionManager) -> None:
         """Keep work for the next start; ask the system to wait while a file is being saved."""
         self._is_kept = True
+        if self._recovery is not None:
+            # Now: the screen may go before the window is closed.
+            self._take_what_is_typed()
+            self._recovery.keep_now()
         if self._link.files_being_saved and manager.allowsInteraction():
             manager.cancel()
             self._window.close()
 
-    def _close_wanted(self, event: QCloseEvent) -> None:
-        # What is being typed is work too: a field takes it when it loses the focus.
+    def close(self, files: Sequence[str] = (), work: str | None = None) -> None:
+        """Close the window; ask about files but these, and about work unless this is what was answered.
+
+        An answer holds for this time alone: a window that stays open asks anew.
+        """
+        self._answered = files, work
+        self._window.close()
+        self._answered = (), None
+
+    def _take_what_is_typed(self) -> None:
+        # It is work too: a field takes it when it loses the focus.
         if (field := self._window.focusWidget()) is not None:
             field.clearFocus()
-        if self._link.files_being_saved and not self._is_discarded:
+
+    def _close_wanted(self, event: QCloseEvent) -> None:
+        self._take_what_is_typed()
+        files, answered = self._answered
+        if any(name not in files for name in self._link.files_being_saved):
             event.ignore()
             self._ask()
-        elif self._recovery is not None and not self._is_discarded and not self._is_kept:
-            what = self._window.unsaved
-            if what or self._state.running:
+        elif self._recovery is not None and not self._is_kept:
+            work = self._window.unsaved
+            if (work and work != answered) or (self._state.running and answered is None):
                 event.ignore()
-                self._ask_to_save(what)
+                self._ask_to_save(work, files)
 
-    def _ask_to_save(self, what: str) -> None:
+    def _ask_to_save(self, work: str, files: Sequence[str]) -> None:
         if self.question is None:
-            self.question = question = UnsavedDialog(what, self._state.running, self._window)
+            self.question = question = UnsavedDialog(work, self._state.running, self._window)
             question.finished.connect(self._forget_question)
-            question.discarded.connect(self._discard)
-            question.saving_wanted.connect(self._save)
+            question.discarded.connect(lambda: self._discard_work(files))
+            question.saving_wanted.connect(lambda: self._save(files))
             question.open()
 
     def _forget_question(self) -> None:
         self.question = None
 
-    def _save(self) -> None:
-        if self.question is not None:
-            self.question.accept()
+    def _discard_work(self, files: Sequence[str]) -> None:
+        self._end_dialogs()
+        # With results that came while it was asked.
+        self.close(files, self._window.unsaved)
 
-        def close() -> None:
-            # A run that was asked about before is not asked about again.
-            self._is_discarded = not self._link.files_being_saved
-            self._window.close()
-
-        self._window.first_page.save_work(close)
+    def _save(self, files: Sequence[str]) -> None:
+        self._end_dialogs()
+        # Of a run it was asked as well; what was edited since is a new question.
+        self._window.first_page.save_work(lambda: self.close(files, ""))
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:
@@ -183,14 +201,17 @@ class Closing(QObject):
     def _ask(self) -> SavingDialog:
         if self.dialog is None:
             self.dialog = SavingDialog(self._link.files_being_saved, self._window)
-            self.dialog.discarded.connect(self._discard)
+            self.dialog.discarded.connect(self._discard_files)
             self.dialog.finished.connect(self._forget_dialog)
+            self.dialog.rejected.connect(self._stay)
             self.dialog.open()
         return self.dialog
 
     def _forget_dialog(self) -> None:
         self.dialog = None
-        self._was_interrupted = False
+
+    def _stay(self) -> None:
+        self._was_interrupted = self._is_kept = False
 
     def _save_ended(self, is_saved: bool) -> None:
         if self.dialog is None:
@@ -204,18 +225,20 @@ class Closing(QObject):
             self.dialog.accept()
             self._window.close()
 
-    def _discard(self) -> None:
-        self._is_discarded = True
+    def _discard_files(self) -> None:
+        self._end_dialogs()
+        self.close(self._link.files_being_saved)
+
+    def _end_dialogs(self) -> None:
         for dialog in (self.dialog, self.question):
             if dialog is not None:
                 dialog.accept()
-        self._window.close()
 
     def _interrupted(self) -> None:
         self._is_kept = True
         names = self._link.files_being_saved
         if not names or self._was_interrupted:
-            self._discard()
+            self._discard_files()
             return
         self._was_interrupted = True
         log(f"Saving {', '.join(names)}: the window closes when that is done. Ctrl+C again discards it.")

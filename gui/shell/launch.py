@@ -12,6 +12,7 @@ from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
 from engine.files.output_checks import check_other_file, check_place, make_folder
 from engine.files.standard_streams import log
+from engine.float_warnings import leave_out_float_warnings
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from engine.remote.ssh import RemoteServer
@@ -32,6 +33,7 @@ _NOT_OPENED = "The window cannot be opened"
 
 def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
+    leave_out_float_warnings()
     options = parse(argv)
     if isinstance(options, CompletionOptions):
         from engine.commands.completion import print_script

@@ -20,7 +20,7 @@ from gui.page.messages import Message, Messages, Severity
 from gui.shell.main_window import MainWindow
 
 SOURCE = "recovery"
-KEEP_AFTER_MS = 2_000
+KEEP_AFTER_MS = 500
 """After an edit; so a crash costs the edits of these and of the write."""
 _SUFFIX, _LOCK_SUFFIX = ".haloscope", ".lock"
 MOST_FILES, OLDEST_S = 5, 30 * 24 * 3600.0
@@ -73,10 +73,14 @@ class Recovery(QObject):
 
     def flush(self) -> None:
         """Write what is not kept yet, and leave all of it for the next start."""
+        self.keep_now()
         self._timer.stop()
-        if self._window.unsaved and self._is_locked():
-            self._writer.submit(self._write, self._window.first_page.work())
         self._writer.shutdown()
+
+    def keep_now(self) -> None:
+        """Write what is not kept yet, at once."""
+        if self._window.unsaved and self._is_locked():
+            self._writer.submit(self._write, self._window.first_page.work()).result()
 
     def forget(self) -> None:
         """Remove what is kept: it is saved, or nobody wants it. Work of others that was offered stays."""

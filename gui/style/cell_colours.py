@@ -19,11 +19,13 @@ HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee8
 
 def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
     """Return the colour of a cell: from the base colour for 0 to that of its sign for the largest."""
-    if weight == 0.0 or largest == 0.0:
+    share = abs(weight) / largest if largest else 0.0
+    # NaN is shown as 0 is, in pictures too.
+    if not share > 0.0:
         return QColor(theme.base)
     tint = theme.positive if weight > 0.0 else theme.negative
     # The square root keeps the tails of a Gaussian visible.
-    part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(abs(weight) / largest, 1.0))
+    part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(share, 1.0))
     return _between(_parts_of(theme.base), _parts_of(tint), part)
 
 

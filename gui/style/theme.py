@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
 from engine.garbage import no_collection
@@ -84,6 +84,8 @@ _OUTLINED = [
     "QPushButton",
     "QRadioButton",
 ]
+
+_HAS_FONT = Qt.WidgetAttribute.WA_SetFont
 
 _current = LIGHT
 _choice: ThemeName = "light"
@@ -162,7 +164,12 @@ def _show(app: QApplication, theme: Theme) -> None:
     for control in _OUTLINED:
         # PySide6 6.11.3 takes a text here; its stubs and its error message say bytes.
         app.setPalette(palette, control)  # type: ignore[arg-type]
+    # Qt gives each widget the font that it had when it was first dressed by a sheet.
+    own = [(one, QFont(one.font())) for one in app.allWidgets() if one.testAttribute(_HAS_FONT)]
     app.setStyleSheet(STYLE_SHEET.format(**asdict(theme)))
+    for widget, font in own:
+        if widget.font() != font:
+            widget.setFont(font)
     theme_notifier().changed.emit(theme)
 
 

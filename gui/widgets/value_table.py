@@ -1,5 +1,6 @@
 """A window of values in figures, each on a colour by its size or its sign, as wide as there is room."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,8 @@ _NARROWEST_CELL = 5 * GRID
 
 def number(value: float) -> str:
     """Write a value with three digits: 0.412, −8.09, 12."""
+    if not math.isfinite(value):
+        return no_number(value)
     if abs(value) < 5e-4:
         return "0"
     digits = 2 if abs(value) < 0.1 else 3
@@ -32,8 +35,15 @@ def number(value: float) -> str:
     return f"{_MINUS}{text}" if value < 0 else text
 
 
+def no_number(value: float) -> str:
+    """Write NaN or infinity."""
+    return "NaN" if math.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
+
+
 def short_number(value: float) -> str:
     """Write a value with two digits, for a small cell: 0.41, −8.1, 12."""
+    if not math.isfinite(value):
+        return no_number(value)
     if abs(value) < 5e-3:
         return "0"
     text = (
@@ -48,7 +58,7 @@ def short_number(value: float) -> str:
 
 def cell_number(value: float) -> str:
     """Write a value for a small cell, whole numbers as they are: 12, −0.41."""
-    if value == round(value) and abs(value) < 1e6:
+    if abs(value) < 1e6 and value == round(value):
         # Of the two zeros there is one for people.
         return f"{value + 0.0:.0f}".replace("-", _MINUS)
     return short_number(value)
@@ -116,7 +126,9 @@ class ValueTable(NumberTable):
         value, theme = float(self._values[row, column]), current_theme()
         if self.is_signed:
             return cell_background(value, self._largest, theme)
-        share = min(max(value / self._largest, 0.0), 1.0) if self._largest > 0 else 0.0
+        # NaN is shown as 0 is, in pictures too.
+        share = value / self._largest if self._largest > 0 else 0.0
+        share = min(share, 1.0) if share > 0 else 0.0
         if self.is_grey:
             return QColor.fromRgbF(share, share, share)
         return mixed(QColor(theme.base), QColor(theme.text), share)

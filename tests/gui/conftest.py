@@ -93,8 +93,7 @@ def opened(app, bot, size=(1280, 800), theme="light", preferences_path=None, rec
 
 def close(haloscope):
     """Close a window without a question."""
-    haloscope.closing._is_discarded = True
-    haloscope.window.close()
+    haloscope.closing.close(haloscope.link.files_being_saved, haloscope.window.unsaved)
     haloscope.link.shutdown()
 
 

@@ -163,6 +163,11 @@ class Journey(Program):
             self.wait_for_rest()
 
 
+def kept(home):
+    """Return what is kept against a crash."""
+    return b"".join(path.read_bytes() for path in home.rglob("recovery/*.haloscope"))
+
+
 @pytest.fixture(scope="module")
 def screen(tmp_path_factory):
     """An X server for the tests of a file."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.real_window.conftest import kept
 
 pytestmark = pytest.mark.slow
 
@@ -42,14 +43,25 @@ def test_that_a_folder_is_filtered_by_the_keyboard(program, screen, photos, tmp_
 
 def test_that_quitting_asks_and_leaves_whole_files(program, screen, photos, tmp_path):
     out = tmp_path / "out"
+    program.click_on("first cell")
+    program.type("7")
+    program.press("Return")
     begun(program, screen, photos, out)
     program.press("Escape")
     program.wait_for_turn()
     program.press("ctrl+q")
     # It does not come to rest before the batch ends, and closes then.
-    program.wait_until(lambda: screen.focused.startswith("Close"), "the question")
+    program.wait_until(lambda: screen.focused.startswith("Close"), "the question about the batch")
+    about_batch = screen.xdotool("getactivewindow")
+    program.press("alt+d")
+    program.wait_until(
+        lambda: screen.focused.startswith("Close") and screen.xdotool("getactivewindow") != about_batch,
+        "the question about the edit",
+    )
+    program.wait_until(lambda: b"[7.0, " in kept(program.home), "the edit in a file")
     program.press("alt+d")
     assert program.wait_for_end() == 0
+    assert kept(program.home) == b""
     for path in out.glob("*.png"):
         assert engine.open_image(path).pixels.shape == (700, 900, 3)
     assert len(list(out.glob("*.png"))) < 80

@@ -84,3 +84,42 @@ def test_that_the_dialog_opens_the_path_typed_after_one_that_is_no_picture_was_r
     program.press("ctrl+o")
     program.answer("Open a picture", fern)
     program.wait_for_title("fern.png")
+
+
+def test_that_the_result_of_a_float_picture_is_saved_by_return(program, picture):
+    ramp = picture.with_name("ramp.tif")
+    Image.fromarray(np.tile(np.linspace(0, 1, 40, dtype=np.float32), (30, 1))).save(ramp)
+    program.press("ctrl+o")
+    program.answer("Open a picture", ramp)
+    program.wait_for_title("ramp.tif")
+    program.wait_for_rest()
+    before = set(picture.parent.iterdir())
+    program.press("ctrl+s")
+    program.wait_for_dialog("Save")
+    program.press("Return")
+    program.wait_for_turn()
+    (saved,) = program.wait_until(lambda: set(picture.parent.iterdir()) - before, "the saved result")
+    with Image.open(saved) as found:
+        assert found.mode == "F"
+
+
+def test_that_a_picture_of_nan_and_infinity_prints_nothing_on_the_terminal(program, picture):
+    strange = picture.with_name("strange.npy")
+    pixels = np.random.default_rng(2).random((40, 48), np.float32)
+    pixels[3:20], pixels[25, :] = np.nan, np.inf
+    np.save(strange, pixels)
+    program.press("ctrl+o")
+    program.answer("Open a picture", strange)
+    program.wait_for_title("strange.npy")
+    program.press("ctrl+r")
+    program.wait_for_rest()
+    # The lens on a pixel, and the difference, the first of the other ways to look.
+    program.click(267, 65)
+    program.wait_for_rest()
+    program.click_on("picture")
+    program.wait_for_rest()
+    program.click(511, 70)
+    program.wait_for_rest()
+    program.press("Down", "Return")
+    program.wait_for_rest()
+    program.click(383, 70)

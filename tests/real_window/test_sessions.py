@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.real_window.conftest import Journey
+from tests.real_window.conftest import Journey, kept
 
 pytestmark = pytest.mark.slow
 
@@ -53,8 +53,3 @@ def test_that_a_killed_program_loses_no_edit_that_was_kept(start, screen, tmp_pa
     assert program.weights(tmp_path / "restored.haloscope")[0][0] == 7
     assert program.quit() == 0, "all is in a session, so nothing is asked"
     assert kept(home) == b""
-
-
-def kept(home):
-    """Return what is kept against a crash."""
-    return b"".join(path.read_bytes() for path in home.rglob("recovery/*.haloscope"))

@@ -26,7 +26,7 @@ from engine.tasks.chain.planned import uncut_step
 from engine.tasks.chain.resolve import ResolvedChain
 from engine.tasks.chain.step_times import steps_of, with_steps
 from engine.tasks.chain.steps import Chain
-from engine.tasks.filtering.clipping import Clipped, clipped_values
+from engine.tasks.filtering.clipping import clipped_values
 
 _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
@@ -83,7 +83,7 @@ def _keeps_values(resolved: ResolvedChain) -> bool:
 def _shown(memory: ResultMemory, asked: ChainJob, resolved: ResolvedChain, begin: float) -> Filtered:
     device, range_mode = resolved.device.key, asked.chain.range
     # Before it is given back.
-    clipped = clipped_values(memory.array, resolved.white) if range_mode == "clip" else Clipped()
+    clipped = clipped_values(memory.array, resolved.white, range_mode)
     job = replace(asked, chain=resolved.as_planned, shown="", device=device)
     values, screen = memory.shown(range_mode, Computed(job))
     elapsed_ms = (time.perf_counter() - begin) * 1e3

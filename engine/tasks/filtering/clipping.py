@@ -3,7 +3,7 @@
 Half of what an edge filter gives is negative: shown as black, the filter looks broken.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,11 @@ _FEWEST_RESULTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """Parts of a result, 0 to 1, below 0 and above full scale."""
+    """Parts of a result, 0 to 1, below and above what a range mode shows: with "clip" 0 and full scale."""
 
     below: float = 0.0
     above: float = 0.0
+    range_mode: str = field(default="clip", kw_only=True)
 
     @property
     def share(self) -> float:
@@ -41,14 +42,26 @@ class Clipped:
         """The range mode that shows it; empty where so little is clipped that it needs no word."""
         if self.share <= HINT_FROM:
             return ""
-        return "absolute" if self.below >= self.above else "rescale"
+        return "absolute" if self.below >= self.above and self.range_mode == "clip" else "rescale"
 
     @property
     def words(self) -> str:
         """What is clipped, in a sentence."""
         is_below = self.below >= self.above
         share, what = (self.below, "negative") if is_below else (self.above, "above full scale")
+        if self.range_mode != "clip":
+            what = f"outside the display range {self.range_mode}"
         return f"{100 * share:.0f} % of the values are {what} and shown {'black' if is_below else 'white'}"
+
+    @property
+    def in_short(self) -> str:
+        """The same in a few words; empty where so little is clipped that it needs none."""
+        if self.share <= HINT_FROM:
+            return ""
+        parts = ((self.below, "black"), (self.above, "white"))
+        return ", ".join(
+            f"{100 * part:.0f} % clipped to {end}" for part, end in parts if part >= HINT_FROM / 2
+        )
 
 
 def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
@@ -64,16 +77,17 @@ def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
 def clipped_part(samples: NDArray[Any], mask: Mask, problem: Problem, range_mode: str) -> tuple[float, float]:
     """Return how much of a result is clipped as it is shown; only a mask that can clip costs a look."""
     white = full_scale_of(samples.dtype)
-    is_open = problem.result_dtype == "float32" and range_mode == "clip"
-    is_wide = problem.dtype == "float32" or can_clip(mask, white, problem.ghost_value)
-    if not (is_open and is_wide):
+    # A kernel that writes 8 or 16 bit has clipped its results.
+    mode = range_mode if problem.result_dtype == "float32" else "clip"
+    is_wide = problem.dtype == "float32" or mode == "offset" or can_clip(mask, white, problem.ghost_value)
+    if mode == "rescale" or not is_wide:
         return 0.0, 0.0
-    found = sample_clipped(samples, mask, white)
+    found = sample_clipped(samples, mask, white, mode)
     return found.below, found.above
 
 
-def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:
-    """Return how much of a result lies outside 0 .. white, by windows all over the picture (H, W, C).
+def sample_clipped(samples: NDArray[Any], mask: Mask, white: float, range_mode: str = "clip") -> Clipped:
+    """Return how much of a result lies outside what is shown, by windows all over the picture (H, W, C).
 
     It takes 0.6 ms whatever the size, and serves kernels that clip themselves; a look at every result of 12
     megapixels takes 28 ms.
@@ -90,19 +104,26 @@ def sample_clipped(samples: NDArray[Any], mask: Mask, white: float) -> Clipped:
     # NaN and infinity spread as in the result.
     with np.errstate(all="ignore"):
         values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1)))
-        return _outside(values + np.float32(mask.offset), white)
+        return _outside(values + np.float32(mask.offset), white, range_mode)
 
 
-def clipped_values(values: NDArray[Any], white: float) -> Clipped:
-    """Return how much of a result (H, W, C) itself lies outside 0 .. white, by values all over it."""
-    if values.size < _FEWEST_RESULTS:
+def clipped_values(values: NDArray[Any], white: float, range_mode: str = "clip") -> Clipped:
+    """Return how much of a result (H, W, C) itself lies outside what is shown, by values all over it."""
+    if values.size < _FEWEST_RESULTS or range_mode == "rescale":
         return Clipped()
     step = max(1, int(np.ceil(np.sqrt(values.size / _MOST_CELLS))))
     rows, columns = values.shape[:2]
-    return _outside(values[step // 2 % rows :: step, step // 2 % columns :: step], white)
+    seen = values[step // 2 % rows :: step, step // 2 % columns :: step]
+    return _outside(seen, white, range_mode)
 
 
-def _outside(values: NDArray[Any], white: float) -> Clipped:
+def _outside(values: NDArray[Any], white: float, range_mode: str) -> Clipped:
+    if range_mode == "absolute":
+        values = np.abs(values)
+    elif range_mode == "offset":
+        values = values + np.float32((white + 1) // 2 if white > 1 else 0.5)
     # Those that are rounded to an end of the range, or on the screen where white is 1, are not clipped.
     most = min(0.5, white / 510)
-    return Clipped(float((values < -most).mean()), float((values > white + most).mean()))
+    return Clipped(
+        float((values < -most).mean()), float((values > white + most).mean()), range_mode=range_mode
+    )

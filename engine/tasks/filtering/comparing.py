@@ -51,7 +51,9 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
             for rows in bands(len(part), FLOAT_BYTES * part[0].size):
                 report(Progress("comparing", 0.0, 5.0))
                 there = region._replace(top=region.top + rows.start, bottom=region.top + rows.stop)
-                yield there, part[rows].astype(np.float32) - original[there.slices].astype(np.float32)
+                with np.errstate(all="ignore"):  # of NaN and infinity
+                    change = part[rows].astype(np.float32) - original[there.slices].astype(np.float32)
+                yield there, change
 
     with SharedSegment() as segment:
         picture, levels = _created(segment, original.shape)

@@ -80,7 +80,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
         """Return the mask's name and weights, and the layout where it can be chosen."""
         mask = job.operands.mask
         return {
-            "mask_name": mask.name or "custom",
+            "mask_name": mask.title,
             "weights_digest": mask.weights_digest,
             "layout": str(job.operands.layout) if job.variant.device == "cuda" else "",
         }

@@ -11,6 +11,7 @@ from engine.recipes.command import option_words
 from engine.recipes.recipe import Source
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.copy_as import recipe_of
+from gui.explore.mask.preset_names import shown_title
 from gui.explore.run_words import border_words, operation_words
 from gui.explore.workspace import Workspace
 
@@ -43,7 +44,11 @@ def job_sentence(workspace: Workspace) -> str:
     if not workspace.is_filtering:
         return operation_words(workspace)
     mask = workspace.mask
-    parts = [workspace.mask_title or "Own mask", f"{mask.rows} × {mask.columns}", border_words(workspace)]
+    parts = [
+        shown_title(mask, workspace.mask_title),
+        f"{mask.rows} × {mask.columns}",
+        border_words(workspace),
+    ]
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise
     parts += [f"range {workspace.range_mode}"] * (workspace.range_mode != "clip")
     return ", ".join(parts)

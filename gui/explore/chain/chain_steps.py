@@ -88,8 +88,8 @@ def split(state: State, first: Mask, second: Mask) -> State:
     """Return the state with two masks, one after the other, in the place of the selected step's."""
     plain = {"flip": False, "normalise": False}
     step = state.step
-    begin = state.with_step(step.with_mask(first).with_settings(**plain))
-    found = added(begin, replace(step.with_mask(second).with_settings(**plain), input=""))
+    begin = state.with_step(step.with_mask(first, is_new=True).with_settings(**plain))
+    found = added(begin, replace(step.with_mask(second, is_new=True).with_settings(**plain), input=""))
     # Who read the one mask reads the second of the two.
     new = found.step
     later = [

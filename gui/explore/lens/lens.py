@@ -55,7 +55,8 @@ class FilterLens:
     @property
     def products(self) -> NDArray[np.float32]:
         """Each cell times its weight: (rows, columns, channels)."""
-        products: NDArray[np.float32] = self.window.cells * self.job.mask.weights32[..., np.newaxis]
+        with np.errstate(all="ignore"):  # of NaN and infinity
+            products: NDArray[np.float32] = self.window.cells * self.job.mask.weights32[..., np.newaxis]
         return products
 
     @property

@@ -160,7 +160,9 @@ class GeneratorSliders(QWidget):
     def _accept(self, mask: Mask) -> None:
         self._about_mask = f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}."
         self._say_mask()
-        self._workspace.set_mask(mask, f"Generate {self._generator.title}", ("generate", self._times_shown))
+        self._workspace.set_mask(
+            mask, f"Generate {self._generator.title}", ("generate", self._times_shown), is_new=True
+        )
 
     def _say_mask(self) -> None:
         self.verdict.setStyleSheet(f"color: {current_theme().muted}")

@@ -98,7 +98,7 @@ class MaskLibrary(QFrame):
             return
         self.close()
         kind = "Preset" if entry.own is None else "Own mask"
-        self._workspace.set_mask(entry.mask, f"{kind} {entry.title}")
+        self._workspace.set_mask(entry.mask, f"{kind} {entry.title}", is_new=True)
 
     def keep(self) -> None:
         """Keep the mask that is shown under the name that is typed, or give a kept one that name."""

@@ -63,11 +63,11 @@ class MaskModel(QAbstractTableModel):
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
         """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
         try:
-            mask, step = pasted(self._mask, text, cells, whole=whole)
+            mask, step, is_new = pasted(self._mask, text, cells, whole=whole)
         except MaskError as error:
             self.edit_refused.emit(str(error))
         else:
-            self._workspace.set_mask(mask, step)
+            self._workspace.set_mask(mask, step, is_new=is_new)
 
     def copied_text(self, cells: list[Cell]) -> str:
         """Return the rectangle around the cells, as typed, between tabs; the whole mask for no cells."""

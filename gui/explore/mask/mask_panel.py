@@ -60,7 +60,7 @@ class MaskPanel(QWidget):
         """Open the mask as text in a dialog that does not block the window."""
         dialog = MaskTextDialog(self._workspace.mask, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.mask_accepted.connect(lambda mask: self._workspace.set_mask(mask, "Mask as text"))
+        dialog.mask_accepted.connect(lambda mask: self._workspace.set_mask(mask, "Mask as text", is_new=True))
         dialog.open()
         return dialog
 

@@ -20,8 +20,8 @@ Cell = tuple[int, int]
 _WHOLE_MASK = re.compile(r"[\[{:]|[\s;][/*]|\*")
 
 
-def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> tuple[Mask, str]:
-    """Return the mask after a paste, and the name of this step.
+def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> tuple[Mask, str, bool]:
+    """Return the mask after a paste, the name of this step, and whether it is a new mask, not an edited one.
 
     `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole
     mask, however small it is.
@@ -34,9 +34,9 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
     new = parse_mask(text)
     is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
     if whole or not is_smaller or _WHOLE_MASK.search(text.strip()):
-        return new, f"Paste a mask of {new.rows} × {new.columns}"
+        return new, f"Paste a mask of {new.rows} × {new.columns}", True
     if new.taps == 1:
-        return mask.with_cells(cells, new.typed.cells[0][0]), "Paste a weight"
+        return mask.with_cells(cells, new.typed.cells[0][0]), "Paste a weight", False
     row, column = map(min, zip(*cells, strict=True))
     if row + new.rows > mask.rows or column + new.columns > mask.columns:
         raise MaskError(
@@ -48,4 +48,4 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
     for at, put in enumerate(new.typed.cells, start=row):
         table[at] = table[at][:column] + put + table[at][column + new.columns :]
     typed = TypedWeights(tuple(table), mask.typed.divisor)
-    return mask.with_typed(typed), f"Paste {new.rows} × {new.columns} cells"
+    return mask.with_typed(typed), f"Paste {new.rows} × {new.columns} cells", False

@@ -141,6 +141,22 @@ class PictureController(QObject):
         self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
         return False
 
+    def when_shown(self, then: Callable[[], None]) -> None:
+        """Call `then` once the result of the settings as they are is shown; never if they change before."""
+        if not self._display.is_earlier:
+            then()
+            return
+        job = self._workspace.job()
+
+        def look() -> None:
+            if self._workspace.job() == job and self._display.is_earlier:
+                return
+            self._state.filtered.disconnect(look)
+            if self._workspace.job() == job:
+                then()
+
+        self._state.filtered.connect(look)
+
     def save_result(self, path: Path, depth: str = "keep", *, metadata: bool = True) -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
         picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()

@@ -10,6 +10,7 @@ from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.host.verbs import Seen
+from engine.tasks.filtering.clipping import Clipped
 from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
 from gui.engine_link.engine_link import Ask, EngineLink
@@ -275,9 +276,15 @@ class PictureView(QWidget):
 
     def _name_result(self) -> None:
         self.drag_handle.setVisible(self._state.last_result is not None)
-        name = self._state.result_words or ("earlier result" if self._state.result_is_earlier else "result")
-        self.canvas.name_result(f"{name} on {self._server}" if self._server else name)
+        state = self._state
+        name = state.result_words or ("earlier result" if state.result_is_earlier else "result")
         self.readout.name_result(name)
+        number = self._workspace.shown_step
+        if name == "result" and number:
+            name = f"result of step {number}"
+        name = f"{name} on {self._server}" if self._server else name
+        clipped = Clipped(*state.last_result.clipped).in_short if state.last_result is not None else ""
+        self.canvas.name_result(f"{name}, {clipped}" if clipped else name)
         self._hover(self._hovered)
         self._describe()
 

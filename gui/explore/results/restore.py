@@ -20,11 +20,11 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     }
     if isinstance(job, FilterJob):
         how |= {"border": job.border, "cval": job.cval, "result_type": job.result_type}
-        mask = workspace.mask
-        if workspace.applied_mask() != job.mask:
+        mask, is_new = workspace.mask, workspace.applied_mask() != job.mask
+        if is_new:
             # As the weights are: neither turned nor divided by their sum.
             mask, how = job.mask, how | {"flip": False, "normalise": False}
-        workspace.set_mask(mask, text, **how)
+        workspace.set_mask(mask, text, is_new=is_new, **how)
         return
     if is_chain(job):
         state = import_module("gui.explore.chain.chain_job").state_of(job.chain, workspace.state)

@@ -175,10 +175,10 @@ def test_that_a_picture_of_subnormal_samples_is_verified(command, grey, tmp_path
 
 def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0")
-    assert "correlation with a mask (1 × 3), border zero" in words
+    assert "correlation with a custom mask (1 × 3), border zero" in words
     assert picture.pixels.tolist() == [[0, 0, 10], [0, 0, 0], [0, 0, 0]]
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
-    assert "convolution with a mask (1 × 3, rotated by 180 degrees)" in words
+    assert "convolution with a custom mask (1 × 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
     assert "correlation with Gaussian 5 × 5, sigma 1, border" in filtered(grey(), "--mask gaussian:5:1")[1]
 
@@ -331,22 +331,29 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(
     source, out = tmp_path / "in.png", tmp_path / "out.png"
     engine.save_image(np.full((30, 20), 7, np.uint8), source)
     out.write_bytes(b"old")
-    loops, calls = serial.Serial.function, []
+    new_call, rows_done = serial.Serial._new_call, []
 
-    def pressed_after_the_first_rows(*arguments):
-        loops(*arguments)
-        calls.append(arguments)
-        # The tiny picture that a variant is made ready with has one row.
-        if len(arguments[0]) == 30:
-            ctrl_c()
+    class PressedAfterTheFirstRows:
+        def __init__(self, filtering):
+            self.call, self.given = new_call(filtering), {}
 
-    monkeypatch.setattr(serial.Serial, "function", staticmethod(pressed_after_the_first_rows))
+        def put(self, place, value):
+            self.given[place] = value
+            self.call.put(place, value)
+
+        def __call__(self):
+            self.call()
+            rows_done.append(len(self.given[1]))
+            # The tiny picture that a variant is made ready with has one row.
+            if len(self.given[0]) == 30:
+                ctrl_c()
+
+    monkeypatch.setattr(serial.Serial, "_new_call", lambda filtering: PressedAfterTheFirstRows(filtering))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 20 * 9)
     with pytest.raises(Left) as left:
         command("filter", source, out, "--mask box-3 --variant cpu-serial")
     assert str(left.value) == f"Stopped: {out} was not written."
-    # Made ready while the picture is opened, and once it is there.
-    assert [len(rows) for *_, rows in calls] == [1, 1, 10]
+    assert rows_done == [10]
     assert out.read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.png", "out.png"]
 

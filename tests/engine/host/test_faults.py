@@ -129,6 +129,24 @@ def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, 
 
 
 @pytest.mark.slow
+def test_that_a_file_that_ends_the_host_is_named_and_is_no_fault_of_the_device(start_up):
+    watched, pid = start_up()
+    for _ in range(3):
+        begun = threading.Event()
+        opening = watched.client.submit(OpenPicture("/some/bad.avif"), lambda _step, begun=begun: begun.set())
+        waiting = watched.client.submit(Make())
+        assert begun.wait(PATIENCE_S)
+        os.kill(pid, signal.SIGSEGV)
+        with pytest.raises(ImageReadError, match=r"/some/bad\.avif cannot be opened: .*SIGSEGV"):
+            opening.result(PATIENCE_S)
+        # The next one is answered by the next host.
+        assert waiting.result(PATIENCE_S)
+        pid = watched.wait_until_up()
+    assert watched.lost == []
+    assert watched.client.use_cuda
+
+
+@pytest.mark.slow
 def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()

@@ -26,6 +26,7 @@ from engine.image.form import Form
 from engine.image.large.decoded import decoded_bytes
 from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image
+from engine.image.save import save_image
 from engine.streams import result_parts
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
@@ -67,6 +68,17 @@ def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path
             assert np.array_equal(shared.attach(handle.alpha), wanted.alpha)
         (level, *_) = handle.screen.levels
         assert level.shape == (*wanted.pixels.shape[:2], 4)
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".npy"])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
+def test_that_a_picture_says_what_of_it_is_nan(tmp_path, suffix, share):
+    pixels = np.full((8, 10), 0.5, np.float32)
+    pixels[: int(8 * share)] = np.nan
+    save_image(pixels, tmp_path / f"picture{suffix}")
+    with opened(tmp_path / f"picture{suffix}") as handle:
+        assert any("NaN" in note for note in handle.notes) is (share > 0)
+        assert ("NaN" in handle.description) is (share == 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,11 +1,15 @@
 import os
+import re
 
 import numpy as np
 import pytest
 
 from engine.host.protocol import SaveResult
+from engine.image.formats import format_to_save
+from engine.image.open import open_image
+from engine.image.save import save_image
 from engine.mask.mask import Mask
-from gui.explore.files import MASK_MARK, declares
+from gui.explore.files import MASK_MARK, declares, depth_in, result_filters
 from gui.page.messages import Severity
 
 
@@ -69,3 +73,44 @@ def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope,
     dialog.reject()
     (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
     assert request.metadata is metadata
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("with_float", [True, False])
+def test_that_every_form_that_is_offered_can_be_saved_and_the_first_keeps_all(tmp_path, dtype, with_float):
+    pixels = np.linspace(0, 1, 48, dtype=np.float32).reshape(6, 8)
+    pixels = pixels if dtype == "float32" else np.rint(pixels * np.iinfo(dtype).max).astype(dtype)
+    offered = result_filters(np.dtype(dtype), with_float=with_float)
+    for number, (words, depth) in enumerate(offered.items()):
+        path = tmp_path / f"{number}{re.search(r'[.][a-z]+', words)[0]}"
+        assert depth in (depth_in(format_to_save(path), np.dtype(dtype)), "float32")
+        save_image(pixels, path, depth=depth)
+        found = open_image(path).pixels
+        if number == 0:
+            np.testing.assert_array_equal(found, pixels)
+        # Black is black and white is white in every form.
+        full = 1.0 if found.dtype == np.float32 else np.iinfo(found.dtype).max
+        if depth != "float32":
+            assert found.min() <= 0.03 * full
+            assert found.max() >= 0.97 * full
+
+
+def test_that_an_ending_that_is_typed_chooses_the_depth(haloscope, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(haloscope.pictures, "save_result", lambda path, depth, **_: asked.append(depth))
+    haloscope.actions["save"].trigger()
+    dialog = haloscope.files.dialog
+    (exact,) = [one for one in dialog.nameFilters() if one.startswith("TIFF, 32-bit")]
+    dialog.selectNameFilter(exact)
+    for name in ("out.tif", "out.png"):
+        dialog.fileSelected.emit(str(tmp_path / name))
+    assert asked == ["float32", "keep"]
+
+
+def test_that_results_are_saved_beside_their_picture(haloscope, tmp_path, qtbot):
+    (tmp_path / "one.png").write_bytes(b"x")
+    haloscope.pictures.open_path(tmp_path / "one.png")
+    qtbot.waitUntil(
+        lambda: haloscope.workspace.picture.title == "one.png" and not haloscope.display.is_earlier
+    )
+    assert haloscope.files.folder == str(tmp_path)

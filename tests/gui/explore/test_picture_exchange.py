@@ -197,3 +197,11 @@ def test_that_paste_in_a_number_box_is_the_box_s(haloscope, put, qtbot):
     put(text="5")
     qtbot.keyClick(box, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     assert box.lineEdit().text() == "5"
+
+
+def test_that_what_a_copy_loses_is_said(haloscope, clipboard, qtbot):
+    haloscope.link._client.save_notes = ("Little is left.",)
+    for _ in range(2):
+        haloscope.actions["copy_picture"].trigger()
+        qtbot.waitUntil(lambda: "Little is left." in message(haloscope))
+        haloscope.messages.clear("clipboard")

@@ -171,12 +171,33 @@ def test_that_difference_and_error_are_chosen_from_the_menu_and_left_there(page)
 
 
 def test_that_a_result_that_is_clipped_offers_the_range_that_shows_it(page, haloscope, qtbot):
+    haloscope.workspace.change(result_type="same")
+    qtbot.waitUntil(lambda: not page.display.is_earlier)
     clipped = replace(haloscope.state.last_result, clipped=(0.41, 0.0))
     page.clip_hint._follow(clipped)
     message = haloscope.messages.newest
-    assert (message.what, message.action) == (
-        "41 % of the values are negative and shown black",
-        "Show absolute",
-    )
+    assert message.what == "41 % of the values are negative and shown black"
     message.act()
     assert haloscope.workspace.range_mode == "absolute"
+    assert haloscope.workspace.result_dtype == "float32"
+
+
+def test_that_clipping_is_said_as_long_as_it_lasts_and_anew_of_another_mask_or_picture(
+    page, haloscope, qtbot
+):
+    def show(share):
+        haloscope.state.show_filtered(replace(haloscope.state.last_result, clipped=(share, 0.0)))
+        return "41 %" in page.picture_view.canvas.result_name, haloscope.messages.of("clipped") is not None
+
+    workspace = haloscope.workspace
+    assert show(0.41) == (True, True)
+    haloscope.messages.clear("clipped")
+    assert show(0.41) == (True, False)
+    workspace.set_mask(Mask([[-1.0]], name="another"))
+    qtbot.waitUntil(lambda: not page.display.is_earlier)
+    assert show(0.41) == (True, True)
+    haloscope.messages.clear("clipped")
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: workspace.picture.sample == "camera" and haloscope.state.last_result is not None)
+    assert show(0.41) == (True, True)
+    assert show(0.0) == (False, False)

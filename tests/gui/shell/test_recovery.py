@@ -2,6 +2,7 @@
 
 import os
 import time
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtWidgets import QPushButton
@@ -163,11 +164,75 @@ def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
     assert not haloscope.window.isVisible()
 
 
-def test_that_an_interrupted_window_leaves_its_work_for_the_next_start(start, tmp_path, qtbot):
+def test_that_an_answer_about_a_file_is_none_about_edits(start, tmp_path, qtbot):
+    haloscope = start()
+    closing = haloscope.closing
+    haloscope.workspace.change(flip=True)
+    haloscope.link.begin_writing("/somewhere/out")
+    for _ in range(2):
+        # Nor is an answer of an earlier time one now.
+        haloscope.actions["quit"].trigger()
+        press(closing.dialog, "Discard")
+        assert haloscope.window.isVisible()
+        assert closing.dialog is None
+        assert closing.question is not None
+        press(closing.question, "Cancel")
+        qtbot.waitUntil(lambda: len(kept(tmp_path)) == 1)
+    haloscope.window.close()
+    press(closing.dialog, "Discard")
+    press(closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+    assert kept(tmp_path) == []
+
+
+def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(start, qtbot):
     haloscope = start()
     haloscope.workspace.change(flip=True)
+    haloscope.link.begin_writing("/somewhere/out")
+    haloscope.window.close()
+    press(haloscope.closing.dialog, "Wait")
+    haloscope.link.end_writing("/somewhere/out", is_done=True)
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_edits_made_while_a_session_was_saved_are_asked_about(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.window.close()
+    press(haloscope.closing.question, "Save session…")
+    qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "work.haloscope"))
+    haloscope.files.dialog.close()
+    haloscope.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: haloscope.closing.question is not None)
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+@pytest.mark.parametrize("is_saving", [False, True])
+def test_that_whatever_ends_the_window_leaves_edits(start, tmp_path, qtbot, is_saving):
+    haloscope = start()
+    haloscope.recovery._timer.setInterval(1 << 30)
+    if is_saving:
+        haloscope.link.begin_writing("/somewhere/out")
+    haloscope.workspace.change(flip=True)
+    haloscope.closing.interrupted.emit()
     haloscope.closing.interrupted.emit()
     qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert len(kept(tmp_path)) == 1
+
+
+def test_that_the_end_of_the_session_keeps_edits_before_the_screen_goes(start, tmp_path):
+    haloscope = start()
+    haloscope.recovery._timer.setInterval(1 << 30)
+    haloscope.workspace.change(flip=True)
+    # Stands in for QSessionManager, which only the platform can make.
+    haloscope.closing.end_session(MagicMock())
+    assert len(kept(tmp_path)) == 1
+    haloscope.window.close()
     assert len(kept(tmp_path)) == 1
 
 

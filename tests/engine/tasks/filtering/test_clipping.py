@@ -5,7 +5,8 @@ import pytest
 
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.filtering.clipping import Clipped, can_clip, clipped_values, sample_clipped
+from engine.tasks.filtering.clipping import Clipped, can_clip, clipped_part, clipped_values, sample_clipped
+from engine.tasks.filtering.problem import Problem
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
@@ -35,6 +36,13 @@ def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped(white):
     assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
 
 
+@pytest.mark.filterwarnings("error")
+def test_that_values_that_are_no_numbers_are_counted_without_a_warning():
+    strange = np.resize(np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32), (20, 21, 1))
+    # Every sum of a window has NaN in it.
+    assert sample_clipped(strange, SOBEL, 1.0) == Clipped()
+
+
 def test_that_a_mask_larger_than_the_picture_says_nothing():
     assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
 
@@ -49,3 +57,31 @@ def test_that_bright_values_ask_for_rescaling():
 
 def test_that_a_fifth_needs_no_word():
     assert Clipped(0.1, 0.1).better_range == ""
+
+
+@pytest.mark.parametrize("weight", [-1, 1, 2, -3])
+@pytest.mark.parametrize("how", ["clip", "absolute", "offset", "rescale", "same type"])
+def test_that_what_is_shown_black_or_white_is_counted_in_every_range(weight, how):
+    samples = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    mask = Mask([[float(weight)]])
+    result_dtype = "uint8" if how == "same type" else "float32"
+    problem = Problem(
+        height=16,
+        width=16,
+        channels=1,
+        dtype="uint8",
+        mask_shape=(1, 1),
+        anchor=(0, 0),
+        result_dtype=result_dtype,
+    )
+    values = weight * np.arange(256)
+    shown = {"absolute": abs(values), "offset": values + 128}.get(how, values)
+    below, above = float((shown < 0).mean()), float((shown > 255).mean())
+    expected = (0.0, 0.0) if how == "rescale" else (below, above)
+    mode = "clip" if how == "same type" else how
+    assert clipped_part(samples, mask, problem, mode) == expected
+
+
+@pytest.mark.parametrize("mode", ["absolute", "offset"])
+def test_that_in_another_range_only_rescaling_shows_more(mode):
+    assert Clipped(0.4, 0.1, range_mode=mode).better_range == "rescale"

@@ -9,6 +9,7 @@ import pytest
 import engine
 from engine.commands.command_line import main
 from engine.geometry.border import Border
+from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
 from gui.explore.batch.present_job import job_sentence, job_words
@@ -125,6 +126,12 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     options = ["--border", "constant", "--cval", "-2.5", "--variant", "naive", "--device", "cpu"]
     assert job_words(workspace, tmp_path) == ["--mask", str(tmp_path / "mask.json"), *options]
     assert job_sentence(workspace) == "Sobel x, 3 × 3, constant -2.5 border"
+    workspace.set_mask(workspace.mask.with_weight(0, 0, 9.0))
+    assert job_sentence(workspace) == "Sobel x, edited, 3 × 3, constant -2.5 border"
+    workspace.set_mask(Mask([[1.0, 2.0]]), is_new=True)
+    assert job_sentence(workspace) == "Custom mask, 1 × 2, constant -2.5 border"
+    workspace.undo_stack.undo()
+    workspace.undo_stack.undo()
 
 
 def test_that_the_job_names_the_steps_that_are_on():

@@ -8,13 +8,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
 import engine
+from engine.course.paper import Configuration
 from engine.geometry.border import Border
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
 from engine.tasks.chain.files import chain_from, save_chain
 from engine.tasks.chain.messages import ChainJob
 from engine.tasks.filtering.messages import FilterJob
 from gui.explore.state import COMBINE
+from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font
 
 READY = ("sobel-magnitude", "unsharp", "edge-map")
@@ -327,3 +330,58 @@ def test_that_launch_has_no_job_for_a_step_that_reads_a_result(page, act):
 def test_that_a_chain_cannot_become_a_c_array(haloscope, page, act):
     act("chain:sobel-magnitude", "copy_as:c")
     assert "several steps" in haloscope.messages.newest.why
+
+
+@pytest.fixture
+def saved(page, monkeypatch):
+    """What is saved: the job that is shown then."""
+    found = []
+    monkeypatch.setattr(page.pictures, "save_result", lambda *_, **__: found.append(page.workspace.job()))
+    return found
+
+
+@pytest.mark.parametrize("answer", ["Chain", "Step 1"])
+def test_that_saving_asks_for_the_chain_or_its_step(haloscope, page, act, saved, qtbot, tmp_path, answer):
+    act("chain:sobel-magnitude")
+    whole = page.workspace.job()
+    page.workspace.select_step(0)
+    step = page.workspace.job()
+    qtbot.waitUntil(lambda: not page.display.is_earlier)
+    assert "step 1" in page.picture_view.canvas.result_name
+    act("save")
+    (button,) = [one for one in page.files.question.buttons() if one.text().replace("&", "") == answer]
+    assert page.files.question.defaultButton().text().replace("&", "") == "Chain"
+    button.click()
+    qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
+    name = haloscope.files.dialog.selectedFiles()[0]
+    assert ("step-1" in name) is (answer != "Chain")
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.png"))
+    haloscope.files.dialog.reject()
+    assert saved == [whole if answer == "Chain" else step]
+
+
+def test_that_the_last_step_is_saved_without_a_question(haloscope, page, act, saved, qtbot, tmp_path):
+    act("chain:sobel-magnitude")
+    qtbot.waitUntil(lambda: not page.display.is_earlier)
+    act("save")
+    assert page.files.question is None
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.png"))
+    haloscope.files.dialog.reject()
+    assert saved == [page.workspace.job()]
+
+
+@pytest.mark.parametrize("selected", [0, 2])
+def test_that_what_another_page_loads_replaces_a_chain(haloscope, page, act, selected):
+    act("chain:sobel-magnitude")
+    chain = page.workspace.state
+    page.workspace.select_step(selected)
+    here = Configuration("cpu-serial", mask="box-3", border="mirror")
+    assert haloscope.window.offer(LoadKernel("a kernel", here))
+    job = page.workspace.job()
+    assert (job.mask.weights.tolist(), job.border) == (resolve_mask("box-3").weights.tolist(), Border.MIRROR)
+    assert not page.workspace.is_chain
+    assert haloscope.messages.of("load") is not None
+    act("undo")
+    assert page.workspace.state.steps == chain.steps
+    assert haloscope.window.offer(LoadMask(Mask([[2.0]])))
+    assert page.workspace.job().mask.weights.tolist() == [[2.0]]

@@ -9,7 +9,11 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.text import parse_mask
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.mask.preset_names import shown_title
+from gui.explore.sessions import with_options
+from gui.explore.state import State, Step
 from gui.explore.workspace import Workspace
+from gui.page.intents import Begin
 
 TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
@@ -106,6 +110,53 @@ def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, wor
     for step, name in (("undo", edited), ("redo", box), ("undo", edited), ("undo", "Sobel x")):
         getattr(workspace.undo_stack, step)()
         assert panel.presets.text() == name
+
+
+def test_that_a_mask_has_a_name_only_while_it_resembles_what_has_it(panel, workspace):
+    sharpen = preset("sharpen")
+    workspace.set_mask(sharpen)
+    for row, column, title in (
+        (0, 0, "Sharpen, edited"),
+        (0, 1, "Sharpen, edited"),
+        (0, 2, "Sharpen, edited"),
+        (1, 0, "Custom mask"),
+        (1, 1, "Custom mask"),
+    ):
+        workspace.set_mask(workspace.mask.with_weight(row, column, 7.0))
+        assert panel.presets.text() == title
+    workspace.set_mask(Mask(sharpen.weights))
+    assert panel.presets.text() == "Sharpen"
+    for alike in (sharpen.resized(5, 5), sharpen.divided_by(3.0), sharpen.with_offset(9.0)):
+        workspace.set_mask(alike)
+        assert panel.presets.text() == "Sharpen, edited"
+
+
+def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(panel, workspace, tmp_path):
+    typed = Mask([[1.0, 2.0], [3.0, 4.0]])
+    workspace.set_mask(preset("sharpen"))
+    panel.model.paste("1 2\n3 4", [(0, 0)], whole=True)
+    assert (panel.presets.text(), workspace.applied_mask().name) == ("Custom mask", "")
+    for own in ("", "mine"):
+        workspace.set_mask(Mask([[5.0, 1.0]], name=own or "Sharpen, edited"))
+        workspace.set_mask(typed, is_new=True)
+        assert panel.presets.text() == "Custom mask"
+    begun = with_options(State((Step.of(preset("sharpen")),)), Begin(mask="1 2; 3 4"))
+    assert (begun.step.title, begun.step.applied_mask.name) == ("", "")
+    assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
+
+
+def test_that_runs_call_a_mask_as_the_panel_does(workspace):
+    sharpen = preset("sharpen")
+    for mask, name in (
+        (sharpen, "Sharpen"),
+        (sharpen.with_weight(0, 0, 2.0), "Sharpen, edited"),
+        # Taken back by hand: the weights are the preset's again.
+        (sharpen.with_weight(0, 0, 2.0).with_weight(0, 0, 0.0), "Sharpen"),
+    ):
+        workspace.set_mask(mask)
+        assert workspace.applied_mask().name == name
+        # What a run has restored goes by the same name.
+        assert shown_title(mask, Step.of(workspace.applied_mask()).title) == name
 
 
 def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):

@@ -73,13 +73,13 @@ FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
 
 def test_that_pasted_rows_go_in_where_they_fit():
     for cells in ([(2, 3)], [(4, 4), (2, 4), (3, 3)]):
-        mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
+        mask, *_ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
         expected = FIVE.weights.copy()
         expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
         np.testing.assert_array_equal(mask.weights, expected)
         assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
     for larger in ("1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)):
-        mask, _ = pasted(FIVE, larger, [(0, 0)])
+        mask, *_ = pasted(FIVE, larger, [(0, 0)])
         assert mask.anchor == (mask.rows // 2, mask.columns // 2)
         assert mask.offset == 0.0
 
@@ -92,25 +92,25 @@ def test_that_a_generator_is_a_whole_mask_however_small():
 
 
 def test_that_pasted_cells_are_divided_as_the_others_are():
-    mask, _ = pasted(parse_mask("4 8 12 /4"), "6", [(0, 2)])
+    mask, *_ = pasted(parse_mask("4 8 12 /4"), "6", [(0, 2)])
     assert (mask.weights.tolist(), mask.typed.divisor) == ([[1.0, 2.0, 1.5]], "4")
 
 
 @pytest.mark.parametrize("text", [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
 def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small(text):
-    mask, _ = pasted(FIVE, text, [(0, 0)])
+    mask, *_ = pasted(FIVE, text, [(0, 0)])
     assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
 
 
 def test_that_cells_may_hold_fractions():
-    mask, _ = pasted(FIVE, "1/2 1/4", [(0, 0)])
+    mask, *_ = pasted(FIVE, "1/2 1/4", [(0, 0)])
     assert mask.shape == FIVE.shape
     assert mask.weights[0, :2].tolist() == [0.5, 0.25]
     assert mask.typed.cells[0][:3] == ("1/2", "1/4", "2")
-    mask, _ = pasted(FIVE, "1/8", [(4, 4), (0, 0)])
+    mask, *_ = pasted(FIVE, "1/8", [(4, 4), (0, 0)])
     assert mask.weights[4, 4] == mask.weights[0, 0] == 0.125
     assert mask.weights[0, 1] == 1
-    mask, _ = pasted(FIVE, "1 2", [(0, 0)], whole=True)
+    mask, *_ = pasted(FIVE, "1 2", [(0, 0)], whole=True)
     assert mask.shape == (1, 2)
     with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 × 5"):
         pasted(FIVE, "1 2", [(4, 4)])
