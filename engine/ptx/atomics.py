@@ -14,7 +14,7 @@ from engine.ptx.active import Active
 from engine.ptx.module import Instruction
 from engine.ptx.operands import Operands, Step
 from engine.ptx.requests import check_alignment, count_request, guarded, spelled
-from engine.ptx.semantics import unknown
+from engine.ptx.spelling import unknown
 from engine.ptx.types import Values, as_type, extended
 
 Update = Callable[..., Values]

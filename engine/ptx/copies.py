@@ -11,7 +11,7 @@ from engine.ptx.module import Instruction
 from engine.ptx.operands import Operands, Step
 from engine.ptx.pending_copies import PendingCopies
 from engine.ptx.requests import check_alignment, count_request, guarded
-from engine.ptx.semantics import unknown
+from engine.ptx.spelling import unknown
 
 _U32 = np.dtype(np.uint32)
 

@@ -15,6 +15,7 @@ import numpy as np
 from engine.ptx import floats
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
+from engine.ptx.comparisons import choose
 from engine.ptx.contraction import Fused, fused_sums
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import Block, Flow, flow_of
@@ -24,7 +25,8 @@ from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from engine.ptx.module import Function, Instruction, Module
 from engine.ptx.operands import Operands, Registers, Source, Step
 from engine.ptx.parse import parsed
-from engine.ptx.semantics import BOOL, Rule, choose, rule_of, unknown
+from engine.ptx.semantics import rule_of
+from engine.ptx.spelling import BOOL, Rule, unknown
 from engine.ptx.steps import STEPS
 from engine.ptx.types import DTYPES, Values, extended
 

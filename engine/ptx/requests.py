@@ -9,7 +9,7 @@ from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
 from engine.ptx.operands import Operands, Step
-from engine.ptx.semantics import unknown
+from engine.ptx.spelling import unknown
 from engine.ptx.types import DTYPES, Values, as_type, extended
 
 SPACES = "global", "shared", "local", "const", "param"

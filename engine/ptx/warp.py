@@ -15,7 +15,7 @@ from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
 from engine.ptx.module import Instruction
 from engine.ptx.operands import Operands, Step
-from engine.ptx.semantics import BOOL, S32, U32, unknown
+from engine.ptx.spelling import BOOL, S32, U32, unknown
 from engine.ptx.types import DTYPES, Values, extended
 
 Lanes = NDArray[Any]

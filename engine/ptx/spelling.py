@@ -1,0 +1,85 @@
+"""How an instruction is spelled: its modifiers, taken one after another, and the rule that they say.
+
+A modifier that no rule reads is refused: nothing is guessed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.ptx import floats
+from engine.ptx.errors import PtxError
+from engine.ptx.floats import F32
+from engine.ptx.module import Instruction
+from engine.ptx.types import DTYPES, Values
+
+U32, S32, U64, BOOL = (np.dtype(kind) for kind in (np.uint32, np.int32, np.uint64, np.bool_))
+
+Compute = Callable[..., Values]
+DIRECTIONS = "rn", "rz", "rm", "rp"
+
+
+class Rule(NamedTuple):
+    """The types that an instruction reads its operands as, the one that it writes, and what it computes."""
+
+    result: np.dtype
+    sources: tuple[np.dtype, ...]
+    compute: Compute
+
+
+class Spelling:
+    """The modifiers of an instruction, taken one after another; what is left over is refused."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.instruction = instruction
+        self.rest = list(instruction.modifiers)
+
+    def has(self, word: str) -> bool:
+        """Return whether a modifier is there, and take it."""
+        if word in self.rest:
+            self.rest.remove(word)
+            return True
+        return False
+
+    def one_of(self, *words: str) -> str:
+        """Return the first of these that is there, and take it; empty where none is."""
+        return next((word for word in words if self.has(word)), "")
+
+    def dtype(self) -> np.dtype:
+        """Return the type that stands last, and take it."""
+        if not self.rest or self.rest[-1] not in DTYPES:
+            raise unknown(self.instruction)
+        return DTYPES[self.rest.pop()]
+
+    def done(self, rule: Rule) -> Rule:
+        """Return a rule where every modifier was taken."""
+        if self.rest:
+            raise unknown(self.instruction)
+        return rule
+
+
+def unknown(instruction: Instruction, why: str = "the interpreter does not know it") -> PtxError:
+    """Return the refusal of an instruction."""
+    where = instruction.line
+    place = f" (line {where.line} of {where.file.rpartition('/')[2] or 'the source'})" if where.line else ""
+    return PtxError(f"the instruction {instruction.spelling}{place}", why)
+
+
+def same(count: int, dtype: np.dtype, compute: Compute) -> Rule:
+    """Return a rule whose operands and result have one type."""
+    return Rule(dtype, (dtype,) * count, compute)
+
+
+def with_flags(said: Spelling, dtype: np.dtype, compute: Compute) -> Compute:
+    """Return the computation with what `.ftz` and `.sat` add."""
+    if said.has("ftz") and dtype == F32:
+        inner = compute
+
+        def compute(*operands: Values) -> Values:
+            return floats.flushed(inner(*map(floats.flushed, operands)))
+
+    if said.has("sat") and dtype.kind == "f":
+        whole = compute
+        return lambda *operands: floats.saturated(whole(*operands))
+    return compute
