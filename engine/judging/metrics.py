@@ -47,8 +47,8 @@ def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, flo
     return {
         "sectors per request": _share(loads.sectors, loads.requests),
         "sectors per store": _share(stores.sectors, stores.requests),
-        "loads per result": loads.bytes / run.machine.itemsize_of("image") / results,
-        "stores per result": stores.bytes / run.machine.itemsize_of("out") / results,
+        "loads per result": loads.bytes / run.machine.layout.itemsize_of("image") / results,
+        "stores per result": stores.bytes / run.machine.layout.itemsize_of("out") / results,
         "wavefronts per request": _share(shared.wavefronts, shared.requests),
         "shared bytes": float(run.machine.shared_bytes),
         "barriers per block": counts.barriers / (blocks * warps),

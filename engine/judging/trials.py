@@ -155,4 +155,4 @@ def _launched(
             checkpoint=checkpoint,
         )
     except PtxError as error:
-        raise NotJudged(error.what, error.why, error.remedy) from error
+        raise NotJudged(error.what, error.why, error.remedy, error.line) from error

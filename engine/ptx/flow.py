@@ -85,7 +85,7 @@ def _read_and_write(block: Block, registers: dict[str, int]) -> None:
     for one in (*block.instructions, *((block.end,) if block.end is not None else ())):
         written: list[int] = []
         first_read = 0
-        if one.operands and one.name not in _WRITE_NOTHING:
+        if one.operands and (one.name not in _WRITE_NOTHING or "red" in one.modifiers):
             written = registers_in(one.operands[0], registers)
             first_read = 1
         read = [number for text in one.operands[first_read:] for number in registers_in(text, registers)]

@@ -13,8 +13,8 @@ from engine.ptx.module import Function, Guard, Instruction, Module, Variable
 
 _NAME = re.compile(r"[%$\w][%$\w~@]*")
 _ADDRESS = re.compile(r"\[\s*([%$\w~@]+)\s*(?:\+\s*(\d+))?\s*\]")
-# A function that is more deeply called calls itself.
-MOST_DEEP = 16
+# Calls in calls double what is called; no kernel that somebody wrote is as long.
+MOST_INSTRUCTIONS = 50_000
 
 
 def with_calls_inlined(module: Module, entry: str) -> Function:
@@ -34,7 +34,7 @@ def with_calls_inlined(module: Module, entry: str) -> Function:
         labels={},
         targets=dict(kernel.targets),
     )
-    _Inliner(module, whole).put(kernel, lambda name: name, "", 0)
+    _Inliner(module, whole).put(kernel, lambda name: name, "", (entry,))
     return whole
 
 
@@ -43,7 +43,9 @@ class _Inliner:
         self._module, self._whole = module, whole
         self._calls = 0
 
-    def put(self, function: Function, named: Callable[[str], str], behind: str, depth: int) -> None:
+    def put(
+        self, function: Function, named: Callable[[str], str], behind: str, callers: tuple[str, ...]
+    ) -> None:
         """Append a function's instructions under other names; what returns goes to the label `behind`."""
         whole = self._whole
         labels: dict[int, list[str]] = {}
@@ -55,7 +57,7 @@ class _Inliner:
             if instruction is None:
                 break
             if instruction.name == "call":
-                self._call(instruction, function, named, depth)
+                self._call(instruction, function, named, callers)
                 continue
             operands = tuple(_NAME.sub(lambda one: named(one[0]), one) for one in instruction.operands)
             guard = instruction.guard and Guard(named(instruction.guard.register), instruction.guard.negated)
@@ -64,9 +66,11 @@ class _Inliner:
                 whole.instructions.append(own)
                 continue
             changed = replace(instruction, operands=operands, guard=guard)
-            whole.instructions += self._passing(changed, depth) or [changed]
+            whole.instructions += self._passing(changed) or [changed]
 
-    def _call(self, call: Instruction, caller: Function, named: Callable[[str], str], depth: int) -> None:
+    def _call(
+        self, call: Instruction, caller: Function, named: Callable[[str], str], callers: tuple[str, ...]
+    ) -> None:
         operands = list(call.operands)
         results = _listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
@@ -74,11 +78,16 @@ class _Inliner:
         function = self._module.functions.get(name)
         if function is None or not (function.instructions or function.is_entry):
             if name in ("vprintf", "printf"):
-                raise PtxError("the call of printf", "an interpreted kernel cannot print", "Remove it.")
-            what = f"the call of {name}"
-            raise PtxError(what, "the module has no such function, or only a pointer names it")
-        if depth >= MOST_DEEP:
-            raise PtxError(f"the call of {name}", "a function that calls itself is not interpreted")
+                why = "an interpreted kernel cannot print"
+                raise PtxError("the call of printf", why, "Remove it.").at(call.line)
+            why = "the module has no such function, or only a pointer names it"
+            raise PtxError(f"the call of {name}", why).at(call.line)
+        if name in callers:
+            why = "a function that calls itself is not interpreted"
+            raise PtxError(f"the call of {name}", why).at(call.line)
+        if len(self._whole.instructions) > MOST_INSTRUCTIONS:
+            why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
+            raise PtxError(f"the call of {name}", why).at(call.line)
         self._calls += 1
         suffix = f"@{self._calls}"
         own = {
@@ -95,10 +104,10 @@ class _Inliner:
         for one in (*function.targets,):
             whole.targets[renamed[one]] = tuple(f"{label}{suffix}" for label in function.targets[one])
         behind = f"behind{suffix}"
-        self.put(function, lambda one: renamed.get(one, one), behind, depth + 1)
+        self.put(function, lambda one: renamed.get(one, one), behind, (*callers, name))
         whole.labels[behind] = len(whole.instructions)
 
-    def _passing(self, instruction: Instruction, depth: int) -> list[Instruction] | None:
+    def _passing(self, instruction: Instruction) -> list[Instruction] | None:
         """Return moves instead of a load from, or a store to, what a call passes."""
         if instruction.name not in ("ld", "st") or "param" not in instruction.modifiers:
             return None

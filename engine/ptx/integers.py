@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.ptx.module import Instruction
 from engine.ptx.spelling import S32, U32, U64, Compute, Rule, Spelling, same, unknown
 from engine.ptx.types import Values, as_type, unsigned, wider
 
@@ -249,6 +250,39 @@ def _dot(said: Spelling) -> Rule:
         return total.astype(result)
 
     return Rule(result, (U32, U32, result), compute)
+
+
+def takes_carry(instruction: Instruction) -> bool:
+    """Return whether an instruction reads or writes the carry flag."""
+    return instruction.name in ("addc", "subc", "madc") or "cc" in instruction.modifiers
+
+
+def with_carry(instruction: Instruction) -> tuple[np.dtype, int, Compute]:
+    """Return the type, the number of operands, and the computation of what adds or subtracts with carry.
+
+    It takes the operands and the carry flag, and returns the result and the new flag (PTX ISA, 9.7.2).
+    """
+    said = Spelling(instruction)
+    operation = instruction.name[:3]
+    said.has("cc")
+    product = multiply(said) if operation == "mad" else None
+    dtype = said.dtype() if product is None else product.result
+    if said.rest or dtype.kind not in "iu" or (operation == "mad") is (product is None):
+        raise unknown(instruction)
+    takes, own = instruction.name.endswith("c"), unsigned(dtype)
+
+    def compute(*operands: Values) -> tuple[Values, Values]:
+        *given, flag = operands
+        carry = flag if takes else np.False_
+        if product is not None:
+            given = [product.compute(given[0], given[1]), given[2]]
+        a, b = (one.view(own) for one in given)
+        if operation == "sub":
+            return a - b - carry.astype(own), (a < b) | (carry & (a == b))
+        total = a + b + carry.astype(own)
+        return total, (total < a) | (carry & (total == a))
+
+    return dtype, 3 if product is not None else 2, compute
 
 
 RULES: dict[str, Callable[[Spelling], Rule]] = {

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
+from engine.ptx.barriers import release
 from engine.ptx.counts import Counts
 from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Index3
@@ -23,6 +24,8 @@ from engine.ptx.types import as_type
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
 CHUNK_THREADS = 1 << 15
+# Shared and local memory at once; what is noted of each place is several times as much.
+CHUNK_BYTES = 1 << 25
 # Blocks of instructions that a chunk may run before it counts as endless.
 MOST_STEPS = 4_000_000
 CHECK_S = 0.05
@@ -42,7 +45,7 @@ class Run:
 
     def written(self, array: Array) -> np.ndarray:
         """Return which values of an array the kernel wrote."""
-        return self.machine.written(array)
+        return self.machine.layout.written(array)
 
 
 def run(
@@ -107,7 +110,7 @@ def run(
         if not machine.needs_reads_of <= tracked:
             # Written after reads that were not noted: once more, with them.
             tracked |= machine.needs_reads_of
-            machine.restore()
+            machine.layout.restore()
             continue
         return Run(machine.findings.all(), machine.counts, machine)
 
@@ -154,7 +157,8 @@ class _Launch:
         sides = self._shape.block
         threads = sides[0] * sides[1] * sides[2]
         row = -(-threads // WARP) * WARP
-        most = max(1, CHUNK_THREADS // row)
+        each = self._machine.shared_bytes + row * self._machine.local_bytes
+        most = max(1, min(CHUNK_THREADS // row, CHUNK_BYTES // max(1, each)))
         for first in range(0, len(blocks), most):
             part = blocks[first : first + most]
             self._done = first / len(blocks)
@@ -172,9 +176,11 @@ class _Launch:
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
-                machine.release(
-                    {number: [one.active for one in groups] for number, groups in waiting.items()}
+                release(
+                    machine, {number: [one.active for one in groups] for number, groups in waiting.items()}
                 )
+                for number, groups in waiting.items():
+                    self._reduce(number, groups)
                 ready, waiting = waiting, {}
                 ready.pop(end, None)
                 continue
@@ -212,6 +218,19 @@ class _Launch:
             if (now := time.perf_counter()) - self._checked > CHECK_S:
                 self._checked = now
                 self._checkpoint(self._done)
+
+    def _reduce(self, number: int, groups: list[_Group]) -> None:
+        """Give threads that waited at a `bar.red` what their block has together."""
+        block = self._program.blocks[number - 1]
+        if block.reduction is None:
+            return
+        register, operation = block.reduction
+        of = np.concatenate([one.active.blocks for one in groups])
+        holds = np.concatenate([np.broadcast_to(one.values[register], one.active.count) for one in groups])
+        there, yes = np.bincount(of), np.bincount(of, weights=holds)
+        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[operation]
+        for one in groups:
+            one.values[register] = found[one.active.blocks]
 
     def _some(self, group: _Group, places: np.ndarray, target: int) -> _Group:
         """Return the threads of a group at some places, with the registers that are live where they go."""

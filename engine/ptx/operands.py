@@ -80,11 +80,13 @@ class Operands:
         if text.startswith("%"):
             raise PtxError(f"the special register {text}", "its value is not the kernel's to use")
         if text in self._symbols or text in self._parameters:
-            return lambda values, active, machine: np.uint64(machine.address_of(text)).astype(dtype)
+            return lambda values, active, machine: np.uint64(machine.layout.address_of(text)).astype(dtype)
         symbol, plus, shift = text.partition("+")
         if plus and symbol in self._symbols:
             by = int(shift, 0)
-            return lambda values, active, machine: np.uint64(machine.address_of(symbol) + by).astype(dtype)
+            return lambda values, active, machine: np.uint64(machine.layout.address_of(symbol) + by).astype(
+                dtype
+            )
         return _constant(number(text, dtype))
 
     def _of_register(self, at: int, dtype: np.dtype) -> Source:
@@ -112,7 +114,7 @@ class Operands:
 
             return value, ""
         if name in self._symbols or name in self._parameters:
-            return lambda values, active, machine: np.uint64(machine.address_of(name) + by), name
+            return lambda values, active, machine: np.uint64(machine.layout.address_of(name) + by), name
         return _constant(np.uint64(int(name, 0) + by)), ""
 
 

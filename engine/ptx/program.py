@@ -20,6 +20,7 @@ from engine.ptx.contraction import Fused, fused_sums
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import Block, Flow, flow_of
 from engine.ptx.inline import with_calls_inlined
+from engine.ptx.integers import takes_carry, with_carry
 from engine.ptx.kernel import KernelFacts, facts_of
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from engine.ptx.module import Function, Instruction, Module
@@ -35,6 +36,10 @@ from engine.ptx.types import DTYPES, Values, extended
 Leave = Callable[[Registers, Active, Machine], Any]
 
 
+# The carry flag, as a register of its own; it does not outlive a basic block (PTX ISA, 9.7.2).
+CARRY = "carry flag"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadyBlock:
     """A basic block that can run."""
@@ -44,6 +49,7 @@ class ReadyBlock:
     live_in: tuple[int, ...]
     first: int  # the number of its first instruction
     end: Instruction | None
+    reduction: tuple[int, str] | None  # of `bar.red`: the register with a predicate, and what becomes of it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +73,8 @@ def program_of(ptx: str, entry: str | None = None) -> Program:
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
     function = with_calls_inlined(module, entry)
+    if any(map(takes_carry, function.instructions)):
+        function.registers[CARRY] = "pred"
     flow = flow_of(function)
     builder = _Builder(module, function, flow)
     blocks = [builder.block(one) for one in flow.blocks]
@@ -87,11 +95,14 @@ class _Builder:
         first = self._number
         steps = []
         for instruction in block.instructions:
-            steps.append(self._step(instruction))
+            try:
+                steps.append(self._step(instruction))
+            except PtxError as error:
+                raise error.at(instruction.line) from error
             self._number += 1
         leave = self._leave(block)
         self._number += block.end is not None
-        return ReadyBlock(steps, leave, block.live_in, first, block.end)
+        return ReadyBlock(steps, leave, block.live_in, first, block.end, self._reduction(block.end))
 
     def _step(self, instruction: Instruction) -> Step:
         name = instruction.name
@@ -102,6 +113,8 @@ class _Builder:
         fused = self._fused.get(id(instruction))
         if fused is not None:
             return self._fused_step(instruction, fused)
+        if takes_carry(instruction):
+            return self._carrying(instruction)
         rule = rule_of(instruction)
         if rule is not None:
             return self._guarded(instruction, self._pure(instruction, rule))
@@ -161,6 +174,23 @@ class _Builder:
                 at, self._operands.register(other.strip(), instruction), sources, compute
             )
         return _STEPS_BY_COUNT[len(sources)](at, compute, *sources)
+
+    def _carrying(self, instruction: Instruction) -> Step:
+        """Make an addition or subtraction of a number that is longer than a register."""
+        dtype, count, compute = with_carry(instruction)
+        if instruction.guard is not None or len(instruction.operands) != count + 1:
+            raise unknown(instruction)
+        at, flag = self._operands.register(instruction.operands[0], instruction), self._flow.registers[CARRY]
+        sources = [self._operands.source(text, dtype) for text in instruction.operands[1:]]
+        is_kept = "cc" in instruction.modifiers
+
+        def step(values: Registers, active: Active, machine: Machine) -> None:
+            found, carry = compute(*(one(values, active, machine) for one in sources), values[flag])
+            values[at] = found
+            if is_kept:
+                values[flag] = carry
+
+        return step
 
     @staticmethod
     def _both_predicates(
@@ -226,6 +256,8 @@ class _Builder:
         if end.name == "bra":
             goal = self._flow.labels[end.operands[0]]
         elif end.name in ("bar", "barrier"):
+            if "red" in end.modifiers:
+                return self._reducing(end, ~(number + 1))
             if not {"sync", "arrive"} & {*end.modifiers}:
                 raise unknown(end)
             goal = ~(number + 1) if "sync" in end.modifiers else number + 1
@@ -248,6 +280,25 @@ class _Builder:
 
         return leave
 
+    def _reduction(self, end: Instruction | None) -> tuple[int, str] | None:
+        if end is None or end.name not in ("bar", "barrier") or "red" not in end.modifiers:
+            return None
+        operation = next((one for one in ("popc", "and", "or") if one in end.modifiers), "")
+        if not operation or end.guard is not None:
+            raise unknown(end)
+        return self._operands.register(end.operands[0], end), operation
+
+    def _reducing(self, end: Instruction, goal: int) -> Leave:
+        """Make `bar.red`: each thread brings its predicate in the register that gets the result."""
+        at = self._operands.register(end.operands[0], end)
+        own = self._operands.source(end.operands[-1], BOOL)
+
+        def leave(values: Registers, active: Active, machine: Machine) -> Any:
+            values[at] = own(values, active, machine)
+            return goal
+
+        return leave
+
     def _by_index(self, end: Instruction) -> Leave:
         if end.guard is not None:
             raise unknown(end)
@@ -256,6 +307,8 @@ class _Builder:
 
         def leave(values: Registers, active: Active, machine: Machine) -> Any:
             numbers = index(values, active, machine)
+            if np.any(numbers >= len(goals)):
+                raise unknown(end, "it jumps past the end of its table")
             if numbers.ndim == 0:
                 return int(goals[int(numbers)])
             found = goals[numbers]

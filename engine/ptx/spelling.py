@@ -61,9 +61,7 @@ class Spelling:
 
 def unknown(instruction: Instruction, why: str = "the interpreter does not know it") -> PtxError:
     """Return the refusal of an instruction."""
-    where = instruction.line
-    place = f" (line {where.line} of {where.file.rpartition('/')[2] or 'the source'})" if where.line else ""
-    return PtxError(f"the instruction {instruction.spelling}{place}", why)
+    return PtxError(f"the instruction {instruction.spelling}", why).at(instruction.line)
 
 
 def same(count: int, dtype: np.dtype, compute: Compute) -> Rule:
