@@ -6,23 +6,34 @@ that come with CUDA.
 
 import importlib.util
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from engine.judging import nvrtc_process
 from engine.judging.header import Header
 from engine.judging.source import EXPECTED, JudgedKernel, NotJudged, checked_parameters, only_one
 
 CAPABILITY = "compute_80"
 MOST_BYTES = 1 << 20
-_INCLUDE = re.compile(
-    r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include|include_next|import|embed)\b(.*)$", re.MULTILINE
+# A line that goes on in the next one; `??/` is a backslash in old C.
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\r\f\v]*\n")
+# What makes the compiler read or look for a file, wherever it stands: a line's beginning is easily hidden.
+_READS = re.compile(
+    r"(?:(?:#|%:|\?\?=)\s*(?:include|include_next|import|embed)\b|\b__has_(?:include|include_next|embed)\b\s*\(?)"
+    r"([^\n]*)"
 )
-_HEADER = re.compile(r"\s*<\s*[A-Za-z][\w./]*\s*>\s*")
+_HEADER = re.compile(r"\s*<\s*[A-Za-z](?!\S*\.\.)[\w./]*\s*>.*")
+_LITERAL = r'"(?:\\.|[^"\\\n])*"' + r"|'(?:\\.|[^'\\\n])*'"
+_COMMENT_OR_LITERAL = re.compile(rf"//[^\n]*|/\*.*?\*/|{_LITERAL}", re.DOTALL)
+# Words in parentheses, such as those of __launch_bounds__(16 * (4 + 4)).
+_IN_PARENTHESES = r"\((?:[^()]|\([^()]*\))*\)"
 _KERNEL = re.compile(
-    r'extern\s+"C"\s+(?:\{\s*)?(?:static\s+)?__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+'
-    r"(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)"
+    rf"__global__\b(?:\s|\w+\s*{_IN_PARENTHESES}(?=\s*\w)|\w+(?=\s))*?\b(\w+)\s*\(([^()]*)\)\s*[{{;]"
 )
-_ANY_KERNEL = re.compile(r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+(\w+)")
 _ERROR = re.compile(r"judged\.cu\((\d+)\): (?:catastrophic )?error(?:[^:]*): (.*)")
 _QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|__grid_constant__)\b")
 _ARRAY_TYPES = {
@@ -45,27 +56,46 @@ _NUMBER_TYPES = {
 _INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
 # What compilers print of a whole file is too much for a person.
 MOST_ERRORS = 3
+# `cooperative_groups.h` takes 4 s.
+MOST_COMPILE_S = 15.0
+WAIT_S = 0.1
 
 
-def judged_cuda_c(text: str, header: Header, function: str | None = None) -> JudgedKernel:
+def judged_cuda_c(
+    text: str,
+    header: Header,
+    function: str | None = None,
+    checkpoint: Callable[[float], None] = lambda done: None,
+) -> JudgedKernel:
     """Return the kernel of a CUDA C source; raises NotJudged for what does not compile or is no filter."""
     if len(text) > MOST_BYTES:
         raise NotJudged("the file", f"it has more than {MOST_BYTES:,} characters")
+    _refuse_files(text)
     bare = _without_comments(text)
-    for found in _INCLUDE.finditer(bare.replace("\\\n", "")):
-        if not _HEADER.fullmatch(found[1]) or ".." in found[1]:
-            line = bare.replace("\\\n", "").count("\n", 0, found.start()) + 1
-            why = f"it includes {found[1].strip()}; only headers of CUDA in angle brackets are read"
-            raise NotJudged("the file", why, line=line)
     declared = {found[1]: found[2] for found in _KERNEL.finditer(bare)}
-    others = [name for name in _ANY_KERNEL.findall(bare) if name not in declared]
-    if others and not declared:
-        raise NotJudged("the file", f'the kernel {others[0]} is not declared extern "C"', EXPECTED)
-    name = only_one([*declared, *others] if function is None else [*declared], function)
-    ptx = compiled(text)
+    name = only_one([*declared], function)
+    ptx = compiled(text, checkpoint)
+    if not re.search(rf"\.entry\s+{re.escape(name)}\b", ptx):
+        raise NotJudged("the file", f'the kernel {name} is not declared extern "C"', EXPECTED)
     parameters, dtypes = _parameters(name, declared[name])
     checked_parameters(name, parameters)
     return JudgedKernel(name, ptx, name, parameters, header, dtypes["image"], dtypes["out"])
+
+
+def _refuse_files(text: str) -> None:
+    """Refuse a source that includes anything but CUDA's own headers, in whatever spelling."""
+    if re.search(r'\bR"[^\s()\\"]{0,16}\(|\b(?:u8|[uUL])R"', text):
+        raise NotJudged("the file", 'it has a raw string, R"...", which no kernel needs')
+    bare = _without_comments(text)
+    # A quote without its pair: what is a comment and what is not cannot be told, so comments count as code.
+    is_clear = not re.search("[\"']", re.sub(_LITERAL, "", bare))
+    for one in (bare, *(() if is_clear else (text,))):
+        for joined in (_SPLICE.sub("", one), one):
+            for found in _READS.finditer(joined):
+                if not _HEADER.fullmatch(found[1]):
+                    what = found[1].strip()[:60]
+                    why = f"it includes {what}; only headers of CUDA in angle brackets are read"
+                    raise NotJudged("the file", why, line=joined.count("\n", 0, found.start()) + 1)
 
 
 def _without_comments(text: str) -> str:
@@ -74,9 +104,7 @@ def _without_comments(text: str) -> str:
     def blank(found: re.Match[str]) -> str:
         return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
 
-    return re.sub(
-        r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.DOTALL
-    )
+    return _COMMENT_OR_LITERAL.sub(blank, text)
 
 
 def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -123,34 +151,39 @@ def _headers() -> list[str]:
     return [f"--include-path={one}" for one in wanted if one.is_dir()]
 
 
-def compiled(text: str) -> str:
+def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
     if why := missing():
         raise NotJudged("the file", why)
-    from cuda.bindings import nvrtc
-
-    status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"judged.cu", 0, [], [])
-    if int(status):
-        raise NotJudged("the file", f"NVRTC cannot read it: {status.name}")
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options])
-    try:
-        if int(status):
-            _, size = nvrtc.nvrtcGetProgramLogSize(program)
-            log = b" " * size
-            nvrtc.nvrtcGetProgramLog(program, log)
-            raise _refusal(log.decode(errors="replace").rstrip("\0"))
-        _, size = nvrtc.nvrtcGetPTXSize(program)
-        ptx = b" " * size
-        nvrtc.nvrtcGetPTX(program, ptx)
-        return str(ptx.decode()).rstrip("\0")
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+    given: bytes | None = text.encode()
+    command = [sys.executable, "-P", nvrtc_process.__file__, *options]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        end = time.monotonic() + MOST_COMPILE_S
+        try:
+            while True:
+                try:
+                    ptx, log = process.communicate(given, timeout=WAIT_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    given = None
+                    checkpoint(0.0)
+                    if time.monotonic() > end:
+                        why = f"NVRTC takes longer than {MOST_COMPILE_S:.0f} s for it"
+                        raise NotJudged("the file does not compile", why) from None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise _refusal(log.decode(errors="replace"))
+    return ptx.decode()
 
 
 def _refusal(log: str) -> NotJudged:
     errors = _ERROR.findall(log)[:MOST_ERRORS]
     if not errors:
-        return NotJudged("the file does not compile", " ".join(log.split())[:400])
+        why = " ".join(log.split())[:400] or "NVRTC needs more memory than it gets, or fails without a word"
+        return NotJudged("the file does not compile", why)
     said = "; ".join(f"line {line}: {message.strip()}" for line, message in errors)
     return NotJudged("the file does not compile", said, line=int(errors[0][0]))

@@ -12,6 +12,8 @@ MOST_SHARED_BYTES = 227 * 1024
 MOST_MASK_SIDE = 31
 DTYPES = ("float32", "uint8")
 _LINE = re.compile(r"\s*(?://|#)\s*(block|results|mask|border|shared|type)\s*:\s*(.*?)\s*")
+# The first declaration: words behind it are the author's own.
+_CODE = re.compile(r"\s*(?:@|(?:extern|template|struct|class|static|const|constexpr|using|__\w+__|def)\b)")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ def header_of(text: str) -> Header:
     """Return what the comment lines of a source say; raises BadValue for a value that cannot be."""
     header = Header()
     for line in text.splitlines():
+        if _CODE.match(line):
+            break
         if found := _LINE.fullmatch(line):
             header = _with(header, found[1], found[2])
     return header

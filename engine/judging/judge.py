@@ -76,7 +76,7 @@ def judge(
     """
     gates = [gate_of(text) for text in require]
     try:
-        kernel = _kernel(what, function)
+        kernel = _kernel(what, function, checkpoint)
         return _judged(kernel, gates, full=full, seed=_seed(seed), checkpoint=checkpoint)
     except Cancelled:
         raise
@@ -90,7 +90,7 @@ def _seed(seed: int | None) -> int:
     return int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
 
-def _kernel(what: Any, function: str | None) -> JudgedKernel:
+def _kernel(what: Any, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
     if not isinstance(what, str | Path):
         numba_kernels = import_module(_NUMBA_KERNELS)
         kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
@@ -104,7 +104,7 @@ def _kernel(what: Any, function: str | None) -> JudgedKernel:
         return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
-    return cuda_c.judged_cuda_c(text, header_of(text), function)
+    return cuda_c.judged_cuda_c(text, header_of(text), function, checkpoint)
 
 
 def _judged(

@@ -5,14 +5,13 @@ the names of NumPy, Numba and `math` are there; a constant is a number or arithm
 """
 
 import ast
-import copy
+import contextlib
 import inspect
 import math
 import operator
 import re
 from collections.abc import Callable
-from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -27,6 +26,8 @@ from engine.judging.header import Header
 from engine.judging.source import JudgedKernel, NotJudged, checked_parameters, only_one
 
 CAPABILITY = (8, 0)
+# Numbers and texts of a file that are longer are no constants of a kernel, and could use all memory.
+MOST_BITS, MOST_VALUES = 64, 1024
 _ARITHMETIC: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,26 +35,30 @@ _ARITHMETIC: dict[type, Callable[..., Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.LShift: lambda a, b: a << min(b, 64),
+    ast.LShift: lambda a, b: a << min(b, MOST_BITS),
+    ast.Pow: lambda a, b: a ** min(b, MOST_BITS),
     ast.RShift: operator.rshift,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
-_MODULES = ("numpy", "numba", "math", "numba.cuda")
+_Number = int | float | np.generic
 
 
 def judged_file(text: str, path: str, header: Header, function: str | None = None) -> JudgedKernel:
     """Return the kernel of a Python file; raises NotJudged for what does not compile or is no filter."""
     try:
         tree = ast.parse(text, path)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        kernels = [one for one in tree.body if isinstance(one, ast.FunctionDef) and _jit_of(one) == "kernel"]
+        name = only_one(list(dict.fromkeys(one.name for one in kernels)), function)
+        # Of several of one name Python keeps the last.
+        kernel = next(one for one in reversed(kernels) if one.name == name)
+        found = _defined(kernel, _names(tree, path), path)
+    except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise NotJudged("the file is no Python", f"line {line}: {error.args[0]}", line=line) from error
-    kernels = [one for one in tree.body if isinstance(one, ast.FunctionDef) and _jit_of(one) == "kernel"]
-    name = only_one([one.name for one in kernels], function)
-    (kernel,) = (one for one in kernels if one.name == name)
-    names = _names(tree, path)
-    return _compiled(name, _defined(kernel, names, path), header)
+    except (RecursionError, MemoryError) as error:
+        raise NotJudged("the file", "its code is nested too deep") from error
+    return _compiled(name, found, header)
 
 
 def judged_function(function: Any, header: Header) -> JudgedKernel:
@@ -96,56 +101,108 @@ def _names(tree: ast.Module, path: str) -> dict[str, Any]:
             for one in step.names:
                 if hasattr(modules[step.module], one.name):
                     names[one.asname or one.name] = getattr(modules[step.module], one.name)
-        elif (
-            isinstance(step, ast.Assign) and len(step.targets) == 1 and isinstance(step.targets[0], ast.Name)
-        ):
-            value = _constant(step.value, names)
-            if value is not None:
-                names[step.targets[0].id] = value
+        elif isinstance(step, ast.Assign | ast.AnnAssign):
+            for target in step.targets if isinstance(step, ast.Assign) else [step.target]:
+                _assign(target, step.value and _constant(step.value, names), names)
         elif isinstance(step, ast.FunctionDef) and _jit_of(step) != "kernel":
-            names[step.name] = cuda.jit(device=True, inline="always")(_defined(step, names, path))
+            with contextlib.suppress(NotJudged):
+                # Without it, a kernel that calls it is refused.
+                names[step.name] = cuda.jit(device=True, inline="always")(_defined(step, names, path))
     return names
 
 
+def _assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
+    """Note a constant under the name, or the names in a tuple, that it is assigned to."""
+    if isinstance(target, ast.Name):
+        names.pop(target.id, None)
+        if value is not None:
+            names[target.id] = value
+    elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | np.ndarray):
+        for one, part in zip(target.elts, value, strict=False):
+            _assign(one, part, names)
+
+
 def _constant(node: ast.expr, names: dict[str, Any]) -> Any:
-    """Return the value of a number, a tuple of numbers, or arithmetic of them; None for anything else."""
+    """Return a number, a tuple or array of numbers, a type, or arithmetic of numbers; None for all else."""
+    try:
+        value = _computed(node, names)
+    except (ArithmeticError, TypeError, ValueError, AttributeError):
+        return None
+    return value if value is not None and _is_small(value) else None
+
+
+def _is_small(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return len(value) <= MOST_VALUES and sum(np.size(one) for one in value) <= MOST_VALUES
+    if isinstance(value, np.ndarray):
+        return value.size <= MOST_VALUES
+    return not isinstance(value, int) or value.bit_length() <= MOST_BITS
+
+
+def _computed(node: ast.expr, names: dict[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, int | float | bool) else None
+        return node.value if isinstance(node.value, int | float) else None
     if isinstance(node, ast.Name):
         found = names.get(node.id)
-        return found if isinstance(found, int | float | bool | tuple | np.generic) else None
-    if isinstance(node, ast.Tuple):
+        return found if isinstance(found, _Number | tuple | np.ndarray) or _is_type(found) else None
+    if isinstance(node, ast.Attribute):
+        module = names.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        found = getattr(module, node.attr) if isinstance(module, ModuleType) else None
+        return found if isinstance(found, float) or _is_type(found) else None
+    if isinstance(node, ast.Tuple | ast.List):
         values = [_constant(one, names) for one in node.elts]
-        return None if None in values else tuple(values)
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _ARITHMETIC:
-        value = _constant(node.operand, names)
-        return None if value is None else _ARITHMETIC[type(node.op)](value)
-    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        left, right = _constant(node.left, names), _constant(node.right, names)
-        if left is None or right is None:
-            return None
-        try:
-            return _ARITHMETIC[type(node.op)](left, right)
-        except (ArithmeticError, TypeError, ValueError):
-            return None
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        kinds = {"float32": np.float32, "int32": np.int32, "float": float, "int": int, "uint8": np.uint8}
-        kind, value = kinds.get(ast.unparse(node.func).rpartition(".")[2]), _constant(node.args[0], names)
-        return None if kind is None or value is None else kind(value)
+        return None if any(one is None for one in values) else tuple(values)
+    if isinstance(node, ast.UnaryOp | ast.BinOp):
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        values = [_constant(one, names) for one in parts]
+        operation = _ARITHMETIC.get(type(node.op))
+        # Of numbers alone: a tuple times a number could be of any length.
+        is_known = operation is not None and all(isinstance(one, _Number) for one in values)
+        return operation(*values) if operation is not None and is_known else None
+    if isinstance(node, ast.Call) and node.args:
+        return _called(node, [_constant(one, names) for one in node.args], names)
     return None
 
 
+def _called(node: ast.Call, values: list[Any], names: dict[str, Any]) -> Any:
+    """Return the value of `float32(2)` or `np.array((1, 2), dtype=np.int32)`."""
+    kinds = {"float32": np.float32, "int32": np.int32, "float": float, "int": int, "uint8": np.uint8}
+    name = ast.unparse(node.func).rpartition(".")[2]
+    if any(one is None for one in values):
+        return None
+    if name == "array" and len(values) + len(node.keywords) <= 2:
+        kind = [*values[1:], *(_constant(one.value, names) for one in node.keywords if one.arg == "dtype")]
+        return np.array(values[0], *(str(one) if not isinstance(one, type) else one for one in kind))
+    return kinds[name](values[0]) if name in kinds and len(values) == 1 and not node.keywords else None
+
+
+def _is_type(value: Any) -> bool:
+    """Return whether a value is a type of numbers, of NumPy or Numba."""
+    from numba import types
+
+    return isinstance(value, types.Number) or (isinstance(value, type) and issubclass(value, np.number))
+
+
 def _defined(function: ast.FunctionDef, names: dict[str, Any], path: str) -> FunctionType:
-    """Return a function of a file without its decorators; its body does not run."""
-    if function.args.defaults or any(one is not None for one in function.args.kw_defaults):
-        raise NotJudged(f"the function {function.name}", "its parameters have defaults", line=function.lineno)
-    bare = copy.copy(function)
-    bare.decorator_list, bare.returns = [], None
-    for one in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs):
-        one.annotation = None
+    """Return a function of a file; nothing of it runs: no decorator, default, annotation or body."""
+    given = function.args
+    defaults = [_constant(one, names) for one in given.defaults]
+    if any(one is None for one in defaults) or any(one is not None for one in given.kw_defaults):
+        why = "its parameters have defaults that are no constants"
+        raise NotJudged(f"the function {function.name}", why, line=function.lineno)
+    plain = [ast.arg(one.arg) for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    # Each part is named: what a later Python evaluates besides is not there.
+    rest = ast.arg(given.vararg.arg) if given.vararg is not None else None
+    keywords = ast.arg(given.kwarg.arg) if given.kwarg is not None else None
+    arguments = ast.arguments(
+        posonlyargs=[], args=plain, vararg=rest, kwonlyargs=[], kw_defaults=[], kwarg=keywords, defaults=[]
+    )
+    bare = ast.FunctionDef(name=function.name, args=arguments, body=function.body, decorator_list=[])
+    ast.fix_missing_locations(ast.copy_location(bare, function))
     exec(compile(ast.Module([bare], []), path, "exec"), names)
     found = names[function.name]
     assert isinstance(found, FunctionType)
+    found.__defaults__ = tuple(defaults) or None
     return found
 
 
@@ -177,8 +234,14 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
 def _refusal(error: Any) -> NotJudged:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     words = [line.strip() for line in plain.splitlines() if line.strip()]
-    said = next((one for one in words if not one.startswith(("Failed in", "During:"))), "")
+    first = next((n for n, one in enumerate(words) if not one.startswith(("Failed in", "During:"))), 0)
+    # What it says of a call goes on in the next line.
+    said = next(iter(words[first:]), "")
+    if said.endswith(":"):
+        said = " ".join(words[first : first + 2])
     location = getattr(error, "loc", None)
     line = int(getattr(location, "line", 0) or 0)
-    where = f"line {line} of {Path(location.filename).name}: " if location is not None and line else ""
+    if not line and (found := re.search(r'File "[^"]*", line (\d+)|at \S+ \((\d+)\)', plain)):
+        line = int(found[1] or found[2])
+    where = f"line {line}: " if line else ""
     return NotJudged("the kernel does not compile", f"{where}{said[:300]}", line=line)

@@ -25,7 +25,7 @@ FULL_MASKS = (*QUICK_MASKS, (1, 1), (1, 9), (9, 1), (5, 5), (7, 7), (9, 9))
 # Rounded or cut to a whole number, a byte lies less than this from the exact value.
 BYTE_STEP = 1.0
 # A launch that takes longer than this has no end, or is no launch for a person who waits.
-MOST_S = 20.0
+MOST_S = 10.0
 
 
 @dataclass(frozen=True)

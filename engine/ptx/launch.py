@@ -20,6 +20,7 @@ from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.memory import Array
 from engine.ptx.program import Program, program_of
+from engine.ptx.trace import TracedMachine, Tracer, TraceStep
 from engine.ptx.types import as_type
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
@@ -42,6 +43,8 @@ class Run:
     findings: tuple[Finding, ...]
     counts: Counts
     machine: Machine = field(repr=False)
+    trace: tuple[TraceStep, ...] = ()
+    trace_is_whole: bool = True
 
     def written(self, array: Array) -> np.ndarray:
         """Return which values of an array the kernel wrote."""
@@ -60,6 +63,7 @@ def run(
     checks: bool = True,
     counted: bool = True,
     chosen_blocks: Sequence[Index3] | None = None,
+    trace: Index3 | None = None,
     checkpoint: Checkpoint = lambda done: None,
 ) -> Run:
     """Run a kernel of PTX on arrays of the host.
@@ -82,6 +86,8 @@ def run(
         Whether races and accesses are checked, and requests counted.
     chosen_blocks : sequence of (x, y, z), optional
         Run only these blocks.
+    trace : (x, y, z), optional
+        Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
     checkpoint : callable
         Called every 50 ms with the share that is done; what it raises ends the run.
 
@@ -94,7 +100,8 @@ def run(
     shape = _Shape(_three(grid), _three(block))
     tracked: set[str] = set()
     while True:
-        machine = Machine(
+        tracer = None if trace is None else Tracer(_three(trace))
+        machine = (Machine if trace is None else TracedMachine)(
             program.facts,
             shape.grid,
             shape.block,
@@ -106,13 +113,14 @@ def run(
             tracked,
         )
         with np.errstate(all="ignore"):
-            _Launch(program, machine, shape, checkpoint).run(chosen_blocks)
+            _Launch(program, machine, shape, checkpoint, tracer).run(chosen_blocks)
         if not machine.needs_reads_of <= tracked:
             # Written after reads that were not noted: once more, with them.
             tracked |= machine.needs_reads_of
             machine.layout.restore()
             continue
-        return Run(machine.findings.all(), machine.counts, machine)
+        steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
+        return Run(machine.findings.all(), machine.counts, machine, steps, is_whole)
 
 
 @dataclass(frozen=True)
@@ -146,11 +154,20 @@ class _Group:
 
 
 class _Launch:
-    def __init__(self, program: Program, machine: Machine, shape: _Shape, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        shape: _Shape,
+        checkpoint: Checkpoint,
+        tracer: Tracer | None,
+    ) -> None:
         self._program, self._machine, self._shape = program, machine, shape
         self._checkpoint = checkpoint
         self._checked = time.perf_counter()
         self._done = 0.0
+        self._tracer = tracer
+        self._run_block = self._run_plain if tracer is None else self._run_traced
 
     def run(self, chosen: Sequence[Index3] | None) -> None:
         blocks = self._shape.blocks if chosen is None else list(chosen)
@@ -208,16 +225,29 @@ class _Launch:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
-    def _run_block(self, number: int, group: _Group) -> None:
+    def _run_plain(self, number: int, group: _Group) -> None:
         machine, block = self._machine, self._program.blocks[number]
         values, active = group.values, group.active
         machine.counts.ran(number, active)
         for first in range(0, len(block.steps), STEPS_BETWEEN_CHECKS):
             for step in block.steps[first : first + STEPS_BETWEEN_CHECKS]:
                 step(values, active, machine)
-            if (now := time.perf_counter()) - self._checked > CHECK_S:
-                self._checked = now
-                self._checkpoint(self._done)
+            self._check()
+
+    def _run_traced(self, number: int, group: _Group) -> None:
+        machine, block, tracer = self._machine, self._program.blocks[number], self._tracer
+        assert tracer is not None
+        assert isinstance(machine, TracedMachine)
+        machine.counts.ran(number, group.active)
+        steps = [*block.steps, *((None,) if block.end is not None else ())]
+        for instruction, step in enumerate(steps, block.first):
+            tracer.run(instruction, step, group.values, group.active, machine)
+        self._check()
+
+    def _check(self) -> None:
+        if (now := time.perf_counter()) - self._checked > CHECK_S:
+            self._checked = now
+            self._checkpoint(self._done)
 
     def _reduce(self, number: int, groups: list[_Group]) -> None:
         """Give threads that waited at a `bar.red` what their block has together."""
