@@ -1,0 +1,121 @@
+"""`judge`: the verdict as text and as one JSON document, exit statuses, requirements, header lines."""
+
+import json
+import shlex
+
+import pytest
+
+import engine
+from tests.engine.variants.emitted import NEEDS_NVVM
+
+pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
+PARAMETERS = "const float* image, const float* mask, float* out, int width, int height"
+KERNEL = f"""// mask: 3 3
+extern "C" __global__ void NAME({PARAMETERS})
+{{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    float sum = 0.0f;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {{
+            int row = y + i - 1, column = x + j - 1;
+            if (row >= 0 && row < height && column >= 0 && column < width)
+                sum += mask[3 * i + j] * image[row * width + column];
+        }}
+    out[y * width + x] = sum;
+}}
+"""
+
+
+@pytest.fixture
+def judged(tmp_path, command):
+    """Return a function that judges a source by the command."""
+
+    def do(text, *options):
+        path = tmp_path / "kernel.cu"
+        path.write_text(text)
+        return command("judge", path, *map(shlex.quote, options))
+
+    return do
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "status", "kinds"),
+    [
+        (("", ""), "right", 0, set()),
+        (("y + i - 1", "y + i - 2"), "wrong", 1, {"wrong"}),
+        (("    out[", "    if (x == 0) out[0] = sum;\n    out["), "faulty", 1, {"race"}),
+        (("float sum = 0.0f", "float sum = 0.0f + mask[9 + x] * 0.0f"), "wrong", 1, {"wrong", "outside"}),
+        (("float sum", "floot sum"), "refused", 2, {"refused"}),
+    ],
+)
+def test_that_a_judgement_is_one_json_document_with_its_status(judged, changed, verdict, status, kinds):
+    answer = judged(KERNEL.replace(*changed), "--json")
+    document = json.loads(answer.out)
+    assert (document["format"], document["version"]) == ("haloscope-judgement", 1)
+    assert (document["verdict"], answer.status) == (verdict, status)
+    assert {one["kind"] for one in document["findings"]} == kinds
+    # The pixel of each kernel that is wrong, and what does not compile, have their line.
+    assert all(one["line"] in one["lines"] for one in document["findings"])
+    if verdict != "refused":
+        assert document["counts"]["all"]["loads per result"] > 8
+        assert any(document["counts"]["lines"].values())
+
+
+def test_that_requirements_are_shown_and_decide_the_status(judged):
+    met = judged(KERNEL, "--require", "loads per result <= 9", "--json")
+    missed = judged(KERNEL, "--require", "loads per result <= 3", "--require", "shared bytes > 0", "--json")
+    assert (met.status, missed.status) == (0, 1)
+    (gate,) = json.loads(met.out)["gates"]
+    assert gate["holds"]
+    # It is what `naive` does.
+    assert gate["value"] == pytest.approx(gate["naive"])
+    document = json.loads(missed.out)
+    assert document["verdict"] == "right"
+    assert [one["holds"] for one in document["gates"]] == [False, False]
+
+
+@pytest.mark.parametrize("text", ["speed > 9000", "loads per result", "loads per result <= many"])
+def test_that_an_unknown_requirement_is_refused_before_anything_is_compiled(judged, text):
+    assert judged(KERNEL, "--require", text).status == 2
+
+
+def test_that_one_of_several_kernels_is_named(judged):
+    both = KERNEL + KERNEL.replace("NAME", "second").replace("y + i - 1", "y + i - 2")
+    assert judged(both).status == 2
+    assert judged(both, "--function", "NAME").status == 0
+    assert judged(both, "--function", "second").status == 1
+    assert judged(both, "--function", "third").status == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("block: 0 16", "block: 64 64", "block: wide", "block: 2147483648", "mask: 4 4", "mask: 99 99"),
+        *("border: round", "shared: 999999", "shared: -4", "type: complex", "results: 0 0"),
+    ],
+)
+def test_that_a_header_line_that_cannot_be_is_refused(judged, line):
+    answer = judged(f"// {line}\n{KERNEL}", "--json")
+    assert (json.loads(answer.out)["verdict"], answer.status) == ("refused", 2)
+
+
+def test_that_the_text_has_the_verdict_and_the_line(judged):
+    answer = judged(KERNEL.replace("column < width", "column < width - 1"))
+    assert answer.status == 1
+    assert "line 13:" in answer.out
+    assert "the right edge" in answer.out
+
+
+def test_that_a_launch_that_asks_to_stop_stops(tmp_path):
+    path = tmp_path / "kernel.cu"
+    path.write_text(KERNEL)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(done):
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        engine.judge(path, checkpoint=stop)

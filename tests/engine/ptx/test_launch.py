@@ -1,0 +1,195 @@
+"""Launches: what runs, what is counted, how a launch ends, what is refused, and the trace of a block."""
+
+import numpy as np
+import pytest
+
+from engine import ptx
+from engine.ptx import launch
+from tests.engine.ptx.written import faults, launched, module
+
+WRITE = "st.global.u32 [%d3], %r2;"
+SUM = (
+    "ld.global.u32 %r2, [%d2];",
+    "st.shared.u32 [%s], %r2;",
+    "bar.sync 0;",
+    "xor.b32 %r1, %s, 4; ld.shared.u32 %r3, [%r1];",
+    "add.u32 %r2, %r2, %r3;",
+    WRITE,
+)
+
+
+def test_that_chunks_of_blocks_change_nothing(monkeypatch):
+    whole, wanted = launched(*SUM, blocks=5)
+    monkeypatch.setattr(launch, "CHUNK_THREADS", 64)
+    parts, out = launched(*SUM, blocks=5)
+    assert out.tolist() == wanted.tolist() == [2 * (i // 2 * 2) + 1 for i in range(320)]
+    assert parts.counts.accesses == whole.counts.accesses
+    assert parts.counts.launch_sectors == whole.counts.launch_sectors
+    assert parts.counts.barriers == whole.counts.barriers == 10
+
+
+@pytest.mark.parametrize(
+    ("lines", "space", "kind", "name", "each"),
+    [
+        (("ld.global.u32 %r2, [%d2];",), "global", "loads", "sectors", 4),
+        (("mad.wide.u32 %d5, %t, 32, %d0; ld.global.u32 %r2, [%d5];",), "global", "loads", "sectors", 32),
+        (("ld.global.u32 %r2, [%d0];",), "global", "loads", "sectors", 1),
+        (("st.shared.u32 [%s], %t; mov.u32 %r2, 0;",), "shared", "stores", "wavefronts", 1),
+        # A tile's column: words of one bank; with a cell more in each row, of 32.
+        (
+            ("mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 128, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;",),
+            "shared",
+            "stores",
+            "wavefronts",
+            32,
+        ),
+        (
+            ("mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 132, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;",),
+            "shared",
+            "stores",
+            "wavefronts",
+            1,
+        ),
+        (("ld.const.u32 %r2, [weights+8];",), "const", "loads", "wavefronts", 1),
+        (
+            ("mov.u64 %d5, weights; mad.wide.u32 %d5, %t, 4, %d5; ld.const.u32 %r2, [%d5];",),
+            "const",
+            "loads",
+            "wavefronts",
+            32,
+        ),
+    ],
+)
+def test_that_requests_are_counted_as_the_hardware_serves_them(lines, space, kind, name, each):
+    run, _ = launched(
+        *lines, WRITE, blocks=3, threads=32, values=256, before=".const .align 4 .b8 weights[128];"
+    )
+    total = run.counts.total(space, kind)
+    assert (total.requests, getattr(total, name)) == (3, 3 * each)
+
+
+def test_that_a_reduction_at_a_barrier_is_of_the_whole_block():
+    run, out = launched(
+        "setp.lt.u32 %p1, %t, 40;",
+        "setp.eq.u32 %p3, %b, 0; @%p3 bra ON;",
+        "setp.lt.u32 %p1, %t, 64;",
+        "ON: bar.red.popc.u32 %r2, 0, %p1;",
+        "bar.red.and.pred %p4, 0, %p1; bar.red.or.pred %p5, 0, !%p1;",
+        "selp.u32 %r3, 1000, 0, %p4; selp.u32 %r4, 10000, 0, %p5;",
+        "add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;",
+        WRITE,
+    )
+    assert run.findings == ()
+    assert out.tolist() == [10040] * 64 + [1064] * 64
+
+
+def test_that_carries_go_from_one_instruction_to_the_next():
+    lines = (
+        "sub.u32 %r1, %t, 2;",
+        "add.cc.u32 %r2, %r1, 1; addc.u32 %r2, %t, 0;",
+        "sub.cc.u32 %r3, %t, 1; subc.u32 %r3, 100, 0;",
+        "mad.lo.u32 %r2, %r2, 1000, %r3;",
+        WRITE,
+    )
+    _, out = launched(*lines, blocks=1, threads=4)
+    # t - 2 is -1 for t = 1, and only that has a carry when 1 is added; t - 1 borrows for t = 0.
+    assert out.tolist() == [99, 2100, 2100, 3100]
+
+
+class Stopped(Exception):
+    """What a checkpoint raises."""
+
+
+def test_that_a_checkpoint_ends_a_run():
+    def stop(done):
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        launched("LOOP: add.u32 %r2, %r2, 1;", "bra LOOP;", checkpoint=stop)
+
+
+@pytest.mark.parametrize("version", ["6.0", "7.8", "8.8", "9.1"])
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_121"])
+def test_that_ptx_from_6_to_9_is_read(version, target):
+    arrays = [ptx.Array(name, np.zeros(32, np.uint32), name == "out") for name in ("a", "out")]
+    text = module("st.global.u32 [%d3], %t;", version=version, target=target)
+    ptx.run(text, "k", (1,), (32,), arrays)
+    assert arrays[1].values.tolist() == list(range(32))
+
+
+CALLED = """.func (.param .b32 result) twice(.param .b32 given)
+{ .reg .b32 %x<3>; ld.param.u32 %x0, [given]; BODY st.param.b32 [result], %x0; ret; }"""
+PASS = "{ .param .b32 g; st.param.b32 [g], %t; .param .b32 r; "
+CALL = f"{PASS} call.uni (r), twice, (g); ld.param.b32 %r2, [r]; }}"
+CALLED_AGAIN = CALL.replace("%t", "%x0").replace("%r2", "%x1")
+
+
+def test_that_a_call_runs():
+    _, out = launched(CALL, WRITE, before=CALLED.replace("BODY", "add.u32 %x0, %x0, %x0;"), blocks=1)
+    assert out.tolist() == [2 * t for t in range(64)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "before", "line"),
+    [
+        (("mov.u32 %r1, 0;", "wgmma.fence.sync.aligned;"), "", 2),
+        (("add.rz.u32 %r1, %r1, 1;",), "", 1),
+        (("mov.u32 %r1, %clock;",), "", 1),
+        (("mov.u32 %r1, 0;", "mov.u32 %r1, %r99;"), "", 2),
+        ((CALL,), ".extern .func (.param .b32 result) twice(.param .b32 given);", 1),
+        ((CALL,), CALLED.replace("BODY", f"\n.loc 1 7 0\n{CALLED_AGAIN}"), 7),
+    ],
+)
+def test_that_what_is_not_known_is_refused_with_its_line(lines, before, line):
+    with pytest.raises(ptx.PtxError) as error:
+        launched(*lines, WRITE, before=before)
+    assert error.value.line == line
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ".shared .align 4 .b8 more[60000];",
+        ".global .align 4 .b8 huge[8000000000];",
+    ],
+)
+def test_that_a_launch_without_room_is_refused(before):
+    with pytest.raises(ptx.PtxError):
+        launched("st.global.u32 [%d3], %t;", before=before)
+
+
+def test_that_a_trace_has_the_steps_of_one_block():
+    run, out = launched(*SUM, blocks=3, trace=(1, 0, 0))
+    plain, _ = launched(*SUM, blocks=3)
+    assert plain.trace == ()
+    assert run.trace_is_whole
+    assert faults(run) == []
+    load, store, read, result, barrier = (
+        next(step for step in run.trace if step.text.startswith(opcode))
+        for opcode in ("ld.global", "st.shared", "ld.shared", "st.global", "bar.sync")
+    )
+    assert [one.line.line for one in (load, store, barrier, read, result)] == [1, 2, 3, 4, 6]
+    assert load.threads.tolist() == list(range(64))
+    assert (load.array, load.space) == ("a", "global")
+    assert load.addresses.tolist() == [4 * (64 + t) for t in range(64)]
+    assert load.values.tolist() == [64 + t for t in range(64)]
+    assert store.addresses.tolist() == [4 * t for t in range(64)]
+    assert read.values.tolist() == [64 + (t ^ 1) for t in range(64)]
+    assert result.values.tolist() == out[64:128].tolist()
+    assert barrier.threads.tolist() == list(range(64))
+
+
+def test_that_a_trace_has_the_lanes_whose_guard_holds_and_an_end():
+    lines = "setp.lt.u32 %p1, %t, 5; mov.u32 %r3, 300;", "LOOP: @%p1 ld.global.u32 %r2, [%d2];"
+    more = "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0;", "@%p2 bra LOOP;", "st.global.u32 [%d3], %t;"
+    run, _ = launched(*lines, *more, blocks=1, trace=(0, 0, 0))
+    loads = [step for step in run.trace if step.line.line == 2]
+    assert [step.threads.tolist() for step in loads] == [[0, 1, 2, 3, 4]] * 300
+
+
+def test_that_a_trace_is_bounded(monkeypatch):
+    monkeypatch.setattr("engine.ptx.trace.MOST_BYTES", 10_000)
+    run, out = launched(*SUM, trace=(0, 0, 0))
+    assert not run.trace_is_whole
+    assert 0 < len(run.trace) < 30
+    assert out.tolist() == launched(*SUM)[1].tolist()
