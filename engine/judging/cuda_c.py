@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from engine.judging import nvrtc_process
 from engine.judging.header import Header
 from engine.judging.source import EXPECTED, JudgedKernel, NotJudged, checked_parameters, only_one
 
@@ -58,6 +57,7 @@ _INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
 MOST_ERRORS = 3
 # `cooperative_groups.h` takes 4 s.
 MOST_COMPILE_S = 15.0
+_COMPILER = Path(__file__).with_name("nvrtc_process.py")
 WAIT_S = 0.1
 
 
@@ -157,7 +157,7 @@ def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None)
         raise NotJudged("the file", why)
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
     given: bytes | None = text.encode()
-    command = [sys.executable, "-P", nvrtc_process.__file__, *options]
+    command = [sys.executable, "-P", str(_COMPILER), *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         end = time.monotonic() + MOST_COMPILE_S

@@ -178,8 +178,6 @@ def _called(node: ast.Call, values: list[Any], names: dict[str, Any]) -> Any:
 
 def _is_type(value: Any) -> bool:
     """Return whether a value is a type of numbers, of NumPy or Numba."""
-    from numba import types
-
     return isinstance(value, types.Number) or (isinstance(value, type) and issubclass(value, np.number))
 
 

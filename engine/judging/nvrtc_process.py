@@ -8,6 +8,13 @@ in 0.2 s.
 
 import sys
 
+from cuda.bindings import nvrtc
+
+try:
+    import resource
+except ImportError:  # Windows has no such limit
+    resource = None  # type: ignore[assignment]
+
 NAME = "judged.cu"
 # NVRTC takes 1 GB of addresses, and `cooperative_groups.h` 300 MB.
 MOST_MEMORY = 4 << 30
@@ -15,15 +22,9 @@ MOST_MEMORY = 4 << 30
 
 def main() -> int:
     """Compile standard input; return the exit status."""
-    try:
-        import resource
-    except ImportError:
-        pass  # Windows has no such limit
-    else:
+    if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    from cuda.bindings import nvrtc
-
     source, options = sys.stdin.buffer.read(), [one.encode() for one in sys.argv[1:]]
     status, program = nvrtc.nvrtcCreateProgram(source, NAME.encode(), 0, [], [])
     if not int(status):

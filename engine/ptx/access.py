@@ -22,7 +22,7 @@ from engine.ptx.memory import (
 )
 from engine.ptx.module import Instruction
 from engine.ptx.pending_copies import PendingCopies
-from engine.ptx.special import special_of
+from engine.ptx.special import Chunk, special_of
 from engine.ptx.types import Values
 
 _U64 = np.dtype(np.uint64)
@@ -79,6 +79,9 @@ class Machine:
         self._block_numbers = self.blocks @ np.array([1, across, across * down])
         count = len(blocks)
         self._special: dict[str, Values] = {}
+        self._chunk = Chunk(
+            self.blocks, row, self.grid, self.block, self.layout.dynamic_shared, self.shared_bytes
+        )
         self.moment += 1
         self.shared = self._segment("shared", self.shared_bytes, count, SHARED_WINDOW)
         self.local = self._segment("local", self.local_bytes, count * row, LOCAL_WINDOW)
@@ -112,7 +115,7 @@ class Machine:
         """Return a special register of threads."""
         found = self._special.get(name)
         if found is None:
-            found = self._special[name] = special_of(self, name)
+            found = self._special[name] = special_of(self._chunk, name)
         return found if found.ndim == 0 else found[active.slots]
 
     # Where accesses go.
