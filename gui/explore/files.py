@@ -262,7 +262,7 @@ def depth_in(known: Format, dtype: np.dtype) -> str:
     """Return the depth in which a format saves a picture of this type: its own, or the deepest there is."""
     if known.holds(dtype):
         return "keep"
-    return "16" if known.holds(np.uint16) else "8"
+    return "16" if known.holds(np.uint16) else "8" if known.holds(np.uint8) else "float32"
 
 
 def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
@@ -273,7 +273,7 @@ def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
     depths = {}
     for known in sorted(saved_formats(), key=lambda known: not known.holds(dtype)):
         depth, ending = depth_in(known, dtype), f"(*{known.saved_suffixes[0]})"
-        is_float = depth == "keep" and dtype == np.float32
+        is_float = depth == "float32" or (depth == "keep" and dtype == np.float32)
         words = ", 32-bit float" if is_float else "" if depth == "keep" else f", {depth} bit"
         depths[f"{known.title}{words} {ending}"] = depth
         if with_float and not is_float and known.holds(np.float32):
