@@ -241,7 +241,7 @@ RAMP = np.linspace(0, 1, 401)
     ],
 )
 @pytest.mark.parametrize("depth", [8, 16])
-@pytest.mark.parametrize("how", ["", "--memory 1G"])
+@pytest.mark.parametrize("how", ["", "--memory 8G"])
 def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(
     command, tmp_path, source, options, wanted, is_noted, depth, how
 ):
@@ -393,7 +393,7 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
 @pytest.mark.parametrize(
     "options", ["", "--depth 8", "--depth 8 --range rescale", "--depth 16 --range offset"]
 )
-@pytest.mark.parametrize("how", ["", "--memory 1G"])
+@pytest.mark.parametrize("how", ["", "--memory 8G"])
 def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, options, how):
     """Of NumPy's, which the tests turn into errors; those that spoil a whole picture are named."""
     ramp = np.linspace(0, 1, 20 * 30, dtype=np.float32).reshape(20, 30)
@@ -418,7 +418,7 @@ def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, opti
         ("box:3", 0), ("1 2 1", 0),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("how", ["", "--memory 1G"])
+@pytest.mark.parametrize("how", ["", "--memory 8G"])
 def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path, mask, share, how):
     engine.save_image(np.zeros((20, 20), np.uint8), tmp_path / "in.tif")
     words = f"--mask '{mask}' {how} --json"

@@ -32,8 +32,11 @@ ARGUMENTS = {
     "network": ("--batch 1 --stage network-cpu",),
     "course": ("", "report --sizes 16 --device cpu --out tables"),
     "code": ("tiled --ptx", "naive --diff tiled", "cpu-parallel"),
+    "judge": ("kernel.cu",),
     "install-desktop": ("", "--remove"),
 }
+
+KERNEL = ROOT / "tests" / "judge" / "kernels" / "right" / "naive.cu"
 
 
 @pytest.mark.slow
@@ -42,6 +45,7 @@ ARGUMENTS = {
 )
 def test_that_standard_output_is_one_document(program, tmp_path, line):
     (tmp_path / "in.png").write_bytes(sample_path("impulse").read_bytes())
+    (tmp_path / "kernel.cu").write_bytes(KERNEL.read_bytes())
     np.save(tmp_path / "in.npy", np.ones((300, 200), np.uint8))
     caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
     answer = program(line, folder=tmp_path, **caches)

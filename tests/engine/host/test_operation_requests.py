@@ -77,7 +77,7 @@ def test_that_what_an_operation_cannot_do_is_said(calm, photo):
     job = job_of(photo, "compress", device="simulator", block=Block(12, 8))
     reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(Check(job))}
     assert reasons["cpu-dct"] == ""
-    assert "64 × 64" in reasons["dct-direct"]
+    assert reasons["dct-direct"] == ""
     for request, error, words in (
         (job_of(photo, "median", settings={"size": 4}), BadValue, "one of 3, 5"),
         (job_of(photo, "meidan"), UnknownName, "Did you mean median"),
