@@ -90,6 +90,8 @@ class Settings:
     """What the help says after the command's line in the table."""
     examples: ClassVar[Sequence[str]] = ("", "--json")
     """Arguments that work."""
+    exit_statuses: ClassVar[str] = "0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"
+    """What the program ends with, as the help says it."""
     json: bool = option("--json  print one JSON document on standard output and nothing else there", False)
 
 
@@ -205,8 +207,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"python main.py {command}",
             description=textwrap.fill(f"{heading[0].upper()}{heading[1:]}. {kind.about}", _HELP_WIDTH),
-            epilog=f"examples:\n{lines}\n\nexit status: 0 done, 2 bad use or bad input, "
-            "3 no such device, 4 failed verification",
+            epilog=f"examples:\n{lines}\n\nexit status: {kind.exit_statuses}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             # What is not given is left out: the settings have the defaults.
             argument_default=argparse.SUPPRESS,
