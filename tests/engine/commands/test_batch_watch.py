@@ -52,7 +52,8 @@ def test_that_a_batch_goes_on_and_names_the_files_whose_decoder_ends_the_process
     files = {one["input"][-5:]: one for one in document["files"]}
     assert list(files) == [f"{number}.png" for number in range(7)]
     for number in (2, 3):
-        assert name in files[f"{number}.png"]["failure"]
+        # Rarely SIGSEGV for SIGABRT: faulthandler reads the frames of threads that go on.
+        assert "ended the process (SIG" in files[f"{number}.png"]["failure"]
     assert sorted(one.name for one in out.iterdir()) == ["0.png", "1.png", "4.png", "5.png"]
 
 
