@@ -3,7 +3,7 @@
 python -m bench.auto --device cpu --only cpu-box     rows of one variant; the others stay
 python -m bench.auto --device cuda                   the whole table, on this GPU
 
-The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/tasks/filtering/auto`. Measure on a
+The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/work/filtering/auto`. Measure on a
 machine where nothing else runs; rows on the same GPU as the others'. Results are not verified here: tests do.
 `python -m bench.choices` then says how good the choices are.
 """
@@ -25,7 +25,8 @@ from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.auto.costs import (
+from engine.variants.tensor_cores import digit_sums
+from engine.work.filtering.auto.costs import (
     CORE_MULTIPLY_ADDS_G_S,
     MANY,
     Rates,
@@ -36,11 +37,10 @@ from engine.tasks.filtering.auto.costs import (
     repeated,
     table_path,
 )
-from engine.tasks.filtering.auto.planner import why_not
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
-from engine.variants.tensor_cores import digit_sums
+from engine.work.filtering.auto.planner import why_not
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)

@@ -42,10 +42,10 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 _PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
 

@@ -24,10 +24,10 @@ from engine.host import shared
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle
 from engine.host.verbs import Preview
-from engine.tasks.chain.answers import preview
-from engine.tasks.chain.files import chain_named
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.steps import Chain
+from engine.work.answers import preview
+from engine.work.chain_files import chain_named
+from engine.work.messages import ChainJob
+from engine.work.steps import Chain
 
 SIZES = ((640, 480), (1920, 1080), (3840, 2160))
 ROUNDS = 9

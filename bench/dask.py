@@ -28,7 +28,7 @@ import engine
 from bench.options import parser_of
 from engine.device.core_count import cores
 from engine.mask.resolve import resolve_mask
-from engine.tasks.pictures import random_picture
+from engine.work.pictures import random_picture
 
 CHUNKS = (1024, 2048, 4096)
 Call = Callable[[], object]

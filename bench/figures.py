@@ -17,10 +17,10 @@ from engine.device.launches import DeviceKind
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, Variant
-from engine.tasks.pictures import as_samples
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.pictures import as_samples
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)

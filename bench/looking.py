@@ -31,7 +31,7 @@ from bench.large_window import Canvas, wait
 from engine.host.client import EngineClient
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.chain.files import chain_named
+from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore.picture.layers import ViewMode
 from gui.shell.app import Haloscope

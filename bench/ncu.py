@@ -37,9 +37,9 @@ from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Block
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import FilterJob, filter_job
-from engine.tasks.filtering.variants import MaskClass, Variant, variant
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import FilterJob, filter_job
+from engine.work.filtering.variants import MaskClass, Variant, variant
 
 TEACHING = (
     "naive", "naive-uncoalesced", "constant", "tiled-input", "tiled", "cached", "cached-constant",

@@ -45,11 +45,11 @@ from engine.results.strict_json import strict
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import FilterJob, filter_job
-from engine.tasks.filtering.variants import VARIANTS, Variant
-from engine.tasks.pictures import random_picture
 from engine.tasks.read_results import results_from_document
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import FilterJob, filter_job
+from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.pictures import random_picture
 
 GPU = "cuda:0"
 PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.1, most=15, fewest_copies=3, patience_s=2.0)

@@ -31,7 +31,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.remote.server import places_in
 from engine.remote.ssh import RemoteServer
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from tests.engine.remote.sshd import PYTHON, Sshd
 
 SEEN = (

@@ -18,17 +18,17 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import AnyJob, Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, MaskClass, Variant
-from engine.tasks.filtering.variants import variant as variant_named
 from engine.tasks.network.drawings import batch_of
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import random_weights
-from engine.tasks.operation.variants import OPERATION_VARIANTS
-from engine.tasks.pictures import as_samples
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
+from engine.work.filtering.variants import variant as variant_named
+from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.pictures import as_samples
 
 
 def binomial(side: int) -> np.ndarray:

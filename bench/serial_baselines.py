@@ -24,18 +24,18 @@ import numpy as np
 from bench.options import parser_of
 from engine.device.core_count import launches_on
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import random_weights
-from engine.tasks.operation.compress import basis, steps_of
-from engine.tasks.operation.problem import OperationProblem, Settings
-from engine.tasks.operation.variants import operation_variant
-from engine.tasks.pictures import random_picture
 from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE
 from engine.variants.tiles.separable import required_factors
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
+from engine.work.operations.compress import basis, steps_of
+from engine.work.operations.problem import OperationProblem, Settings
+from engine.work.operations.variants import operation_variant
+from engine.work.pictures import random_picture
 
 SOURCE = Path(__file__).with_suffix(".c")
 SAMPLES = {"float32": "float", "uint8": "unsigned char"}

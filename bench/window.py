@@ -27,7 +27,7 @@ from engine.host.client import EngineClient
 from engine.host.protocol import BlockAvailability, OpenPicture
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.tasks.chain.files import chain_named
+from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.intents import Begin
 from gui.shell.app import Haloscope, freeze_start, make_application

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
-    from engine.tasks.filtering.results import RunResult
+    from engine.work.filtering.results import RunResult
 
 __version__ = "0.2.0"
 
@@ -67,7 +67,7 @@ _NAMES = {
     "engine.mask.mask": "Mask",
     "engine.mask.presets": "preset preset_names",
     "engine.mask.text": "format_mask parse_mask",
-    "engine.tasks.filtering.results": "RunResult",
+    "engine.work.filtering.results": "RunResult",
     "engine.streams.filtering": "Streamed filter_stream pinned_array",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -18,7 +18,7 @@ from engine.host.client import EngineClient, RemoteHost
 from engine.host.request import Request
 from engine.host.shared import left_by
 from engine.mask.mask import Mask
-from engine.tasks.filtering.oracle import correlate
+from engine.work.filtering.oracle import correlate
 from gui.engine_link.engine_start import StartedEngine
 from gui.shell.app import Haloscope
 

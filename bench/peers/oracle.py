@@ -2,7 +2,7 @@
 
 What is compared, and how closely:
 
-- float32 results lie within the rounding bound of `engine.tasks.filtering.agreement`, sample by sample;
+- float32 results lie within the rounding bound of `engine.work.filtering.agreement`, sample by sample;
 - 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or
   half to even; our own have to be equal to it where no sum is rounded before, and within half a step and the
   float32 bound elsewhere;
@@ -23,11 +23,11 @@ import numpy as np
 from bench.peers.cells import Cell, mask_of
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import is_exact_class, regions_to_check, rounding_bound
-from engine.tasks.filtering.problem import Problem
 from engine.verify.closeness import compare
 from engine.verify.regions import Region
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import is_exact_class, regions_to_check, rounding_bound
+from engine.work.filtering.problem import Problem
 
 # 0.3 s: there are some fifty cells, and half of them are compared in part anyhow.
 AFFORDABLE_MULTIPLY_ADDS = 60_000_000

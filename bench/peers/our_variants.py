@@ -6,12 +6,12 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.task import Choice
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import FILTERING
-from engine.tasks.filtering.variants import VARIANTS, Variant
-from engine.tasks.pictures import as_samples
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import FILTERING
+from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.pictures import as_samples
 
 
 def keys(names: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:

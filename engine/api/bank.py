@@ -19,9 +19,9 @@ from engine.results.html_table import html_table
 from engine.results.quantities import MISSING
 from engine.run.on_device import measure_each_on
 from engine.run.sampling import SamplingPlan
-from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
-from engine.tasks.filtering.results import RunResult
-from engine.tasks.pictures import as_samples
+from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
+from engine.work.filtering.results import RunResult
+from engine.work.pictures import as_samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,10 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from engine.tasks.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING
+from engine.work.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import FILTERING
 
 
 class ResolvedCall(ResolvedFilter):

@@ -14,16 +14,16 @@ from engine.errors import BadValue
 from engine.geometry.layout import Layout
 from engine.image.convert import to_depth
 from engine.results.html_table import html_table
-from engine.tasks.chain.files import chain_from, chain_named
-from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import with_steps
-from engine.tasks.chain.steps import Chain
-from engine.tasks.pictures import as_samples
+from engine.work.chain_files import chain_from, chain_named
+from engine.work.pictures import as_samples
+from engine.work.request import ChainRequest
+from engine.work.resolve import ResolvedChain
+from engine.work.step_times import with_steps
+from engine.work.steps import Chain
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement, StepTime
-    from engine.tasks.chain.problem import ChainProblem
+    from engine.work.chain_problem import ChainProblem
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 

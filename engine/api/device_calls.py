@@ -23,9 +23,9 @@ from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import refuse_non_finite
-from engine.tasks.pictures import DTYPES
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import refuse_non_finite
+from engine.work.pictures import DTYPES
 
 __all__ = [
     "DeviceCalls", "context_of", "device_for", "enqueue", "given", "on_device", "on_host",

@@ -11,7 +11,7 @@ from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.tasks.filtering.variants import VARIANTS, Variant
+from engine.work.filtering.variants import VARIANTS, Variant
 
 
 def correlate(

@@ -11,14 +11,14 @@ from engine.api.host_copy import host_copy
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.results.html_table import html_table
-from engine.tasks.operation.contract import Mark
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import ResolvedOperation
-from engine.tasks.pictures import as_samples
+from engine.work.operations.contract import Mark
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import ResolvedOperation
+from engine.work.pictures import as_samples
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement
-    from engine.tasks.operation.problem import OperationProblem
+    from engine.work.operations.problem import OperationProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.html_table import html_table
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.task import FILTERING, refuse_non_finite
-from engine.tasks.pictures import as_samples, sample_type
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.task import FILTERING, refuse_non_finite
+from engine.work.pictures import as_samples, sample_type
 
 if TYPE_CHECKING:
     from engine.api.device_calls import DeviceCalls

@@ -7,9 +7,9 @@ from engine.api.calls import Call, check_block, check_choices
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.pictures import as_samples
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.pictures import as_samples
 
 MaskLike = Mask | ArrayLike | str
 

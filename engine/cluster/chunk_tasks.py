@@ -21,14 +21,14 @@ from engine.errors import BadValue
 from engine.geometry.refusal import UnsupportedVariant
 from engine.run.variant import AnyVariant
 from engine.streams.bands import refuse_cut
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import ResolvedOperation
-from engine.tasks.pictures import as_samples, sample_type
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import FILTERING
+from engine.work.filtering.variants import Variant
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import ResolvedOperation
+from engine.work.pictures import as_samples, sample_type
 
 
 class ChunkWork(Protocol):

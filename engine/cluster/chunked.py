@@ -23,12 +23,12 @@ from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
-from engine.tasks.filtering.variants import variant as variant_named
-from engine.tasks.operation.operations import OPERATIONS, operation_named
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.variants import operation_variant
-from engine.tasks.pictures import sample_type
+from engine.work.filtering.resolve import describe_problem, result_dtype_for
+from engine.work.filtering.variants import variant as variant_named
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.table import OPERATIONS, operation_named
+from engine.work.operations.variants import operation_variant
+from engine.work.pictures import sample_type
 
 
 def filter_dask(

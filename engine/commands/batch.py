@@ -14,7 +14,7 @@ from engine.commands.batch_watch import watched
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
 from engine.files.standard_streams import printable
-from engine.tasks.filtering.clipping import HINT_FROM
+from engine.work.filtering.clipping import HINT_FROM
 
 
 def run(settings: BatchSettings) -> int:

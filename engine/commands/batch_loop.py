@@ -22,8 +22,8 @@ from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.shortages import shortage_of
-from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
+from engine.work.filtering.clipping import Clipped
 
 T = TypeVar("T")
 

@@ -32,21 +32,21 @@ from engine.run.registered import named
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result, ways
 from engine.run.task import AnyJob
-from engine.tasks.chain.files import chain_named, entry_of
-from engine.tasks.chain.sweep import chain_jobs, measured_chain
-from engine.tasks.chain.variants import CHAIN_VARIANTS
-from engine.tasks.filtering.columns import mask_text
-from engine.tasks.filtering.messages import RecordedRequest
-from engine.tasks.filtering.problem import RESULT_TYPES
-from engine.tasks.filtering.request import FilterOptions
-from engine.tasks.filtering.results import RunResult
-from engine.tasks.filtering.sweep import FilterSweep
-from engine.tasks.filtering.variants import VARIANTS, Variant, variant
-from engine.tasks.operation.operations import operation_named, parameters_from
-from engine.tasks.operation.sweep import operation_jobs
-from engine.tasks.operation.variants import operation_variant, operation_variants
-from engine.tasks.picture_problem import MAX_SIDE
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS
+from engine.work.chain_files import chain_named, entry_of
+from engine.work.chain_variants import CHAIN_VARIANTS
+from engine.work.filtering.columns import mask_text
+from engine.work.filtering.messages import RecordedRequest
+from engine.work.filtering.problem import RESULT_TYPES
+from engine.work.filtering.request import FilterOptions
+from engine.work.filtering.results import RunResult
+from engine.work.filtering.sweep import FilterSweep
+from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.operations.sweep import operation_jobs
+from engine.work.operations.table import operation_named, parameters_from
+from engine.work.operations.variants import operation_variant, operation_variants
+from engine.work.picture_problem import MAX_SIDE
+from engine.work.pictures import DTYPES, MAX_CHANNELS
+from engine.work.sweep import chain_jobs, measured_chain
 
 BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))

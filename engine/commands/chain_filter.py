@@ -18,13 +18,13 @@ from engine.image.form import Form
 from engine.image.result_picture import finished_picture, loss_sentences
 from engine.results.measurement import Measurement, StepTime
 from engine.run.variant import AnyVariant
-from engine.tasks.chain.files import chain_named
-from engine.tasks.chain.merge import Merger, merged_where_faster
-from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import steps_of, with_steps
-from engine.tasks.chain.steps import Chain
-from engine.tasks.filtering.clipping import Clipped, clipped_values
+from engine.work.chain_files import chain_named
+from engine.work.filtering.clipping import Clipped, clipped_values
+from engine.work.merge import Merger, merged_where_faster
+from engine.work.request import ChainRequest
+from engine.work.resolve import ResolvedChain
+from engine.work.step_times import steps_of, with_steps
+from engine.work.steps import Chain
 
 
 class ChainFilter(PictureFilter[ChainCall]):

@@ -7,7 +7,7 @@ from engine.commands.arguments import Settings, Use, option
 from engine.commands.output import print_answer, print_entries, print_json, table
 from engine.errors import BadValue
 from engine.files.output_checks import check_place
-from engine.tasks.chain.files import FORMAT, VERSION, chain_named, entry_of, ready_chains, save_chain
+from engine.work.chain_files import FORMAT, VERSION, chain_named, entry_of, ready_chains, save_chain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,10 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results.measurement import AnyResult
-from engine.tasks.filtering.problem import RESULT_TYPES
-from engine.tasks.operation.operations import parameters_from
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 from engine.tasks.read_results import results_in_file
+from engine.work.filtering.problem import RESULT_TYPES
+from engine.work.operations.table import parameters_from
+from engine.work.pictures import DTYPES, MAX_CHANNELS
 
 FORMAT, VERSION = "haloscope-code", 1
 _OF_A_KERNEL = (

@@ -17,11 +17,11 @@ from engine.device_info import ALL_GPUS
 from engine.explain.architectures import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
-from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS
+from engine.work.operations.table import OPERATIONS
 
 PROGRAM = "haloscope"
 

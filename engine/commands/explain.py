@@ -30,12 +30,12 @@ from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
-from engine.tasks.filtering.problem import RESULT_TYPES, Problem
-from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, variant
-from engine.tasks.picture_problem import MAX_SIDE
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
+from engine.work.filtering.problem import RESULT_TYPES, Problem
+from engine.work.filtering.resolve import describe_problem, result_dtype_for
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.picture_problem import MAX_SIDE
+from engine.work.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
 
 FORMAT, VERSION = "haloscope-explain", 1
 

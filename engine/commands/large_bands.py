@@ -24,17 +24,17 @@ from engine.run.task import Choice
 from engine.streams.bands import refuse_cut
 from engine.streams.chunking import choice_for_bands
 from engine.streams.large import Part, Received, run_filter
-from engine.tasks.chain.agreement import verify as verify_chain
-from engine.tasks.chain.planned import as_cut, most_between, uncut_step
-from engine.tasks.chain.steps import MaskStep, digest_of
-from engine.tasks.filtering.agreement import verify
-from engine.tasks.filtering.clipping import Clipped
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.operation.operations import operation_named
 from engine.verify.verification import Verification
+from engine.work.chain_agreement import verify as verify_chain
+from engine.work.filtering.agreement import verify
+from engine.work.filtering.clipping import Clipped
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import FILTERING
+from engine.work.filtering.variants import Variant
+from engine.work.operations.table import operation_named
+from engine.work.planned import as_cut, most_between, uncut_step
+from engine.work.steps import MaskStep, digest_of
 
 # A chooser tells no larger pictures apart, and a step that looks at all samples has fewer to look at.
 _MOST_ROWS = 1024

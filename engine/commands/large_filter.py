@@ -40,8 +40,8 @@ from engine.image.result_picture import Loss, filtered_alpha
 from engine.run.task import Choice
 from engine.streams.large import LargeStream, Part
 from engine.streams.large_plan import LargePlan, free_disk_words, plan_large
-from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
+from engine.work.filtering.clipping import Clipped
 
 # Multiply-adds that the oracle may spend on a band: a few ms, while the kernel takes 20 to 100.
 BAND_MULTIPLY_ADDS = 2_000_000

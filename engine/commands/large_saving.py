@@ -9,7 +9,7 @@ from engine.host.tile_jobs import opened
 from engine.host.tiles import TiledScreen
 from engine.image.large.source import LargePicture
 from engine.results.progress import Checkpoint, Progress
-from engine.tasks.filtering.messages import FilterJob, SaveFiltered
+from engine.work.filtering.messages import FilterJob, SaveFiltered
 
 # Between two reports, s.
 _EXPECTED_S = 10.0

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from engine.image.result_picture import Loss
-from engine.tasks.filtering.clipping import Clipped
 from engine.verify.verification import Verification
+from engine.work.filtering.clipping import Clipped
 
 
 @dataclass(slots=True)

@@ -43,8 +43,8 @@ class MasksSettings(Settings):
 
 def run_variants(settings: VariantsSettings) -> int:
     """List the variants in teaching order; return the exit status."""
-    from engine.tasks.filtering.variants import VARIANTS
     from engine.tasks.registry import TASKS
+    from engine.work.filtering.variants import VARIANTS
 
     if settings.json:
         known = [_entry(one) for task in TASKS.values() for one in task.variants]

@@ -23,8 +23,8 @@ from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import Loss
 from engine.streams.bands import cut, rows_of_chunk
-from engine.tasks.filtering.agreement import regions_to_check
 from engine.verify.checked_samples import CheckedSamples
+from engine.work.filtering.agreement import regions_to_check
 
 # Bytes of float32 results: they stay in the caches of a core until they are converted.
 BAND_BYTES = 2 << 20

@@ -21,11 +21,11 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, loss_sentences
 from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask, names_size
-from engine.tasks.filtering.auto.planner import why_not_gpu
-from engine.tasks.filtering.clipping import Clipped, can_clip, sample_clipped
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem
-from engine.tasks.filtering.variants import Variant, variant
+from engine.work.filtering.auto.planner import why_not_gpu
+from engine.work.filtering.clipping import Clipped, can_clip, sample_clipped
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import ResolvedFilter, describe_problem
+from engine.work.filtering.variants import Variant, variant
 
 R = TypeVar("R", bound=ResolvedFilter)
 

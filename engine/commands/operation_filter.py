@@ -16,10 +16,10 @@ from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import in_depth
-from engine.tasks.operation.contract import Operation
-from engine.tasks.operation.drawing import histogram_picture, marked
-from engine.tasks.operation.operations import parameters_from
-from engine.tasks.operation.variants import OperationVariant, operation_variant
+from engine.work.operations.contract import Operation
+from engine.work.operations.drawing import histogram_picture, marked
+from engine.work.operations.table import parameters_from
+from engine.work.operations.variants import OperationVariant, operation_variant
 
 
 class OperationFilter(PictureFilter[OperationCall]):

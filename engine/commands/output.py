@@ -13,7 +13,7 @@ from engine.results.strict_json import json_text
 
 if TYPE_CHECKING:
     from engine.mask.mask import Mask
-    from engine.tasks.filtering.clipping import Clipped
+    from engine.work.filtering.clipping import Clipped
 
 
 def print_answer(text: str) -> None:

@@ -21,9 +21,9 @@ from engine.results.measurement import Measurement
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
-from engine.tasks.filtering.clipping import Clipped
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
+from engine.work.filtering.clipping import Clipped
 
 if TYPE_CHECKING:
     from engine.api.chain import ChainCall

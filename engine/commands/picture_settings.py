@@ -18,10 +18,10 @@ from engine.image.convert import RANGE_MODES, RangeMode
 from engine.image.formats import Format, formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
 from engine.mask.generator_table import EXAMPLES
-from engine.tasks.filtering.problem import RESULT_TYPES
+from engine.work.filtering.problem import RESULT_TYPES
 
 if TYPE_CHECKING:
-    from engine.tasks.operation.contract import Operation
+    from engine.work.operations.contract import Operation
 
 # Results of the picture's own type where the file is the same, else float32.
 AUTO_TYPE = "auto"
@@ -55,7 +55,7 @@ def key_of_filter(key: str) -> str:
 
 def _operation(key: str) -> "Operation":
     # A mask does not need the table, which takes 27 ms to import.
-    from engine.tasks.operation.operations import operation_named
+    from engine.work.operations.table import operation_named
 
     return operation_named(key)
 

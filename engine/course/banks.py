@@ -8,10 +8,10 @@ import numpy as np
 
 from engine.mask.mask import Mask
 from engine.run.task import Job
-from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import Filtering, FilterJob, FilterOperands
 from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.task import Filtering, FilterJob, FilterOperands
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers

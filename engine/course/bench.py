@@ -40,15 +40,15 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
 from engine.run.task import Choice, Job
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import Variant, variant
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import Variant, variant
 
 SEED = 0
 HOST_SAMPLES = 20

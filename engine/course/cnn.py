@@ -9,13 +9,13 @@ from engine.course.runs import BankRun, FilterRun, NetworkRun, Results, Run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
 from engine.tasks.network import worked_product
 from engine.tasks.network.problem import ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.network.constant_filters import CONSTANT_BYTES, filter_bytes
 from engine.variants.network.unrolled_matrix import matrix_bytes
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 CNN = paper("cnn")
 SIZES = (512, 1024)

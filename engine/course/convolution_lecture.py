@@ -13,8 +13,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
 from engine.geometry.tile_plan import Cells
 from engine.mask.generators import box, gaussian
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 CONVOLUTION = paper("convolution")
 # 4 and 8 are those of the slides' examples.

@@ -12,12 +12,12 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.geometry import one_launch, refuse_launch
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work
 
 
 def _work(problem: Problem, block: Block) -> Work:

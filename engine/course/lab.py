@@ -9,8 +9,8 @@ from engine.course.runs import AttributesRun, FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 LAB = paper("lab")
 MASK = LAB.kernels[0].here.mask

@@ -6,8 +6,8 @@ from typing import Any
 
 from engine.explain.code.source_function import SourceFunction
 from engine.geometry.block import Block
-from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
+from engine.work.filtering.problem import Problem
 
 MISPRINT = "†"
 """Marks a misprinted value, and begins the note that says what is wrong."""

@@ -23,11 +23,11 @@ from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
 from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 PERFORMANCE = paper("performance")
 TIMER_SIZES = (256, 1024, 4096)

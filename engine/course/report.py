@@ -9,8 +9,8 @@ from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 REPORT = paper("report")
 MASK = REPORT.kernels[0].here.mask

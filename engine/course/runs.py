@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.course.cells import Quantity
 from engine.geometry.layout import Layout
-from engine.tasks.filtering.request import FilterRequest
+from engine.work.filtering.request import FilterRequest
 
 NOT_YET = "not measured yet"
 BEING_COUNTED = "being counted"

@@ -7,13 +7,13 @@ from engine.course.runs import FilterRun, NetworkRun, ProductRun, Run
 from engine.explain.counts.counting import counted_run
 from engine.results.progress import Checkpoint
 from engine.run.task import AnyJob, Choice
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import variant
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import network_variant
 from engine.tasks.product.job import product_job
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import variant
 
 # What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
 MOST_SIDE, MOST_DRAWINGS = 256, 16

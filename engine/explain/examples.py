@@ -20,22 +20,22 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import refuse_gone
 from engine.run.variant import AnyVariant
-from engine.tasks.chain.files import chain_named
-from engine.tasks.chain.planned import COMBINED, Plan, PlannedStep
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import MaskStep
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import MaskClass, Variant
-from engine.tasks.filtering.variants import variant as filter_variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import trained_weights
-from engine.tasks.operation.operations import operation_named
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import resolved_operands
-from engine.tasks.operation.variants import OperationVariant
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
+from engine.work.chain_files import chain_named
+from engine.work.chain_problem import ChainProblem
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import MaskClass, Variant
+from engine.work.filtering.variants import variant as filter_variant
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_operands
+from engine.work.operations.table import operation_named
+from engine.work.operations.variants import OperationVariant
+from engine.work.planned import COMBINED, Plan, PlannedStep
+from engine.work.steps import MaskStep
 
 AnyKernel = AnyVariant[Any, Any]
 

@@ -23,7 +23,7 @@ from engine.results.explained_time import Bound
 from engine.results.launch_facts import KernelResources
 from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
-from engine.tasks.picture_problem import PictureProblem
+from engine.work.picture_problem import PictureProblem
 
 _CURVE_POINT = ("at", "blocks", "share")
 

@@ -14,8 +14,8 @@ from engine.geometry.border import Border
 from engine.judging.source import JudgedKernel, NotJudged
 from engine.mask.mask import Mask
 from engine.ptx import Array, PtxError, Run, run
-from engine.tasks.filtering.agreement import rounding_bound
-from engine.tasks.filtering.oracle import correlate, magnitudes
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import correlate, magnitudes
 
 # Width and height: none is a multiple of a block, edges in every block but one, a row, a column, a pixel.
 QUICK_SIZES = ((67, 33), (1, 1), (37, 18), (48, 32))

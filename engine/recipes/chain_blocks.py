@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine.errors import BadValue
 from engine.recipes.recipe import Recipe, as_comment
-from engine.tasks.chain.steps import PICTURE, CombineStep, MaskStep
+from engine.work.steps import PICTURE, CombineStep, MaskStep
 
 _COMBINED = {
     "add": "{0} + {1}",

@@ -14,7 +14,7 @@ from engine.mask.text_cells import number_text
 from engine.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.steps import Chain
+    from engine.work.steps import Chain
 
 
 def command_line(recipe: Recipe, system: str = os.name) -> str:
@@ -42,7 +42,7 @@ def option_words(recipe: Recipe, file: str = "") -> list[str]:
 
 def _document(chain: "Chain") -> dict[str, object]:
     # The table of chains takes a while to import, and masks do without.
-    files = import_module("engine.tasks.chain.files")
+    files = import_module("engine.work.chain_files")
     return {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(chain)}
 
 

@@ -11,7 +11,7 @@ from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe, as_comment
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.steps import Chain
+    from engine.work.steps import Chain
 
 
 def engine_code(recipe: Recipe) -> str:
@@ -32,7 +32,7 @@ def engine_code(recipe: Recipe) -> str:
 
 
 def _chained(recipe: Recipe, chain: "Chain") -> list[str]:
-    steps = import_module("engine.tasks.chain.files").entry_of(chain)["steps"]
+    steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
     # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
     where = _where(replace(recipe, device="cpu" if recipe.device == AUTO else recipe.device))
     return [

@@ -10,10 +10,10 @@ import numpy as np
 from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
-from engine.tasks.filtering.request import FilterOptions
+from engine.work.filtering.request import FilterOptions
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.steps import Chain
+    from engine.work.steps import Chain
 
 # What a picture that is in no file is called in the texts.
 UNSAVED = "picture.png"

@@ -8,7 +8,7 @@ from engine.api.arguments import Image, as_array
 from engine.device.array_libraries import library_of
 from engine.errors import BadValue
 from engine.image.picture import Picture
-from engine.tasks.pictures import MAX_CHANNELS
+from engine.work.pictures import MAX_CHANNELS
 
 MOST_RING = 16
 

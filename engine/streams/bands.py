@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
 
 
 @dataclass(frozen=True, slots=True)

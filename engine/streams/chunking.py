@@ -20,11 +20,11 @@ from engine.streams.bands import Band, cut, refuse_cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Timeline
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING, refuse_non_finite
-from engine.tasks.filtering.variants import Variant
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import FILTERING, refuse_non_finite
+from engine.work.filtering.variants import Variant
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.

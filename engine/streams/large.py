@@ -24,7 +24,7 @@ from engine.streams.bands import Band, bands_between
 from engine.streams.chunking import Stream
 from engine.streams.large_plan import GPU_CHUNK_BYTES, GPU_RING, LargePlan
 from engine.streams.outputs import Outputs
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 Received = Callable[[int, np.ndarray], None]
 RunBands = Callable[[Iterator[np.ndarray], Iterator[np.ndarray], Received], object]

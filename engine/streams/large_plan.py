@@ -16,7 +16,7 @@ from engine.image.budget import bytes_text
 from engine.image.large.segments import core_count
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 # What is read at a time, and what is filtered at a time: more is no faster.
 _READ_BYTES = 64 << 20

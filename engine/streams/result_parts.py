@@ -34,17 +34,17 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.streams.bands import Band, band, rows_of_chunk
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.planned import as_cut, most_between, uncut_step
-from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.step_times import steps_of
-from engine.tasks.filtering.clipping import clipped_part, clipped_values
-from engine.tasks.filtering.large import resolved_for_tiles
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import Variant
 from engine.verify.regions import Region
+from engine.work.filtering.clipping import clipped_part, clipped_values
+from engine.work.filtering.large import resolved_for_tiles
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import Variant
+from engine.work.messages import ChainJob
+from engine.work.planned import as_cut, most_between, uncut_step
+from engine.work.resolve import ResolvedChain
+from engine.work.step_times import steps_of
 
 # The range of a picture in its file is that of so many parts of it, along each axis.
 _PARTS = 4

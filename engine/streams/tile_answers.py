@@ -26,8 +26,8 @@ from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tiles, Val
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.streams.result_parts import ChainParts, FilterParts, PartsJob, ResultParts, source_of
-from engine.tasks.chain.messages import ChainJob
 from engine.verify.regions import Region
+from engine.work.messages import ChainJob
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4

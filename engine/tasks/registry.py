@@ -3,11 +3,11 @@
 from typing import Any
 
 from engine.run.task import Task
-from engine.tasks.chain.task import CHAIN
-from engine.tasks.filtering.task import FILTERING
 from engine.tasks.network.task import NETWORK
-from engine.tasks.operation.task import OPERATION
 from engine.tasks.product.task import PRODUCT
+from engine.work.filtering.task import FILTERING
+from engine.work.operations.task import OPERATION
+from engine.work.task import CHAIN
 
 TASKS: dict[str, Task[Any, Any, Any]] = {
     task.problem.task: task for task in (FILTERING, PRODUCT, NETWORK, OPERATION, CHAIN)

@@ -10,7 +10,7 @@ from engine.device.launches import HostStep, Operand, Pass, Prepared
 from engine.device.selected import interprets
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 P = TypeVar("P")
 C = TypeVar("C")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Between, Kernel, Launch, Operand, Pass
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 
 def type_of(dtype: Any, axes: int = 0) -> Any:

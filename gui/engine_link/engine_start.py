@@ -13,7 +13,7 @@ from engine.errors import CodeNotKept, HostLost
 from engine.host.client import EngineClient
 from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture
-from engine.tasks.filtering.messages import FiltersRequest
+from engine.work.filtering.messages import FiltersRequest
 
 Event = Ready | HostLost | CodeNotKept
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 
 from engine.results.columns import Column
 from engine.results.metrics import AnyMetric, metrics_of
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.widgets.metric_menu import COMMON_NUMBERS, fill_metric_menu
 from gui.widgets.panel_parts import menu_button
 

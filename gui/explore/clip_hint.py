@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject
 
 from engine.host.protocol import Filtered
-from engine.tasks.filtering.clipping import Clipped
+from engine.work.filtering.clipping import Clipped
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity

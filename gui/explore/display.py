@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
-from engine.tasks.operation.messages import Operated
+from engine.work.operations.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.picture_job import PictureJob
@@ -14,7 +14,7 @@ from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
-    from engine.tasks.chain.messages import Chained
+    from engine.work.messages import Chained
 
 Reply = Union[Filtered, Operated, "Chained"]
 

@@ -12,17 +12,17 @@ from engine.mask.mask import Mask
 from engine.results.compare import comparable
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.filtering.measured_part import measured_shape
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.operation.messages import OperationJob
-from engine.tasks.operation.problem import OperationProblem
+from engine.work.chain_problem import ChainProblem
+from engine.work.filtering.measured_part import measured_shape
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.problem import Problem
+from engine.work.operations.messages import OperationJob
+from engine.work.operations.problem import OperationProblem
 from gui.explore.state import Step
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.messages import ChainJob
-    from engine.tasks.operation.contract import Operation
+    from engine.work.messages import ChainJob
+    from engine.work.operations.contract import Operation
 
 StepJob = FilterJob | OperationJob
 PictureJob = Union[FilterJob, OperationJob, "ChainJob"]
@@ -44,7 +44,7 @@ def comparable_of(job: PictureJob) -> Hashable:
     if is_chain(job):
         height, width, channels = job.picture.pixels.shape
         problem = ChainProblem(height, width, channels, job.picture.dtype, "", "")
-        steps = import_module("engine.tasks.chain.steps")
+        steps = import_module("engine.work.steps")
         return ChainProblem.task, problem.comparable, steps.digest_of(job.chain.nodes(job.shown)), ""
     assert isinstance(job, OperationJob)
     parameters = dict(job.settings)
@@ -152,6 +152,6 @@ def _parameters_of(job: OperationJob) -> dict[str, Any]:
 def operation_of(key: str) -> "Operation":
     """Return the operation of a key."""
     # Its modules take a while to import; whoever has chosen an operation has them.
-    from engine.tasks.operation.operations import OPERATIONS
+    from engine.work.operations.table import OPERATIONS
 
     return OPERATIONS[key]

@@ -9,7 +9,7 @@ from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Seen
-from engine.tasks.operation.messages import OperationJob, OperationsRequest
+from engine.work.operations.messages import OperationJob, OperationsRequest
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

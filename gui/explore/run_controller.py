@@ -15,7 +15,7 @@ from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells

@@ -11,7 +11,7 @@ from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.results.metrics import metric
 from engine.results.quantities import duration_text, rate_text, ratio_text
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace

@@ -25,11 +25,11 @@ from engine.image.convert import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict
-from engine.tasks.filtering.problem import RESULT_TYPES
-from engine.tasks.operation.operations import operation_named
-from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.read_results import result_from_json
 from engine.verify.regions import Region
+from engine.work.filtering.problem import RESULT_TYPES
+from engine.work.operations.table import operation_named
+from engine.work.picture_problem import MAX_SIDE
 from gui.explore.chain.chain_steps import MOST_STEPS
 from gui.explore.session import KeptRun, Session
 from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step

@@ -13,8 +13,8 @@ from engine.geometry.block import Block
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
-from engine.tasks.filtering.request import FilterOptions
 from engine.verify.regions import Region
+from engine.work.filtering.request import FilterOptions
 from gui.explore.mask.preset_names import name_of, title_of
 
 

@@ -15,8 +15,8 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
+from engine.work.filtering.messages import FilterJob
 from gui.explore.picture_job import PictureJob, job_of
 from gui.explore.state import (
     COMBINE,
@@ -31,7 +31,7 @@ from gui.explore.state import (
 )
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.messages import ChainJob
+    from engine.work.messages import ChainJob
 
 # A state has little beside its masks, of 32 kB at most.
 MOST_UNDO_STEPS = 1000

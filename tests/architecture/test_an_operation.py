@@ -13,12 +13,12 @@ from engine.errors import BadValue, UnknownName
 from engine.host.verbs import Describe
 from engine.image.save import save_image
 from engine.run.registered import Registered
-from engine.tasks.operation import answers, variants
-from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
-from engine.tasks.operation.messages import OperationsRequest
-from engine.tasks.operation.operations import OPERATIONS
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import cpu_variant
+from engine.work.operations import answers, variants
+from engine.work.operations.contract import Operation, Parameter, ResultKind, verified_by
+from engine.work.operations.messages import OperationsRequest
+from engine.work.operations.table import OPERATIONS
+from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display

@@ -10,10 +10,10 @@ import grimp
 import pytest
 
 import engine.variants
-from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -189,7 +189,7 @@ def test_that_nobody_looks_at_the_letters_of_a_key(trees):
         for path, tree in trees.items()
         for node in sniffing(tree)
     ]
-    assert not found, "Ask the variant's traits (engine/tasks/filtering/variants.py):\n" + "\n".join(found)
+    assert not found, "Ask the variant's traits (engine/work/filtering/variants.py):\n" + "\n".join(found)
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ DEFECTS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     }),
     "D7": ("edge filters were half black without a word", {
         "gui/explore/test_regions.py": ("a_result_that_is_clipped_offers_the_range_that_shows_it",),
-        "engine/tasks/filtering/test_clipping.py": ("negative_values_ask_for_the_absolute_range",),
+        "engine/work/filtering/test_clipping.py": ("negative_values_ask_for_the_absolute_range",),
     }),
     "D8": ("the newest run was out of sight, and problems were mixed", {
         "gui/explore/results/test_newest_run.py": (

@@ -15,9 +15,9 @@ from engine.image.save import save_image
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from engine.tasks.filtering.auto.planner import why_not
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.auto.planner import why_not
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import VARIANTS
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace

@@ -10,12 +10,12 @@ from engine.explain.examples import variant_named
 from engine.geometry.border import Border
 from engine.image.formats import FORMATS, saved_formats
 from engine.results.metrics import metrics_of
-from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.operation.operations import OPERATIONS
-from engine.tasks.operation.variants import OPERATION_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.operations.table import OPERATIONS
+from engine.work.operations.variants import OPERATION_VARIANTS
 from gui.shell.pages import PAGES
 
 

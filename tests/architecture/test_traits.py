@@ -7,9 +7,9 @@ import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.tasks.filtering.auto.planner import why_not
-from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS
+from engine.work.filtering.auto.planner import why_not
+from engine.work.filtering.variants import VARIANTS, Growth, MaskClass
+from engine.work.pictures import DTYPES, MAX_CHANNELS
 from tests.engine.variants.cases import Case, problem_of
 from tests.engine.variants.suited import mask_for, typed
 

@@ -26,13 +26,13 @@ from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import Registered
-from engine.tasks.filtering import answers, variants
-from engine.tasks.filtering.auto.planner import choose, why_not
-from engine.tasks.filtering.messages import FiltersRequest
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
+from engine.work.filtering import answers, variants
+from engine.work.filtering.auto.planner import choose, why_not
+from engine.work.filtering.messages import FiltersRequest
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import MaskClass
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel

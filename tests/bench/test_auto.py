@@ -12,11 +12,11 @@ from bench.choices import drawn, measured, packed, unpacked
 from engine.device.devices import backend
 from engine.errors import UnknownName
 from engine.mask.factors import factor
-from engine.tasks.filtering.auto.costs import MANY
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
 from engine.variants.tensor_cores import digit_sums
 from engine.variants.tiles.box_mask import is_box
+from engine.work.filtering.auto.costs import MANY
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 
 def test_that_a_table_of_times_comes_back_with_a_row_a_line():

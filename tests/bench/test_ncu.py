@@ -4,7 +4,7 @@ import pytest
 
 from bench import ncu
 from engine.geometry.block import Limits
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.explain.jobs import zeros
 
 LOG = """==PROF== Connected to process 7

@@ -7,7 +7,7 @@ from bench.peers.measure import COLD_BYTES, copies_of
 from bench.peers.oracle import Oracle
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering import oracle
+from engine.work.filtering import oracle
 
 CELL = Cell(20, 17, 5, batch=2)
 GREY = Cell(20, 17, 5, dtype="uint8", kind="integer")

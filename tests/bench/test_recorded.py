@@ -12,7 +12,7 @@ from engine.geometry.block import Limits
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset_names
 from engine.results.recorded import COURSE, RUNS, recorded_document
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.variants import VARIANTS
 from gui.explore.page import FIRST_MASK
 from tests.made_runs import make_result
 

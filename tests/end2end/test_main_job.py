@@ -11,7 +11,7 @@ from engine.host import shared
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
-from engine.tasks.filtering import oracle
+from engine.work.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import GroupRow
 from gui.explore.results.plot_panel import PlotPanel

@@ -14,9 +14,9 @@ from engine.mask.generators import gaussian
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import MaskClass, variant
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import MaskClass, variant
 
 
 def job_of(key, side=1024, *, mask_side=5, border=Border.ZERO, dtype="float32"):

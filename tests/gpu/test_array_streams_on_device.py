@@ -14,7 +14,7 @@ from engine.device.contexts import context_of
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import driver
 from engine.errors import BadValue
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.variants import variant
 from tests.gpu.array_kinds import (
     KINDS,
     BareInterface,

@@ -13,12 +13,12 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
-from engine.tasks.pictures import as_samples
 from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
+from engine.work.pictures import as_samples
 from tests.gpu.conftest import assert_compiled_as_planned
 
 

@@ -7,10 +7,10 @@ from engine.device.devices import backend, device_named
 from engine.geometry.block_list import every_block
 from engine.mask.generators import gaussian
 from engine.run.sweep import sweep
-from engine.tasks.filtering.best_blocks import best_blocks_path, load_best_blocks
-from engine.tasks.filtering.request import FilterOptions
-from engine.tasks.filtering.sweep import FilterSweep
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.best_blocks import best_blocks_path, load_best_blocks
+from engine.work.filtering.request import FilterOptions
+from engine.work.filtering.sweep import FilterSweep
+from engine.work.filtering.variants import VARIANTS
 
 WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]
 

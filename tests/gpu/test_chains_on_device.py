@@ -15,9 +15,9 @@ from engine.image.samples import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.streams import result_parts
-from engine.tasks.chain.files import chain_named, ready_chains
-from engine.tasks.chain.messages import ChainJob
 from engine.verify.regions import Region
+from engine.work.chain_files import chain_named, ready_chains
+from engine.work.messages import ChainJob
 
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
 every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)

@@ -6,8 +6,8 @@ import pytest
 from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import MaskClass, variant
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.cases import verified
 
 every_kernel = pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check
 from tests.fresh_python import fresh_python
 

@@ -9,9 +9,9 @@ from engine.explain.limits import kept_limits, measured_gpu
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.resolve import ResolvedFilter
-from engine.tasks.filtering.task import FILTERING
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.task import FILTERING
 
 # A driver states the highest clock, which a device that gets warm does not reach, and one that is cool and
 # has room for more may pass: the lowest and the highest part of the theoretical value that was ever measured

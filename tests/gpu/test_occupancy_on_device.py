@@ -16,18 +16,18 @@ from engine.results.launch_facts import occupancy_of
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import resolved_operands
-from engine.tasks.operation.task import OPERATION
-from engine.tasks.operation.variants import OPERATION_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_operands
+from engine.work.operations.task import OPERATION
+from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.variants.suited import mask_for, typed
 
 # 30 blocks: powers of two of every size, and some whose threads do not fill their warps.

@@ -10,7 +10,7 @@ from engine.errors import DeviceFault
 from engine.geometry.border import Border
 from engine.streams import filtering
 from engine.streams.cuda_queues import CudaQueues
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.variants import variant
 from tests.gpu.test_streams_on_device import BAND_INVARIANT, bits
 from tests.gpu.test_variants_on_device import binomial_for
 

@@ -15,7 +15,7 @@ from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.gpu.test_variants_on_device import binomial_for
 
 BAND_INVARIANT = [

@@ -5,9 +5,9 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS
-from tests.engine.tasks.filtering.test_sum_order import all_are_equal
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS
+from tests.engine.work.filtering.test_sum_order import all_are_equal
 
 
 def _is_known(variant):

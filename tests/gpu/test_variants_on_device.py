@@ -21,12 +21,12 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.variants.separable_fused.fused_in_place import in_place_shape
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, MaskClass
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed

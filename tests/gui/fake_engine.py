@@ -41,26 +41,26 @@ from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment
 from engine.results.measurement import StepTime
 from engine.results.progress import Progress
-from engine.tasks.chain.files import ready_chains
-from engine.tasks.chain.merge_answers import describe as describe_mergers
-from engine.tasks.chain.messages import Chained, ChainJob, ChainsRequest, MergeRequest
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import MaskStep, digest_of
-from engine.tasks.filtering.messages import (
+from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.product.messages import ProductGrid, ProductRequest
+from engine.work.chain_files import ready_chains
+from engine.work.chain_problem import ChainProblem
+from engine.work.filtering.messages import (
     Difference,
     EffectsRequest,
     FilterJob,
     RecordedRequest,
     ShowDifference,
 )
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
-from engine.tasks.operation.found import Mark, Quantity
-from engine.tasks.operation.messages import Operated, OperationInfo, OperationJob, OperationsRequest
-from engine.tasks.operation.operations import OPERATIONS
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.product.messages import ProductGrid, ProductRequest
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
+from engine.work.merge_answers import describe as describe_mergers
+from engine.work.messages import Chained, ChainJob, ChainsRequest, MergeRequest
+from engine.work.operations.found import Mark, Quantity
+from engine.work.operations.messages import Operated, OperationInfo, OperationJob, OperationsRequest
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.table import OPERATIONS
+from engine.work.steps import MaskStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
 from tests.gui.made_code import made_code

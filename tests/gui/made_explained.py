@@ -8,7 +8,7 @@ from engine.host.messages import Ready
 from engine.reason import Reason
 from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.launch_facts import LaunchFacts
-from engine.tasks.filtering.work import filter_work
+from engine.work.filtering.work import filter_work
 from gui.explore.picture_job import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS
 from tests.made_runs import make_result

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from engine.geometry.block import Block
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import resolved_operands
-from engine.tasks.operation.variants import OPERATION_VARIANTS
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_operands
+from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.operations.cases import Case
 from tests.ptx.test_ptx import CAPABILITIES, bytes_of

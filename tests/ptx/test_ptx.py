@@ -15,13 +15,13 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
@@ -123,7 +123,7 @@ def assert_places_have_64_bits(ptx):
     blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
     assert blocks
     # A column or a row, the block's times a constant, fits 32 bits
-    # (`engine.tasks.picture_problem.MAX_SIDE`); a row times the pitch does not.
+    # (`engine.work.picture_problem.MAX_SIDE`); a row times the pitch does not.
     factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
     assert [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)] == []
     assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)

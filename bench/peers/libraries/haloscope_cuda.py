@@ -13,7 +13,7 @@ from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 from engine.errors import EngineError
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.variants import VARIANTS
 
 METHODS = ("auto", "register-blocked", "digit-sums", "separable-fused", "tiled")
 # In tables of other types they would be columns of refusals.

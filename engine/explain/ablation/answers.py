@@ -16,9 +16,9 @@ from engine.host.verbs import Run
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
-from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.asked_problem import asked_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, variant
 
 
 def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from engine.explain.ablation.costs import Cost
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 
 ESTIMATE = "PTX instructions per tap, those on 64-bit integers counted twice"
 NO_GPU = f"No GPU is here, so this is an estimate: {ESTIMATE}."

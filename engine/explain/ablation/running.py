@@ -29,9 +29,9 @@ from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import FilterJob
-from engine.tasks.filtering.variants import Variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.task import FilterJob
+from engine.work.filtering.variants import Variant
 
 MOST_NARROW = 2**31 - 1
 """Samples that indices of 32 bits can count."""

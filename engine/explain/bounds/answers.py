@@ -11,8 +11,8 @@ from engine.explain.subject import Subject, gpu_for
 from engine.host.verbs import Describe
 from engine.results.explained_time import ExplainedTime
 from engine.results.progress import Checkpoint
-from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.asked_problem import asked_problem
+from engine.work.filtering.variants import variant
 
 
 def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:

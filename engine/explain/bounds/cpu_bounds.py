@@ -14,8 +14,8 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.reason import Reason
 from engine.results.explained_time import Bound
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.register_tiles import VECTOR
+from engine.work.filtering.problem import Problem
 
 _THREADS = "engine.device.threads"
 

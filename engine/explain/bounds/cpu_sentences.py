@@ -11,9 +11,9 @@ from engine.explain.subject import Subject
 from engine.results.explained_time import Bound
 from engine.results.quantities import digits_text
 from engine.run.variant import AnyVariant
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
 
 
 def cpu_cause(found: CpuBounds) -> Cause:

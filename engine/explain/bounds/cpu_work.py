@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from engine.explain.bounds.machine_loops import Function, Instruction, Loop
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.box import BoxSums
 from engine.variants.cpu.register_tiles import (
     ALONG_VECTORS,
@@ -27,6 +26,7 @@ from engine.variants.cpu.separable_serial import SeparableSerial
 from engine.variants.cpu.serial import Serial
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
+from engine.work.filtering.problem import Problem
 
 Functions = Mapping[str, Function]
 Counted = Callable[[Function, Loop], float]

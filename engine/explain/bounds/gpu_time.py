@@ -16,7 +16,7 @@ from engine.reason import Reason
 from engine.results.explained_time import Bound
 from engine.results.progress import Checkpoint, Progress
 from engine.results.work import Work
-from engine.tasks.operation.problem import OperationProblem
+from engine.work.operations.problem import OperationProblem
 
 _COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
 _COMPILING = Progress("compiling", 0.5, 1.0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint, Progress
-from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.variants import variant
-from engine.tasks.operation.answers import resolved_job
-from engine.tasks.operation.messages import OperationJob
-from engine.tasks.operation.variants import operation_variant
+from engine.work.filtering.asked_problem import asked_problem
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import variant
+from engine.work.operations.answers import resolved_job
+from engine.work.operations.messages import OperationJob
+from engine.work.operations.variants import operation_variant
 
 # A kernel takes less; numba.cuda is imported for the first.
 _EXPECTED_S = 2.0

@@ -11,8 +11,8 @@ from engine.explain.code.tile_steps import TileSteps
 from engine.geometry.block import Block
 from engine.host.request import Request
 from engine.results.measurement import AnyResult
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob
+from engine.work.operations.messages import OperationJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from engine.device.backend import Backend, Buffers
 from engine.device.launches import Between, Operand, Placeholder
 from engine.geometry.layout import Layout
 from engine.run.task import AnyJob
-from engine.tasks.picture_problem import PictureProblem
+from engine.work.picture_problem import PictureProblem
 
 
 class Memory(NamedTuple):

@@ -17,9 +17,9 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.host.verbs import Describe
 from engine.results.launch_facts import KernelResources
 from engine.results.progress import Checkpoint
-from engine.tasks.filtering.asked_problem import asked_problem
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.asked_problem import asked_problem
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import VARIANTS, variant
 
 Resources = tuple[KernelResources, ...]
 

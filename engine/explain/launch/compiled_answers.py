@@ -10,7 +10,7 @@ from engine.explain.launch.messages import CompiledLaunchRequest, LaunchAdvice
 from engine.explain.subject import Subject
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint, Progress
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 _COMPILING = Progress("compiling", 0.0, 1.0)
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from engine.explain.architectures import Architecture
 from engine.explain.launch.curves import Curves
 from engine.explain.launch.launches import ExplainedLaunch
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 
 
 @dataclass(frozen=True, slots=True)

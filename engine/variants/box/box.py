@@ -29,10 +29,6 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import RUNNING_SUMS
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.box_mask import refuse_other_masks
@@ -40,6 +36,10 @@ from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import RUNNING_SUMS
+from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_within

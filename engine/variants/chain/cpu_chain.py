@@ -15,10 +15,10 @@ import numpy as np
 from engine.device.anti_aliasing import reused_result
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
-from engine.tasks.chain.planned import Plan, last_readers
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.variants import ChainVariant, refuse_step
 from engine.variants.chain.cpu_steps import converted, step_launch
+from engine.work.chain_problem import ChainProblem
+from engine.work.chain_variants import ChainVariant, refuse_step
+from engine.work.planned import Plan, last_readers
 
 
 class CpuChain:

@@ -11,9 +11,9 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.anti_aliasing import reused_result
 from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled, workers_for
-from engine.tasks.chain.planned import PlannedStep
-from engine.tasks.chain.steps import CombineStep
-from engine.tasks.picture_problem import PictureProblem
+from engine.work.picture_problem import PictureProblem
+from engine.work.planned import PlannedStep
+from engine.work.steps import CombineStep
 
 _CODE = "engine.variants.chain.combine_code"
 _SCALED, _WEIGHTED, _MAGNITUDE, _MAXIMUM = (

@@ -19,12 +19,12 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
-from engine.tasks.chain.planned import Plan, PlannedStep
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import CombineStep
-from engine.tasks.chain.variants import ChainVariant, refuse_step
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
+from engine.work.chain_problem import ChainProblem
+from engine.work.chain_variants import ChainVariant, refuse_step
+from engine.work.planned import Plan, PlannedStep
+from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32

@@ -9,8 +9,8 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
+from engine.work.filtering.problem import Problem
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16

@@ -28,15 +28,15 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import RUNNING_SUMS
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.tiles.box_mask import refuse_other_masks
 from engine.variants.tiles.geometry import no_launches
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import RUNNING_SUMS
+from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.work import filter_work
 
 TILE_SAMPLES = 1024
 # Lines beside the ring: a line of zeros at its end, the sum of the segment so far, the windows, and their

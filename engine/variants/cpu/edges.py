@@ -11,8 +11,8 @@ thousand. Rows above and below the picture are other rows of it, or a row of gho
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.register_tiles import LINE, VECTOR
+from engine.work.filtering.problem import Problem
 
 # Rows of buffers begin half a page after NumPy's large arrays do in theirs, for all workers: two passes take
 # 2 to 3 % less than at the pictures' own offset, 4 % with two threads.

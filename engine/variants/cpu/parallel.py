@@ -24,13 +24,13 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder, by_rows, one_chain
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.register_tiles import PARTIAL_SUMS
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.tiles.geometry import no_launches, refuse_nothing
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, by_rows, one_chain
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work
 
 # What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer
 # multiply-adds.

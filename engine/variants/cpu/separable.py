@@ -25,15 +25,15 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder, two_passes
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
 from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import refuse_mask, required_factors
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, two_passes
+from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.work import filter_work
 
 # What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken
 # one by one.

@@ -30,9 +30,6 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder, two_passes
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.cpu.edges import Halo
 from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import (
@@ -43,6 +40,9 @@ from engine.variants.tiles.separable import (
     required_factors,
     two_pass_work,
 )
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, two_passes
+from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).
 MULTIPLY_ADDS_PER_CALL = 100_000_000

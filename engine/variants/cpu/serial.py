@@ -32,12 +32,12 @@ from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import by_rows
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.cpu.edges import Halo
 from engine.variants.tiles.geometry import no_launches, refuse_nothing
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import by_rows
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work, loads_by_taps
 
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).
 MULTIPLY_ADDS_PER_CALL = 100_000_000

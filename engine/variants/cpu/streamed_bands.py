@@ -11,7 +11,6 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
@@ -25,6 +24,7 @@ from engine.variants.cpu.register_tiles import (
     STRIP_VECTORS,
     VECTOR,
 )
+from engine.work.filtering.problem import Problem
 
 # Totals of a tile, in floats: 128 KB, which stay in a core's second cache. Narrower tiles pay for beginning
 # each row anew: 512 samples take 10 to 20 % longer than 2048, and for 3 x 3 of 1920 in RGB three tiles 5 %

@@ -11,7 +11,6 @@ from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
@@ -23,6 +22,7 @@ from engine.variants.cpu.register_tiles import (
     SHARES_SAMPLES,
     VECTOR,
 )
+from engine.work.filtering.problem import Problem
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
 # stretches of memory.

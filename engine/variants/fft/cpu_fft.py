@@ -25,12 +25,12 @@ from engine.device.launches import DeviceKind
 from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import TRANSFORM
-from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.outliers import add_outliers, largest_mixed, outliers
 from engine.variants.fft.transform import SpectralFilter, sources
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import TRANSFORM
+from engine.work.filtering.variants import Growth, Variant
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -28,12 +28,12 @@ from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import TRANSFORM
-from engine.tasks.filtering.variants import Growth, Variant
-from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import TRANSFORM
+from engine.work.filtering.variants import Growth, Variant
+from engine.work.picture_problem import MAX_SIDE
 
 
 def _sides(problem: Problem) -> tuple[int, int]:

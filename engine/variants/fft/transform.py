@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from engine.mask.float_step import step_of
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
 
 _ERROR_OF_A_STAGE = 16 * 2.0**-53
 

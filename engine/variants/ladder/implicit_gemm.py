@@ -39,14 +39,14 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.filter_passes import filter_arguments
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import blocks_along
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work, loads_by_taps
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

@@ -32,10 +32,10 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
 from engine.variants.ladder.tile_plans import tile_plan
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

@@ -25,8 +25,8 @@ from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant

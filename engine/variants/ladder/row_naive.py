@@ -22,8 +22,8 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

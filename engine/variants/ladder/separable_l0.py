@@ -22,10 +22,10 @@ from engine.device.launches import registers_for
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

@@ -26,12 +26,12 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import tile_cells_inside
 from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.geometry import blocks_along
 from engine.variants.tiles.separable import loads_along, two_pass_work
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import tile_cells_inside
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

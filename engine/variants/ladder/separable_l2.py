@@ -26,12 +26,12 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import taps_in_own_tile
 from engine.variants.ladder.teaching import bytes_of_own_cells
 from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import taps_in_own_tile
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

@@ -12,14 +12,14 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder, by_rows
-from engine.tasks.filtering.variants import MaskClass, Variant
-from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.tile_plans import direct_tiles
 from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, by_rows
+from engine.work.filtering.variants import MaskClass, Variant
+from engine.work.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 
 DEFAULT_BLOCK = Block(32, 8)
 

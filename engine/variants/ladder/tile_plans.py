@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import DIRECT, Cells, TilePlan, grid_of_cells
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 Index = tuple[int, int]
 # From cells' rows and columns in the tile to the threads' x and y, and the step in which they load.

@@ -24,10 +24,10 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import one_pass_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import tile_plan
 from engine.variants.tiles.geometry import blocks_along
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

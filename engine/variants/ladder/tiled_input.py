@@ -28,10 +28,10 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import own_loads, tile_plan
 from engine.variants.tiles.geometry import refuse_launch
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule

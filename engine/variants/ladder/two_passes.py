@@ -9,14 +9,14 @@ from engine.device.launches import Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder
-from engine.tasks.filtering.sum_order import two_passes as order_of_two_passes
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import one_launch, refuse_launch
 from engine.variants.tiles.separable import ghost_row_value, refuse_mask, required_factors
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.filtering.sum_order import two_passes as order_of_two_passes
+from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 
 def two_pass_variant(

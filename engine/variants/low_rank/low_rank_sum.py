@@ -6,7 +6,7 @@ under their mask, once with each column (`product_strips.py`). The columns and r
 
 Error
     A term of a result is rounded `columns` times at most along the row, terms x rows times down the column,
-    and once with the offset; one more is for the oracle's own float64 (`engine.tasks.filtering.agreement`).
+    and once with the offset; one more is for the oracle's own float64 (`engine.work.filtering.agreement`).
     With k of all these, P = the sum of |column| times |row|, and E what the float32 columns and rows leave
     out of the mask,
 
@@ -36,13 +36,13 @@ from engine.mask.float_step import may_be_exact
 from engine.mask.low_rank import low_rank
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import PRODUCTS
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
 from engine.variants.tiles.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import PRODUCTS
+from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 WORTH_IT = 0.75
 """Multiply-adds that the sum may have for each one of the direct sum."""

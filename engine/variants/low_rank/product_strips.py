@@ -20,12 +20,12 @@ from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.fused_pass import fused_pass
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
 from engine.variants.tiles.strip_tiles import strip_tiles
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant

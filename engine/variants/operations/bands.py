@@ -10,9 +10,9 @@ from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled, workers_for
 from engine.geometry.block import Block
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.variants import OperationVariant
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.variants import OperationVariant
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.
 STEPS_PER_CALL = 200_000_000

@@ -15,12 +15,12 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.compress import SIDE
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.dct_tables import WHOLE, filled_shape, samples_of, tables
+from engine.work.operations.compress import SIDE
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 BLOCKS = 32
 """At once: both buffers of a colour picture are 48 KB."""

@@ -8,11 +8,11 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.desaturate import weights_of
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
+from engine.work.operations.contract import Patch
+from engine.work.operations.desaturate import weights_of
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "desaturate", error_model="numpy")
 

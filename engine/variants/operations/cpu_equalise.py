@@ -9,12 +9,12 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.equalise_levels import levels_dtype, levels_of
 from engine.variants.operations.histogram_counts import PartialHistograms, shift_of
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 _WHOLE, _FLOATS = (
     MachineFunction("engine.variants.operations.histogram_code", name, error_model="numpy")

@@ -15,11 +15,11 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.gradient_magnitude import weights_of
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
+from engine.work.operations.contract import Patch
+from engine.work.operations.gradient_magnitude import weights_of
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 FUNCTION = MachineFunction("engine.variants.operations.gradient_code", "magnitude", error_model="numpy")
 OPERATIONS = 17  # for a sample: 3 differences and 5 of sums and products for each derivative, a length

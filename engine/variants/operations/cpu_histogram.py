@@ -9,11 +9,11 @@ Limit
 
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import cpu_variant
 from engine.variants.operations.histogram_counts import PartialHistograms
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

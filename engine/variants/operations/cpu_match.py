@@ -13,11 +13,11 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.match_grid import LINES, OPERATIONS_PER_CELL, POSITIONS, cells_of
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 FUNCTION = MachineFunction("engine.variants.operations.match_code", "scores", error_model="numpy")
 

@@ -7,10 +7,10 @@ What it saves
     2 (size - 1) comparisons for a sample instead of size squared less one.
 """
 
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.bands import Bands, cpu_variant
 from engine.variants.operations.extremes import bands_of, cpu_work
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
 
 
 def prepare(problem: OperationProblem, constant: Patch | None) -> Bands:

@@ -11,10 +11,10 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "negative", error_model="numpy")
 

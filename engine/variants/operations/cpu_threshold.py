@@ -9,11 +9,11 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.threshold import level_of
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import Bands, cpu_variant
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.threshold import level_of
+from engine.work.operations.work import operation_work
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "threshold", error_model="numpy")
 

@@ -15,11 +15,11 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.work import Work
-from engine.tasks.operation.bilateral import disc_of, operations_of, steepness_of
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.falling_exponential import MOST, falling_polynomial
 from engine.variants.operations.grid import Step, cuda_variant, pixels
+from engine.work.operations.bilateral import disc_of, operations_of, steepness_of
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result, cuda_rule

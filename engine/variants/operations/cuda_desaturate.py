@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.desaturate import weights_of
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Step, cuda_variant, pixels
+from engine.work.operations.desaturate import weights_of
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result

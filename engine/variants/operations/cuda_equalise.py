@@ -23,8 +23,6 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.equalise_levels import KEPT, levels_dtype
 from engine.variants.operations.grid import Step, cuda_variant
 from engine.variants.operations.histogram_counts import (
@@ -32,6 +30,8 @@ from engine.variants.operations.histogram_counts import (
     counting,
     cuda_bin,
 )
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, int64

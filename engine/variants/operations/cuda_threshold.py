@@ -15,10 +15,10 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.threshold import level_of
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Step, cuda_variant
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.threshold import level_of
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32

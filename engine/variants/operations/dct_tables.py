@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
-from engine.tasks.operation.compress import basis, filled, middle_of, steps_of
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
+from engine.work.operations.compress import basis, filled, middle_of, steps_of
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
 
 WHOLE = WHOLE_NUMBERS_ONLY  # added and subtracted, it rounds magnitudes below 2^22
 

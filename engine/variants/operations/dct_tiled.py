@@ -27,10 +27,6 @@ from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
-from engine.tasks.operation.compress import SIDE
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.dct_tables import (
     WHOLE,
     coefficients,
@@ -38,6 +34,10 @@ from engine.variants.operations.dct_tables import (
     samples_of,
 )
 from engine.variants.operations.grid import Step, cuda_variant, refuse_launch
+from engine.work.operations.compress import SIDE
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.tasks.operation.problem import OperationProblem
+from engine.work.operations.problem import OperationProblem
 
 KEPT = -1
 """Instead of a level: the sample stays as it is."""

@@ -9,11 +9,11 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.variants import DEFAULT_BLOCK, OperationVariant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.variants import DEFAULT_BLOCK, OperationVariant
 
 
 def samples(problem: OperationProblem) -> tuple[int, int, int]:

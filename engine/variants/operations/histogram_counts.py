@@ -15,9 +15,9 @@ from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
-from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.bands import Bands
 from engine.variants.operations.grid import Step
+from engine.work.operations.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, int32

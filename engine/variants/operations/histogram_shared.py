@@ -18,13 +18,13 @@ the lecture's shared-memory tiles applied to them.
 
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import cuda_variant
 from engine.variants.operations.histogram_counts import (
     clearing,
     counting,
 )
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 COUNTING = counting()
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.shared_call import finish, share
-from engine.tasks.operation.find_patch import LEAST_SQUARES
 from engine.variants.operations.match_grid import LINES, POSITIONS
 from engine.variants.operations.rows_code import rows_taken
+from engine.work.operations.find_patch import LEAST_SQUARES
 
 
 def scores(planes, out, first, last, rows, patch, lines, task):

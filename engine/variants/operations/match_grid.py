@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.tasks.operation.contract import Patch
-from engine.tasks.operation.problem import OperationProblem
+from engine.work.operations.contract import Patch
+from engine.work.operations.problem import OperationProblem
 
 # Each sample of a window takes a subtraction and an addition for the mean, then two subtractions, two
 # products and two additions.

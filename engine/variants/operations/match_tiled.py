@@ -26,11 +26,11 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.work import Work
-from engine.tasks.operation.find_patch import LEAST_SQUARES
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Step, cuda_variant
 from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_arguments, positions
+from engine.work.operations.find_patch import LEAST_SQUARES
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for

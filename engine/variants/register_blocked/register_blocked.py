@@ -35,10 +35,6 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import one_chain
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.kernel_types import filter_pass
@@ -46,6 +42,10 @@ from engine.variants.tiles.byte_tile_shape import ByteTileShape, byte_tile_shape
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile, vector_tile
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import one_chain
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant

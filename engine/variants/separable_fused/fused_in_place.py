@@ -18,14 +18,14 @@ from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.fused_pass import Factors32, fused_pass
 from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.tiles.vector_tiles import LANES, vector_tile
 from engine.variants.tiles.waves import MULTIPROCESSORS, rows_of_strips
 from engine.variants.tiles.window_sums import ColumnWindows
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant

@@ -29,15 +29,15 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import SumOrder, two_passes
-from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.separable_fused import fused_in_place, fused_ring
 from engine.variants.separable_fused.fused_in_place import InPlaceShape, in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape
 from engine.variants.tiles.geometry import MAX_GRID_Y
 from engine.variants.tiles.separable import refuse_mask, required_factors
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, two_passes
+from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 MAX_SIDE = 63
 

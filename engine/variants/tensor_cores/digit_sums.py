@@ -32,10 +32,6 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.sum_order import TENSOR_CORES
-from engine.tasks.filtering.variants import Variant
-from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tensor_cores.digit_shape import PIXELS, WARPS, DigitShape, fragments_of
@@ -44,6 +40,10 @@ from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, ov
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import TENSOR_CORES
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, jit_within, uint8

@@ -11,7 +11,7 @@ them.
 Rounding
     Each sample is multiplied by the weight (one rounding, or none in a multiply-add), takes part in at most
     columns - 1 additions along its row, rows - 1 along its column and one with the offset: rows + columns
-    roundings at most, never more than the rows x columns + 1 that `engine.tasks.filtering.agreement` grants,
+    roundings at most, never more than the rows x columns + 1 that `engine.work.filtering.agreement` grants,
     because (rows - 1)(columns - 1) >= 0. In the exact class nothing is rounded at all. The weight is applied
     before the sums, so that these can pass the largest float32 only where the direct sum could.
 

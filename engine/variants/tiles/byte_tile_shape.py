@@ -8,8 +8,8 @@ is the same.
 
 from dataclasses import dataclass
 
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import TileShape, whole_vectors
+from engine.work.filtering.problem import Problem
 
 WORD = 4
 """Samples of a word: what a thread reads of shared memory at least."""

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.launches import WEIGHTS, Kernel, Launch, Operand, Pass
-from engine.tasks.filtering.problem import Problem
 from engine.variants.kernel_types import filter_pass
+from engine.work.filtering.problem import Problem
 
 Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The columns, of shape (mask rows, rank), and the rows, (rank, mask columns)."""

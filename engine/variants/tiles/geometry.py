@@ -11,8 +11,8 @@ from engine.geometry.block_rules import SharedBytes, grid_too_high, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import cells_inside
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import cells_inside
 
 
 def one_launch(

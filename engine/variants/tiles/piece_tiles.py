@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from engine.geometry.tile_plan import UNUSED, Cells, grid_of_cells
-from engine.tasks.filtering.problem import Problem
 from engine.variants.tiles.byte_tile_shape import PIECE
+from engine.work.filtering.problem import Problem
 
 
 def piece_loads(problem: Problem, shape: Any, top: int, left: int) -> tuple[Cells, Cells]:

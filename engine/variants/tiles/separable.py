@@ -18,12 +18,12 @@ NaN and infinity
 Rounding
     A term of the direct sum is rounded `columns` times at most in the first pass (its product and the
     additions), `rows` times in the second, once with the offset, and comes with a weight that is off by 4 (1
-    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.tasks.filtering.agreement` grants rows x columns
+    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.work.filtering.agreement` grants rows x columns
     + 2. That is enough for every mask except those of 2 x 2, 2 x 3 and 2 x 4 (either way round): there the
     worst case is 8 of 6 roundings, 9.33 of 8 and 10.5 of 10, if all of them go the same way; 0.55 of the
     bound is the most that was seen in millions of results. Exact factors, masks of one line and an offset of
     0 save the roundings that they do not make, so 1 x N has N + 1. A product that is subnormal loses 2^-150;
-    in the first pass that is multiplied by the column, for which `engine.tasks.filtering.agreement` has a
+    in the first pass that is multiplied by the column, for which `engine.work.filtering.agreement` has a
     term of its own.
 """
 
@@ -37,8 +37,8 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work, taps_inside
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work, taps_inside
 
 _OTHERS = "'tiled' and 'naive' take every mask"
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from engine.device.launches import Launch
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.geometry import blocks_along, loads_of_tiles
 from engine.variants.tiles.waves import rows_of_strips
+from engine.work.filtering.problem import Problem
 
 LANES = 32
 STRIP_SAMPLES = LANES * VECTOR

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from engine.geometry.tile_plan import UNUSED, Cells, TilePlan, grid_of_cells
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.tiles.strip_shape import (
     LANES,
@@ -18,6 +17,7 @@ from engine.variants.tiles.strip_shape import (
     shares_out,
 )
 from engine.variants.tiles.vector_tiles import drawn_lots, sample_tile
+from engine.work.filtering.problem import Problem
 
 
 def strip_tiles(

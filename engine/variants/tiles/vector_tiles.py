@@ -7,8 +7,8 @@ import numpy as np
 
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import Cells, TilePlan, grid_of_cells
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR
+from engine.work.filtering.problem import Problem
 
 LANES = 32
 # What a block that moves down the picture loads goes on like this.

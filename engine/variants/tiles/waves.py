@@ -1,6 +1,6 @@
 """How high strips are, so that the last blocks on a large GPU end at about the same time. Pure integers."""
 
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 MULTIPROCESSORS = 132
 """As a large GPU has (H200)."""

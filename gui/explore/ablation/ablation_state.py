@@ -6,7 +6,7 @@ from engine.device_info import SIMULATOR
 from engine.explain.ablation.messages import Ablation, AblationJob
 from engine.geometry.block import Block
 from engine.host.verbs import Run
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.looked_at.explained_kernel import ExplainedKernel
 from gui.explore.looked_at.looked_at import LookedAt

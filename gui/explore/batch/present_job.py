@@ -29,7 +29,7 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
         recipe = replace(recipe, variant=AUTO, block=None, device=AUTO, layout=Layout.PITCHED)
     file = folder / ("mask.json" if recipe.chain is None else "chain.json")
     if recipe.chain is not None:
-        import_module("engine.tasks.chain.files").save_chain(recipe.chain, file)
+        import_module("engine.work.chain_files").save_chain(recipe.chain, file)
     elif workspace.is_filtering:
         save_mask(workspace.mask, file)
     return option_words(recipe, str(file))

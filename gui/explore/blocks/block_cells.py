@@ -11,8 +11,8 @@ from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.results import RunResult
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
 from gui.explore.picture_job import PictureJob, comparable_of
 from gui.explore.results.results_model import ResultsModel
 

@@ -9,7 +9,7 @@ from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
 from engine.results.compare import ComparedRun
 from engine.results.metrics import AnyMetric, metric
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.axis_button import axis_button
 from gui.explore.blocks.block_cells import BlockCells, Cells

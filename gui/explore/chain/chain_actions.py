@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
 from engine.host.verbs import Describe
-from engine.tasks.operation.contract import ResultKind, pixel_alone
-from engine.tasks.operation.operations import OPERATIONS
+from engine.work.operations.contract import ResultKind, pixel_alone
+from engine.work.operations.table import OPERATIONS
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
 from gui.explore.chain.chain_state import ChainState
@@ -34,7 +34,7 @@ from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.steps import Chain
+    from engine.work.steps import Chain
 
 SOURCE = "chain"
 CHAINS = ["Chains (*.json)", "All files (*)"]
@@ -164,7 +164,7 @@ class ChainActions(QObject):
         """Open the chain of a file, as one step that can be undone; what is wrong with it is said."""
 
         def read() -> "Chain":
-            found: Chain = import_module("engine.tasks.chain.files").load_chain(path)
+            found: Chain = import_module("engine.work.chain_files").load_chain(path)
             return found
 
         def show(chain: "Chain") -> None:
@@ -179,7 +179,7 @@ class ChainActions(QObject):
 
         def write() -> None:
             chain = import_module(".chain_job", __package__).written_chain(state, range_mode)
-            import_module("engine.tasks.chain.files").save_chain(chain, path)
+            import_module("engine.work.chain_files").save_chain(chain, path)
 
         def done(_: None) -> None:
             self._messages.show(Message(SOURCE, Severity.INFO, f"Chain saved as {path}"))
@@ -199,7 +199,7 @@ class ChainActions(QObject):
     def ask_for_ready(self) -> None:
         """List the ready chains, if that has not been done. A first preview comes first."""
         if not self._ready and self._list.in_flight is None and not self._link.is_lost:
-            request = import_module("engine.tasks.chain.messages").ChainsRequest()
+            request = import_module("engine.work.messages").ChainsRequest()
             self._list.ask(Describe(request), self._list_ready, self._not_ready)
 
     def _not_ready(self, error: EngineError) -> None:

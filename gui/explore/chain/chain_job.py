@@ -13,10 +13,10 @@ from engine.image.convert import RangeMode
 from engine.mask.mask import Mask
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.problem import ChainProblem
-from engine.tasks.chain.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep, digest_of
-from engine.tasks.operation.problem import Settings as Parameters
+from engine.work.chain_problem import ChainProblem
+from engine.work.messages import ChainJob
+from engine.work.operations.problem import Settings as Parameters
+from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep, digest_of
 from gui.explore.mask.preset_names import preset_of, title_of
 from gui.explore.picture_job import PictureJob, job_of
 from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step

@@ -17,8 +17,8 @@ from gui.explore.state import COMBINE, Step
 from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.messages import MergerOffer
-    from engine.tasks.chain.steps import Chain
+    from engine.work.messages import MergerOffer
+    from engine.work.steps import Chain
 
 # Previews come first.
 _SETTLED_MS = 300
@@ -90,7 +90,7 @@ class ChainState(QObject):
         masks = sum(not step.operation for step in self.workspace.state.steps)
         if job is None or not (masks > 1 or (masks and self._combines)):
             return
-        request = import_module("engine.tasks.chain.messages").MergeRequest(job)
+        request = import_module("engine.work.messages").MergeRequest(job)
         self._offers.ask(Describe(request), self._take_offers, self._have_none)
 
     @property

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox, QSlider, QWidget
 
-from engine.tasks.chain.steps import HOW
+from engine.work.steps import HOW
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.number_box import NumberBox

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from engine.tasks.filtering.best_blocks import (
+from engine.work.filtering.best_blocks import (
     BestBlock,
     best_block_for,
     best_blocks_path,
     fastest_blocks,
     load_best_blocks,
 )
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import problem_of
 from gui.explore.results.results_model import ResultsModel

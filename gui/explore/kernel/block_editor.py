@@ -8,7 +8,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.picture_job import problem_of

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox
 
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.host.protocol import PictureHandle
-from engine.tasks.filtering.problem import RESULT_TYPES
+from engine.work.filtering.problem import RESULT_TYPES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.widgets.panel_parts import keep_narrow

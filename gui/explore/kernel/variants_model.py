@@ -13,7 +13,7 @@ from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.results.quantities import duration_text
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.bar_scale import scale_of

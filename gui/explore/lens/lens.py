@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import Border
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.one_pixel import PixelWindow, Samples, stored, window_of
-from engine.tasks.filtering.sum_order import PixelSum, SumOrder, sum_of
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.one_pixel import PixelWindow, Samples, stored, window_of
+from engine.work.filtering.sum_order import PixelSum, SumOrder, sum_of
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.one_combination import Combination
-    from engine.tasks.chain.steps import CombineStep
+    from engine.work.one_combination import Combination
+    from engine.work.steps import CombineStep
 
 
 class InChain(NamedTuple):

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QObject
 
-from engine.tasks.operation.found import Mark
+from engine.work.operations.found import Mark
 from gui.explore.lens.lens import FilterLens, OperationLens
 from gui.explore.lens.lens_state import LensState
 from gui.explore.picture.canvas import PictureCanvas

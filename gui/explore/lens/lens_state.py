@@ -16,10 +16,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.errors import EngineError
 from engine.host.verbs import Describe
 from engine.image.colour import full_scale_of
-from engine.tasks.filtering.messages import FilterJob, SumOrderRequest
-from engine.tasks.filtering.one_pixel import Samples
-from engine.tasks.filtering.sum_order import SumOrder
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob, SumOrderRequest
+from engine.work.filtering.one_pixel import Samples
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.operations.messages import OperationJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -32,7 +32,7 @@ from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
-    from engine.tasks.chain.messages import ChainJob
+    from engine.work.messages import ChainJob
     from gui.explore.lens.shown_step import ShownStep
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."

@@ -11,12 +11,12 @@ import numpy as np
 
 from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.one_combination import combined
-from engine.tasks.chain.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.one_pixel import Samples
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.one_pixel import Samples
+from engine.work.messages import ChainJob
+from engine.work.one_combination import combined
+from engine.work.operations.messages import OperationJob
+from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
 from gui.explore.lens.lens import CombineLens, InChain
 from gui.explore.mask.preset_names import title_of
 from gui.explore.picture_job import StepJob

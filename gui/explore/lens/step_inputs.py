@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from engine.host.tiles import TiledScreen
-from engine.tasks.filtering.one_pixel import Samples
+from engine.work.filtering.one_pixel import Samples
 from gui.engine_link.engine_link import EngineLink
 from gui.explore.picture.tiled_values import TiledValues
 
 if TYPE_CHECKING:
-    from engine.tasks.chain.messages import ChainJob
+    from engine.work.messages import ChainJob
 
 
 class StepInputs(QObject):

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.host.picture_numbers import MeasurePicture, PictureNumbers
 from engine.host.tiles import TiledScreen
-from engine.tasks.filtering.one_pixel import window_of
+from engine.work.filtering.one_pixel import window_of
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

@@ -8,7 +8,7 @@ from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import StepJob
 from gui.explore.workspace import Workspace

@@ -60,7 +60,7 @@ class OperationDock(QWidget):
 
     def fill(self) -> None:
         """List the operations other than convolution, after the first paint."""
-        from engine.tasks.operation.operations import OPERATIONS
+        from engine.work.operations.table import OPERATIONS
 
         with QSignalBlocker(self.box):
             for operation in OPERATIONS.values():
@@ -81,7 +81,7 @@ class OperationDock(QWidget):
         if key == COMBINE:
             combine: QWidget = import_module("gui.explore.chain.combine_panel").CombinePanel(self._workspace)
             return combine
-        from engine.tasks.operation.operations import OPERATIONS
+        from engine.work.operations.table import OPERATIONS
         from gui.explore.operation.operation_panel import OperationPanel
 
         return OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)

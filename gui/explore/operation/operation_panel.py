@@ -6,8 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
-from engine.tasks.operation.contract import Operation
-from engine.tasks.operation.messages import Operated
+from engine.work.operations.contract import Operation
+from engine.work.operations.messages import Operated
 from gui.explore.display import Display
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.parameter_controls import ParameterControls

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from engine.tasks.operation.contract import Operation, Parameter
+from engine.work.operations.contract import Operation, Parameter
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import fill_box, form, label_for

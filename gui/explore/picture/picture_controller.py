@@ -11,8 +11,8 @@ from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved,
 from engine.host.request import Request
 from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
-from engine.tasks.filtering.messages import SaveFiltered
 from engine.verify.regions import Region
+from engine.work.filtering.messages import SaveFiltered
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

@@ -10,9 +10,9 @@ from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.host.verbs import Seen
-from engine.tasks.filtering.clipping import Clipped
-from engine.tasks.filtering.messages import FilterJob
 from engine.verify.regions import Region
+from engine.work.filtering.clipping import Clipped
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas

@@ -9,7 +9,7 @@ from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
-from engine.tasks.filtering.one_pixel import Samples
+from engine.work.filtering.one_pixel import Samples
 
 
 class NotYet(Exception):

@@ -12,7 +12,7 @@ from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
 from gui.explore.picture.one_channel import one_channel

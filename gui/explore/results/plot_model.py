@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.explore.results.bar_scale import BarScale, scale_of
 from gui.explore.results.plot_rows import Order, PlotRow, PlotRows, number_text, plot_rows
 from gui.explore.results.results_model import ResultsModel

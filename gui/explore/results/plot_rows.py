@@ -11,7 +11,7 @@ from engine.results.compare import Compared, comparable
 from engine.results.measurement import Measurement
 from engine.results.metrics import AnyMetric, metric
 from engine.results.quantities import duration_text
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 from gui.explore.results.results_model import ResultsModel
 from gui.widgets.runs_model import RECORDED_MARK
 

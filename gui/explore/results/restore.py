@@ -4,8 +4,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob
+from engine.work.operations.messages import OperationJob
 from gui.explore.picture_job import PictureJob, is_chain
 from gui.explore.workspace import Workspace
 

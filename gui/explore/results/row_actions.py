@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.explore.results.removed_runs import RemoveRuns
 from gui.explore.results.restore import on_open_picture, restore, same_picture
 from gui.explore.results.results_model import ResultsModel

@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from engine.host.shared_array import segments_of
 from engine.results.compare import Compared
 from engine.results.quantities import error_text
-from engine.tasks.filtering.messages import Difference, FilterJob, ShowDifference
+from engine.work.filtering.messages import Difference, FilterJob, ShowDifference
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

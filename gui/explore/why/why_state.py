@@ -19,7 +19,7 @@ from engine.host.verbs import Describe
 from engine.results.compare import Compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

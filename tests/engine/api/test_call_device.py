@@ -15,7 +15,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.tasks.filtering.request import FilterRequest
+from engine.work.filtering.request import FilterRequest
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores", facts={"model": "a CPU", "cores": "2"})
 FACTS = {"multiprocessors": "132", "clock": "1980 MHz", "driver API": "13.0"}

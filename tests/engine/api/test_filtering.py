@@ -16,10 +16,10 @@ from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, U
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.reason import Reason
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
-from engine.tasks.filtering.task import Filtering
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.task import Filtering
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.commands.conftest import OnePixelOff, make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
 

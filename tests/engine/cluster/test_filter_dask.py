@@ -20,7 +20,7 @@ from engine.device.core_count import most_launch_cores
 from engine.errors import BadValue, DeviceUnavailable, EngineError, UnknownName
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.tasks.filtering.request import FilterRequest
+from engine.work.filtering.request import FilterRequest
 from tests.fresh_python import fresh_python
 
 SIDE = 33

@@ -11,7 +11,7 @@ from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.tasks.operation.operations import operation_named
+from engine.work.operations.table import operation_named
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores")
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU")

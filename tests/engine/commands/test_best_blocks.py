@@ -2,7 +2,7 @@ import pytest
 
 import engine.commands.measuring as measuring
 from engine.geometry.block_list import every_block
-from engine.tasks.filtering.best_blocks import best_blocks_path, load_best_blocks
+from engine.work.filtering.best_blocks import best_blocks_path, load_best_blocks
 from tests.made_runs import ENVIRONMENT, make_result
 
 

@@ -16,15 +16,15 @@ from engine.image.formats import quality_words
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import is_exact_class, rounding_bound
-from engine.tasks.filtering.auto import planner
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, MaskClass
-from engine.tasks.filtering.variants import variant as find_variant
-from engine.tasks.pictures import as_samples
 from engine.variants.cpu import serial
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import is_exact_class, rounding_bound
+from engine.work.filtering.auto import planner
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, MaskClass
+from engine.work.filtering.variants import variant as find_variant
+from engine.work.pictures import as_samples
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, raising
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]

@@ -29,7 +29,7 @@ from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
 from engine.streams import large_plan
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.fresh_python import ROOT
 
 zarr = pytest.importorskip("zarr")

@@ -10,8 +10,8 @@ from engine.commands.picture_opening import Opened
 from engine.geometry.border import Border
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
-from engine.tasks.filtering.agreement import regions_to_check, verify
 from engine.verify.checked_samples import CheckedSamples
+from engine.work.filtering.agreement import regions_to_check, verify
 from tests.engine.commands.test_whole_results import filter_of
 
 RANDOM = np.random.default_rng(5)

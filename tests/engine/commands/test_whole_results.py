@@ -19,7 +19,7 @@ from engine.image.picture import Picture
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.image.encoded import smooth_rgb
 from tests.fresh_python import fresh_python
 
@@ -130,7 +130,7 @@ def test_that_what_filters_is_imported_while_the_picture_is_opened():
         "from engine.commands.arguments import read\n"
         "from engine.commands.filtering import FilterSettings\n"
         "read('filter', FilterSettings, ['in.png', 'out.png', '--mask', 'box-3'])\n"
-        "later = {'engine.api.filtering', 'engine.run.task', 'engine.tasks.filtering.variants', 'llvmlite'}\n"
+        "later = {'engine.api.filtering', 'engine.run.task', 'engine.work.filtering.variants', 'llvmlite'}\n"
         "assert not later & set(sys.modules), later & set(sys.modules)",
     )
 

@@ -25,8 +25,8 @@ from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
-from engine.tasks.filtering.variants import variant
 from engine.verify.verification import Verification
+from engine.work.filtering.variants import variant
 from tests.engine.commands.conftest import OnePixelOff
 
 SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)

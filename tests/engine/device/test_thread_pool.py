@@ -26,10 +26,10 @@ from engine.device.threads.shared_call import finish, row_of, share
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.cpu import serial
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
+from engine.work.filtering.resolve import describe_problem
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8

@@ -5,14 +5,14 @@ import numpy as np
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.run.task import Choice, Job
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import variant
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import resolved_operands
-from engine.tasks.operation.task import OPERATION
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import variant
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_operands
+from engine.work.operations.task import OPERATION
 from tests.engine.variants.cases import problem_of
 
 

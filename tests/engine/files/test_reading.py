@@ -11,10 +11,10 @@ from engine.image.large.part_folder import PartFolder
 from engine.mask.files import load_mask
 from engine.mask.resolve import resolve_mask
 from engine.results import recorded
-from engine.tasks.chain.files import chain_named, load_chain
-from engine.tasks.filtering.best_blocks import load_best_blocks
 from engine.tasks.network.weights import read_weights
 from engine.tasks.read_results import results_in_file
+from engine.work.chain_files import chain_named, load_chain
+from engine.work.filtering.best_blocks import load_best_blocks
 from tests.unreadable_files import CONTENTS, NO_FILES, made
 
 READERS = {

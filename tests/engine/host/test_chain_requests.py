@@ -14,9 +14,9 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultValues, TiledScreen
 from engine.host.verbs import Describe, Preview, Run
 from engine.image.samples import open_sample
-from engine.tasks.chain.files import chain_from, chain_named, ready_chains
-from engine.tasks.chain.messages import ChainJob, ChainsRequest, MergeRequest
-from engine.tasks.chain.steps import digest_of
+from engine.work.chain_files import chain_from, chain_named, ready_chains
+from engine.work.messages import ChainJob, ChainsRequest, MergeRequest
+from engine.work.steps import digest_of
 
 CAMERA = open_sample("camera").pixels
 

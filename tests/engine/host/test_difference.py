@@ -12,9 +12,9 @@ from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.difference import difference
-from engine.tasks.filtering.messages import FilterJob, ShowDifference
+from engine.work.filtering import oracle
+from engine.work.filtering.difference import difference
+from engine.work.filtering.messages import FilterJob, ShowDifference
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from engine.host.link import HostLink
 from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture
 from engine.results.progress import Progress
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import rounding_bound
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make

@@ -17,7 +17,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.segments import HandedSegments
 from engine.host.verbs import Run
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, light

@@ -11,9 +11,9 @@ from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
-from engine.tasks.operation.messages import OperationJob, OperationsRequest
-from engine.tasks.operation.operations import OPERATIONS
-from engine.tasks.operation.variants import operation_variants
+from engine.work.operations.messages import OperationJob, OperationsRequest
+from engine.work.operations.table import OPERATIONS
+from engine.work.operations.variants import operation_variants
 
 PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
 

@@ -30,12 +30,12 @@ from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
+from engine.work.filtering import oracle
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)

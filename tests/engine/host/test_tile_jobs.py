@@ -20,7 +20,7 @@ from engine.image.faults import Refused
 from engine.image.halving import halved
 from engine.image.open import open_image
 from engine.mask.presets import preset
-from engine.tasks.filtering.messages import FilterJob, SaveFiltered
+from engine.work.filtering.messages import FilterJob, SaveFiltered
 
 
 def silent(step):

@@ -14,9 +14,9 @@ import engine
 from engine.commands.command_line import main
 from engine.errors import EngineError
 from engine.recipes.programs import PROGRAMS, as_program
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
 from engine.verify.closeness import compare_quantised
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import rounding_bound
 
 # Each tells a turn, an anchor, a border and a rounding from another one; 13 x 13 is what OpenCV transforms.
 MASKS = {

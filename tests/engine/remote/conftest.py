@@ -9,7 +9,7 @@ import pytest
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
-from engine.tasks.filtering.messages import FiltersRequest
+from engine.work.filtering.messages import FiltersRequest
 from tests.engine.remote.sshd import MISSING, PATIENCE_S, Sshd
 
 

@@ -18,8 +18,8 @@ from engine.image.picture import Picture
 from engine.image.save import save_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob
+from engine.work.operations.messages import OperationJob
 from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON, wait_until
 

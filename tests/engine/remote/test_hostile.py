@@ -27,7 +27,7 @@ from engine.remote.line import Line
 from engine.remote.messages import Arrays, Band, Written
 from engine.remote.schema import encoded
 from engine.remote.server import Server
-from engine.tasks.filtering.messages import FilterJob, FiltersRequest
+from engine.work.filtering.messages import FilterJob, FiltersRequest
 from tests.engine.remote.piped import Piped
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -25,7 +25,7 @@ from engine.remote import schema
 from engine.remote.envelopes import FROM_SERVER, TO_SERVER
 from engine.remote.messages import Begin
 from engine.remote.schema import NotOfTheSchema, decoded, encoded, name_of
-from engine.tasks.filtering.messages import FiltersRequest
+from engine.work.filtering.messages import FiltersRequest
 
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, list, dict, np.ndarray, frozenset)
 

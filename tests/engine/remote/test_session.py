@@ -16,9 +16,9 @@ from engine.host.verbs import Check, Describe, Preview, Run, Seen
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
-from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.network.messages import DrawingRequest
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob, FiltersRequest
+from engine.work.operations.messages import OperationJob
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

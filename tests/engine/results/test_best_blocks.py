@@ -8,7 +8,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.export import FORMAT, VERSION
 from engine.results.strict_json import json_text
-from engine.tasks.filtering.best_blocks import (
+from engine.work.filtering.best_blocks import (
     BestBlock,
     best_block_for,
     fastest_blocks,

@@ -24,12 +24,12 @@ from engine.results.metrics import metrics_of, number_of
 from engine.results.spreadsheet import harmless
 from engine.results.strict_json import json_text
 from engine.results.work import Work
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
 from tests.gui.made_results import CPU_DEVICE
 from tests.made_runs import (
     PROBLEM,

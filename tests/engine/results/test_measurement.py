@@ -28,12 +28,12 @@ from engine.results.quantities import (
     ratio_text,
     tick_text,
 )
-from engine.tasks.filtering.columns import mask_text
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.verify.verification import Verification
+from engine.work.filtering.columns import mask_text
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
 from tests.made_runs import (
     PROBLEM,
     WORK,

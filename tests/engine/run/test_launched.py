@@ -21,12 +21,12 @@ from engine.run.launched import launched
 from engine.run.measure import measure
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import Choice
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import variant
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.read_results import result_from_json
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import variant
 from tests.made_runs import WORK, make_result
 
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU", attributes=ABSENT_GPUS[9, 0].attributes)

@@ -26,17 +26,17 @@ from engine.run.measure import measure, measure_each, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, Job
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import FILTERING, filter_job
-from engine.tasks.filtering.variants import variant
-from engine.tasks.pictures import as_samples
 from engine.tasks.product.job import product_job, product_jobs
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import FILTERING, filter_job
+from engine.work.filtering.variants import variant
+from engine.work.pictures import as_samples
 
 
 def test_that_problems_are_read_off_pictures_of_every_type():

@@ -11,10 +11,10 @@ from engine.commands.command_line import main
 from engine.errors import BadValue, UnknownName
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.environment import Environment
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.results import RunResult
 from engine.tasks.read_results import result_from_json
+from engine.work.filtering import oracle
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
 
 # Direct sums: what they give is known to the last step, overflow included.
 DIRECT = ("cpu-serial", "cpu-parallel")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.streams import chunking, filtering, on_gpus
-from engine.tasks.filtering import resolve
+from engine.work.filtering import resolve
 from tests.engine.streams.fake_queues import FakeQueues
 
 

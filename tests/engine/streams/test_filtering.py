@@ -13,7 +13,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.streams.timeline import Queue
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
@@ -297,7 +297,7 @@ def test_that_auto_takes_the_fastest_variant_that_can_be_cut(monkeypatch):
     same = engine.correlate(picture, "box:9x9", device="cpu", variant=in_bands.timeline.variant)
     np.testing.assert_array_equal(bits(in_bands.values), bits(same))
     running = replace(variant("cpu-serial"), band_invariant=False)
-    monkeypatch.setattr("engine.tasks.filtering.auto.planner.variant", lambda key: running)
+    monkeypatch.setattr("engine.work.filtering.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
         engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
     whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")

@@ -14,7 +14,7 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 from engine.streams.large import LargeStream, steps
 from engine.streams.large_plan import LargePlan
-from engine.tasks.filtering.problem import Problem
+from engine.work.filtering.problem import Problem
 
 SEGMENT = 16
 HEIGHT, WIDTH = 150, 20

@@ -23,10 +23,10 @@ from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.outputs import IntervalsInUse
 from engine.streams.pipeline import Pipeline
 from engine.streams.timeline import Chunk, Queue, Span, Timeline
-from engine.tasks.filtering.auto.planner import choose
-from engine.tasks.filtering.oracle import correlate
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.oracle import correlate
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
 from tests.engine.streams.fake_queues import FakeQueues
 
 

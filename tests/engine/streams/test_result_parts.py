@@ -21,13 +21,13 @@ from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.streams import result_parts, tile_answers
-from engine.tasks.chain.files import chain_from, chain_named, ready_chains
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.steps import MaskStep, OperationStep
-from engine.tasks.filtering.compared import ComparePictures
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.variants import VARIANTS
 from engine.verify.regions import Region
+from engine.work.chain_files import chain_from, chain_named, ready_chains
+from engine.work.filtering.compared import ComparePictures
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import VARIANTS
+from engine.work.messages import ChainJob
+from engine.work.steps import MaskStep, OperationStep
 
 ROWS, COLUMNS = 211, 150
 WHOLE = Region(0, ROWS, 0, COLUMNS)

@@ -14,10 +14,10 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
-from engine.tasks.filtering.measured_part import MEASURED_SIDE
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.variants import VARIANTS
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.measured_part import MEASURED_SIDE
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import VARIANTS
+from engine.work.operations.messages import OperationJob
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
 SEPARABLE = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)

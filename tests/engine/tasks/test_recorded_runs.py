@@ -17,9 +17,9 @@ from engine.results import recorded
 from engine.results.compare import compared
 from engine.results.export import FORMAT, VERSION, results_document
 from engine.results.recorded import RUNS, recorded_document, recorded_path
-from engine.tasks.filtering.problem import Problem
 from engine.tasks.read_results import results_from_document
 from engine.tasks.recorded_runs import _places, _runs_on, recorded_runs
+from engine.work.filtering.problem import Problem
 from tests.made_runs import make_result
 
 GREY = Problem(512, 512, 1, "float32", (3, 3), (1, 1))

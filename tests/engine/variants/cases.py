@@ -10,11 +10,11 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.poisoning import run_on_poison
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import is_exact_class, rounding_bound, verify
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.pictures import as_samples
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import is_exact_class, rounding_bound, verify
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.pictures import as_samples
 
 SMALL_BLOCK = Block(8, 4)
 
@@ -191,7 +191,7 @@ def fill_rows(array, value):
 
 
 def compare(result, samples, mask, case, added=0.0):
-    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, without `verify`.
+    """Compare a result with the oracle by the rules of `engine.work.filtering.agreement`, without `verify`.
 
     `added` is what the variant may be off beyond these.
     """

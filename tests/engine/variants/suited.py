@@ -10,9 +10,9 @@ import numpy as np
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.variants.ladder import naive
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, MaskClass
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case
 

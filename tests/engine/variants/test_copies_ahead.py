@@ -10,12 +10,12 @@ from engine.device.kernel_factory import import_names
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.box import box
 from engine.variants.low_rank import product_strips
 from engine.variants.register_blocked import register_blocked
 from engine.variants.separable_fused import fused_in_place, fused_ring
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 

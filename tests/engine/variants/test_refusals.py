@@ -10,8 +10,8 @@ from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import MAX_LINE, Mask
-from engine.tasks.filtering.auto.planner import why_not
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.auto.planner import why_not
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of
 
 RANDOM = np.random.default_rng(11)

@@ -13,10 +13,10 @@ from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
-from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 from engine.variants.tensor_cores import digit_sums
 from engine.variants.tensor_cores.weight_digits import digits_of
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused
 from tests.engine.variants.suited import mask_for, typed

@@ -11,9 +11,9 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import DIRECT
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS
 from engine.variants.tensor_cores import digit_sums
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants import counting
 from tests.engine.variants.cases import Case
 from tests.engine.variants.counting import count

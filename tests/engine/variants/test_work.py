@@ -9,9 +9,6 @@ from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.results.work import Work
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.variants.cpu import (
     parallel,
     separable,
@@ -23,6 +20,9 @@ from engine.variants.cpu import (
 from engine.variants.cpu.edges import Halo
 from engine.variants.tensor_cores.weight_digits import digits_of
 from engine.variants.tiles.byte_tile_shape import byte_tile_shape
+from engine.work.filtering import oracle
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import Case, compare, error_in_bounds
 from tests.engine.variants.counting import CountingArray, Counts, count
 from tests.engine.variants.suited import mask_for, suited, typed

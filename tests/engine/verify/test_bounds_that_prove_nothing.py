@@ -6,10 +6,10 @@ import pytest
 import engine
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering import agreement
-from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.product import agreement as product
 from engine.tasks.product.problem import MatrixProduct
+from engine.work.filtering import agreement
+from engine.work.filtering.resolve import describe_problem
 
 RANDOM = np.random.default_rng(41)
 # A float32 near 1e6 is a multiple of 1/16: of a texture of 1 sums of 81 of them keep little.

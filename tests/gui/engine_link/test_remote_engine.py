@@ -13,7 +13,7 @@ from engine.host import shared
 from engine.image.open import open_image
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
-from engine.tasks.filtering.oracle import correlate
+from engine.work.filtering.oracle import correlate
 from gui.engine_link.engine_state import LOST
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import value_text

@@ -28,15 +28,15 @@ from engine.recipes.c_array import c_array
 from engine.recipes.command import command_line
 from engine.recipes.engine_code import engine_code
 from engine.recipes.targets import TARGETS
-from engine.tasks.chain import answers as chain_answers
-from engine.tasks.chain.oracle import ChainOracle
-from engine.tasks.chain.request import ChainRequest
-from engine.tasks.chain.resolve import ResolvedChain
-from engine.tasks.chain.steps import HOW
-from engine.tasks.filtering import answers, oracle
-from engine.tasks.filtering.agreement import rounding_bound
-from engine.tasks.operation import answers as operation_answers
-from engine.tasks.pictures import as_samples
+from engine.work import answers as chain_answers
+from engine.work.chain_oracle import ChainOracle
+from engine.work.filtering import answers, oracle
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.operations import answers as operation_answers
+from engine.work.pictures import as_samples
+from engine.work.request import ChainRequest
+from engine.work.resolve import ResolvedChain
+from engine.work.steps import HOW
 from gui.explore.chain.chain_steps import added, combining, new_step, with_inputs
 from gui.explore.copy_as import recipe_of
 from gui.explore.display import shown_of

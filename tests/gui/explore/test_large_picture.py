@@ -8,7 +8,7 @@ from engine.host import tile_jobs
 from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import SaveFiltered
+from engine.work.filtering.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.look.look_state import PROFILE
 from gui.explore.picture.drawn import Line

@@ -6,7 +6,7 @@ from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture
 from engine.host.verbs import Check, Preview
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller

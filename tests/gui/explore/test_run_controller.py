@@ -6,7 +6,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.explore.picture_job import failed_run
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.page.messages import Severity

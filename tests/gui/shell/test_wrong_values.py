@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.geometry.border import Border
-from engine.tasks.operation.operations import OPERATIONS
+from engine.work.operations.table import OPERATIONS
 from gui.explore.chain.combine_panel import CombinePanel
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel

@@ -28,8 +28,8 @@ from engine.host.request import QueuePolicy
 from engine.host.verbs import Run
 from engine.mask.generators import gaussian
 from engine.results.measurement import Spread
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.explain.jobs import filtering
 from tests.engine.variants.emitted import needs_nvvm
 

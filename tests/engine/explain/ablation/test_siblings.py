@@ -27,10 +27,10 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.run.task import Choice
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.ladder import naive
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.emitted import kept_ptx, needs_nvvm
 
 ARCHITECTURE = Architecture(9, 0)

@@ -14,9 +14,9 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
 from engine.variants.cpu.register_tiles import VECTOR
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 LIMITS = DeviceLimits(
     "CPU", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),

@@ -15,9 +15,9 @@ from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
-from engine.tasks.operation.variants import OPERATION_VARIANTS
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
+from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
 from tests.engine.explain.sass import NEEDS_NVDISASM
 from tests.engine.variants.emitted import NEEDS_NVVM

@@ -13,8 +13,8 @@ from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
 from tests.engine.variants.emitted import NEEDS_NVVM
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]

@@ -19,8 +19,8 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
+from engine.work.filtering.messages import FilterJob
+from engine.work.operations.messages import OperationJob
 from tests.engine.variants.emitted import needs_nvvm
 from tests.made_runs import make_result
 

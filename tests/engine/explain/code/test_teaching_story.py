@@ -10,8 +10,8 @@ from engine.explain.code import teaching_story as stories
 from engine.explain.code.slides import slides
 from engine.explain.code.teaching_story import compared_with, teaching_story
 from engine.explain.examples import variant_named
-from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS
 from tests.made_runs import make_result
 
 RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]

@@ -17,12 +17,12 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.task import Choice
-from engine.tasks.filtering.task import filter_job
-from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.tasks.operation.variants import OPERATION_VARIANTS
+from engine.work.filtering.task import filter_job
+from engine.work.filtering.variants import VARIANTS, MaskClass
+from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.suited import cases_in_simulator

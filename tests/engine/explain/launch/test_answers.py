@@ -12,7 +12,7 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from tests.engine.variants.emitted import NEEDS_NVVM
 
 AMPERE = Architecture(8, 6)

@@ -7,12 +7,12 @@ from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.launch.launches import explained_launches
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import VARIANTS, variant
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.variants import operation_variant
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.variants import operation_variant
 
 HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))
 H200, GA102 = ABSENT_GPUS[9, 0].attributes, ABSENT_GPUS[8, 6].attributes

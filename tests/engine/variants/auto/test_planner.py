@@ -15,11 +15,11 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.auto import costs, planner
-from engine.tasks.filtering.auto.planner import choose, holds_bound, why_not
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, variant
+from engine.work.filtering.auto import costs, planner
+from engine.work.filtering.auto.planner import choose, holds_bound, why_not
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.

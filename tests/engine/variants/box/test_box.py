@@ -11,14 +11,14 @@ from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
 from engine.variants.box import box
 from engine.variants.cpu import box as cpu_box
 from engine.variants.tiles.box_shape import SHARED_BYTES
 from engine.variants.tiles.tile_sums import column_summer, row_summer, sums_store
 from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows, window_sums
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 

@@ -42,8 +42,8 @@ def main():
     from engine.compiled.numba_compiler import compiled_library
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
-    from engine.tasks.filtering.resolve import describe_problem
-    from engine.tasks.filtering.variants import variant
+    from engine.work.filtering.resolve import describe_problem
+    from engine.work.filtering.variants import variant
 
     found = {}
 

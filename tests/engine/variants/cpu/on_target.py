@@ -9,8 +9,8 @@ import sys
 from functools import partial
 
 from engine.geometry.border import Border
-from engine.tasks.filtering.variants import variant
 from engine.variants.cpu.register_tiles import MOST_ROWS, VECTOR
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, faults_of
 from tests.engine.variants.cpu.guarded_memory import guarded
 

@@ -14,8 +14,6 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.edges import Halo, holds
@@ -27,6 +25,8 @@ from engine.variants.cpu.register_tiles import (
     VECTOR,
     product_rows,
 )
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
 
 KEYS = ("cpu-parallel", "cpu-separable")

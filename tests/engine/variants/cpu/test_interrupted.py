@@ -11,12 +11,12 @@ import pytest
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.cpu import separable_serial, serial
 from engine.variants.fft import cpu_fft
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.matmul import blas
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
 
 RANDOM = np.random.default_rng(7)
 

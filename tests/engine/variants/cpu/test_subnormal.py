@@ -7,8 +7,8 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import error_in_bounds
 
 RANDOM = np.random.default_rng(13)

@@ -9,11 +9,11 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
 from engine.variants.fft import cpu_fft as cpu_fft
 from engine.variants.fft import cuda_fft, transform
+from engine.work.filtering import oracle
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import verified
 
 BLOCK = Block(1, 1)

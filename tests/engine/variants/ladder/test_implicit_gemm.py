@@ -8,9 +8,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.ladder import implicit_gemm
 from engine.variants.ladder.implicit_gemm import TILE_K, VARIANT, bank_block, for_bank
+from engine.work.filtering.resolve import describe_problem
 from tests.engine.variants.cases import error_in_bounds, problem_of
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 

@@ -9,10 +9,10 @@ from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import VARIANTS, MaskClass, variant
 from engine.variants.ladder import tiled_input
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 from tests.engine.variants.emitted import check_counted
 

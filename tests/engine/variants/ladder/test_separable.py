@@ -13,11 +13,11 @@ from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.filtering.agreement import is_exact_class
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.variants import variant
 from engine.variants.ladder import two_passes
+from engine.work.filtering.agreement import is_exact_class
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 

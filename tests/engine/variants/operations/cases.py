@@ -9,8 +9,8 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import ResolvedOperation
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import ResolvedOperation
 
 COLOURS = ("desaturate", "hue-shift")
 

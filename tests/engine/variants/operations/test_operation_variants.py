@@ -8,12 +8,12 @@ import pytest
 
 from engine.device.launches import Between, DeviceKind, Operand
 from engine.geometry.block import Block, Limits
-from engine.tasks.operation.operations import OPERATIONS
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.resolve import resolved_operands
-from engine.tasks.operation.variants import OPERATION_VARIANTS, operation_variants
 from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_operands
+from engine.work.operations.table import OPERATIONS
+from engine.work.operations.variants import OPERATION_VARIANTS, operation_variants
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.operations.cases import COLOURS, SIMULATED, Case, cases_of, check
 

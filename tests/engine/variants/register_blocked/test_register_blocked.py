@@ -8,9 +8,9 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
 from engine.variants.tiles.byte_tile_shape import byte_tile_shape
+from engine.work.filtering.problem import Problem
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
 
 BLOCK = VARIANT.default_block

@@ -10,8 +10,6 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.separable_fused import fused_in_place, fused_ring, line_filter
 from engine.variants.separable_fused.column_filter import column_filter, rounds_of
@@ -21,6 +19,8 @@ from engine.variants.separable_fused.line_filter import column_weigher, row_weig
 from engine.variants.separable_fused.separable_fused import VARIANT
 from engine.variants.tiles.box_shape import SHARED_BYTES
 from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.resolve import describe_problem
 from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
 

@@ -9,11 +9,11 @@ from numba import types
 
 from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.tensor_cores.digit_shape import PIXELS, chains_of, fragment_cells, fragments_of
 from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
 from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word, store_words
+from engine.work.filtering.problem import Problem
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of, unoptimised
 
 RANDOM = np.random.default_rng(31)

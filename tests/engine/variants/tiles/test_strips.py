@@ -7,8 +7,6 @@ import pytest
 
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
@@ -17,6 +15,8 @@ from engine.variants.tiles import waves
 from engine.variants.tiles.strip_loader import strip_columns, strip_loader
 from engine.variants.tiles.strip_shape import LANES, shares_out
 from engine.variants.tiles.waves import rows_of_strips
+from engine.work.filtering.problem import Problem
+from engine.work.picture_problem import MAX_SIDE
 from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.mask.presets import preset
-from engine.tasks.chain.files import chain_from_json, chain_to_json, ready_chains
+from engine.work.chain_files import chain_from_json, chain_to_json, ready_chains
 from gui.explore.chain.chain_job import chain_of, state_of, written_chain
 from gui.explore.chain.chain_steps import (
     added,

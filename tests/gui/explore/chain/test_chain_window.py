@@ -13,9 +13,9 @@ from engine.geometry.border import Border
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.tasks.chain.files import chain_from, save_chain
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.chain_files import chain_from, save_chain
+from engine.work.filtering.messages import FilterJob
+from engine.work.messages import ChainJob
 from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font

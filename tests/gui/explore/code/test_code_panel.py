@@ -10,7 +10,7 @@ from engine.explain.code.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
-from engine.tasks.operation.messages import OperationJob
+from engine.work.operations.messages import OperationJob
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
 from gui.explore.looked_at import compiled_kernel

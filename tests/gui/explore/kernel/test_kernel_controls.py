@@ -8,7 +8,7 @@ from engine.geometry.layout import Layout
 from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
-from engine.tasks.filtering.best_blocks import fastest_blocks, keep_best_blocks
+from engine.work.filtering.best_blocks import fastest_blocks, keep_best_blocks
 from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox

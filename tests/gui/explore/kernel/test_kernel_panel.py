@@ -13,7 +13,7 @@ from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
-from engine.tasks.filtering import variants as registry
+from engine.work.filtering import variants as registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantsModel, reasons_in_list

@@ -9,7 +9,7 @@ from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.looked_at import compiled_kernel

@@ -7,8 +7,8 @@ from PySide6.QtCore import QPoint, Qt
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.sum_order import by_rows, unknown
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.sum_order import by_rows, unknown
 from gui.explore.lens.lens import filter_lens
 from gui.explore.lens.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
 from gui.explore.picture.pixel_values import PixelValues

@@ -13,9 +13,9 @@ import engine
 from engine.host import picture_jobs
 from engine.host.request import answer
 from engine.host.tiles import ResultValues
-from engine.tasks.chain.files import chain_from, ready_chains
-from engine.tasks.chain.messages import ChainJob
-from engine.tasks.chain.steps import PICTURE, CombineStep
+from engine.work.chain_files import chain_from, ready_chains
+from engine.work.messages import ChainJob
+from engine.work.steps import PICTURE, CombineStep
 from gui.explore.lens.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import tiled_values
 from gui.explore.picture.pixel_values import value_text

@@ -11,10 +11,10 @@ from engine.geometry.block import Block
 from engine.host.protocol import SaveResult
 from engine.host.verbs import Check, Preview, Run
 from engine.results.quantities import MISSING
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.found import Mark
-from engine.tasks.operation.messages import OperationJob
-from engine.tasks.operation.operations import OPERATIONS
+from engine.work.filtering.messages import FilterJob
+from engine.work.operations.found import Mark
+from engine.work.operations.messages import OperationJob
+from engine.work.operations.table import OPERATIONS
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.kernel.kernel_panel import KernelPanel

@@ -9,7 +9,7 @@ from engine.errors import HostLost, ImageReadError
 from engine.host import shared
 from engine.host.tiles import TILE, WHOLE, PictureTiles, ResultTiles, Tile, TiledScreen, Tiles
 from engine.mask.mask import Mask
-from engine.tasks.filtering.messages import FilterJob
+from engine.work.filtering.messages import FilterJob
 from gui.explore.picture import tiled_levels
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.view import ViewTransform

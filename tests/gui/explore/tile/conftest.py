@@ -4,8 +4,8 @@ import pytest
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.metrics import number_of
-from engine.tasks.filtering.messages import FilterJob, RecordedRuns
+from engine.work.filtering.messages import FilterJob, RecordedRuns
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.why.why_panel import WhyPanel

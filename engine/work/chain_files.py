@@ -1,0 +1,241 @@
+"""Chains as JSON: files, and the ready ones of `assets/chains/chains.json`. No Numba in here.
+
+`{"format": "haloscope-chain", "version": 1, "title": "", "about": "", "range": "clip", "steps": [...]}`; a
+step is one of
+
+    {"id": "x", "mask": "sobel-x", "input": "picture", "border": "mirror"}
+    {"id": "calm", "operation": "median", "settings": {"size": 5}}
+    {"id": "edges", "combine": "magnitude", "input": "x", "second": "y"}
+
+A mask is what `--mask` takes, or an object as mask files have it.
+"""
+
+import json
+import os
+from functools import cache
+from types import NoneType
+from typing import Any
+
+import msgspec
+
+from engine.device_info import AUTO
+from engine.errors import BadValue, EngineError, UnknownName, closest
+from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.atomic_write import atomic_write
+from engine.files.reading import json_object, read_json, read_text
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.json_form import mask_from_json, mask_to_json
+from engine.mask.resolve import resolve_mask
+from engine.work.operations.problem import Settings
+from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
+
+FORMAT, VERSION = "haloscope-chain", 1
+MOST_BYTES = 1 << 20
+READY_FILE = ASSETS / "chains" / "chains.json"
+
+_MASK, _SETTINGS = str | dict[str, Any], dict[str, bool | int | float | str]
+# Of each key what it takes, and an example.
+_Key = tuple[Any, Any]
+_COMMON: dict[str, _Key] = {
+    "id": (str, "x"),
+    "input": (str, "picture"),
+    "on": (bool, False),
+    "variant": (str, AUTO),
+    "block": (str, "32x8"),
+}
+_KEYS: dict[str, dict[str, _Key]] = {
+    "mask": {
+        "mask": (_MASK, "sobel-x"),
+        "border": (str, "mirror"),
+        "cval": (float, 0.5),
+        "flip": (bool, True),
+        "normalise": (bool, True),
+    },
+    "operation": {"operation": (str, "median"), "settings": (_SETTINGS, {"size": 5})},
+    "combine": {"combine": (str, "add"), "second": (str, "picture"), "weight": (float, 0.5)},
+}
+_TEXTS: dict[str, _Key] = {"title": (str, "Edges"), "about": (str, "Finds edges."), "range": (str, "clip")}
+_WORDS = {
+    str: "a text",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    NoneType: "null",
+    _MASK: "a text or an object",
+    _SETTINGS: "an object of numbers, texts, true and false",
+}
+_EXAMPLE = 'A step looks like {"id": "x", "mask": "sobel-x"}.'
+_WHOLE_EXAMPLE = (
+    f'A chain looks like {{"format": "{FORMAT}", "version": {VERSION}, "steps": [{{"mask": "sobel-x"}}]}}; '
+    "`python main.py chains unsharp --out mine.json` writes one."
+)
+
+
+def chain_named(text: str) -> Chain:
+    """Return the ready chain of a key, or that of a file or of JSON itself; an error names both readings."""
+    if text.lstrip()[:1] in ("{", "[", '"') and not os.path.exists(text):
+        return chain_from_json(text)
+    for chain in ready_chains():
+        if chain.key == text:
+            return chain
+    if os.path.exists(text) or text.endswith(".json") or os.sep in text:
+        return load_chain(text)
+    keys = [chain.key for chain in ready_chains()]
+    near = closest(text, keys)
+    hint = f"Did you mean {near}? " if near else ""
+    why = "there is no ready chain of that name and no such file"
+    raise UnknownName(f"chain '{text}'", why, f"{hint}Choose one of {', '.join(keys)}, or a file.")
+
+
+@cache
+def ready_chains() -> tuple[Chain, ...]:
+    """Return the ready chains in their order; raises EngineError where their file is missing or damaged."""
+    with faults_of_asset(READY_FILE, "The list of chains"):
+        entries = read_json(READY_FILE, MOST_BYTES)["chains"]
+        return tuple(chain_from(entry, key=entry.pop("key")) for entry in entries)
+
+
+def load_chain(path: str | os.PathLike[str]) -> Chain:
+    """Return the chain of a file; a BadValue says what is wrong with it, and in which step."""
+    what = f"The chain {str(path)!r} cannot be opened"
+    return chain_from_json(read_text(path, MOST_BYTES, what, BadValue), what)
+
+
+def chain_from_json(text: str, what: str = "This is not a chain") -> Chain:
+    """Return the chain that JSON describes; a BadValue says what is wrong with it, and in which step."""
+    document = json_object(text, what, BadValue, _WHOLE_EXAMPLE)
+    if document.get("format") != FORMAT:
+        raise BadValue(what, f'its "format" is not "{FORMAT}"', _WHOLE_EXAMPLE)
+    if document.get("version") != VERSION or isinstance(document["version"], bool):
+        why = f'its "version" is {document.get("version")!r}, and this program reads version {VERSION}'
+        raise BadValue(what, why, "Use a newer Haloscope.")
+    try:
+        # JSON can write one half of a surrogate pair, which no file in UTF-8 holds.
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        raise BadValue(what, "it holds something that is not a character", "Write it anew.") from error
+    rest = {name: value for name, value in document.items() if name not in ("format", "version")}
+    try:
+        return chain_from(rest)
+    except EngineError as error:
+        why = f"{error.what}: {error.why}" if error.why else error.what
+        raise BadValue(what, why, error.remedy) from error
+
+
+def chain_from(entry: dict[str, Any], key: str = "") -> Chain:
+    """Return the chain of a JSON object without its format and version."""
+    names = (*_TEXTS, "steps")
+    for name in (name for name in entry if name not in names):
+        raise BadValue(f"the key {name!r}", "a chain has no such key", f"The keys are {', '.join(names)}.")
+    steps = entry.get("steps")
+    if not isinstance(steps, list):
+        raise BadValue('"steps"', "it is not a list", _EXAMPLE)
+    texts = {name: _as(entry, name, _TEXTS, f'"{name}"') for name in _TEXTS if name in entry}
+    read = tuple(_step(step, number) for number, step in enumerate(steps, start=1))
+    return Chain(read, key=key, **texts)
+
+
+def entry_of(chain: Chain) -> dict[str, Any]:
+    """Return a chain as JSON has it, without the format and the version."""
+    texts = {"title": chain.title, "about": chain.about, "range": chain.range}
+    return texts | {"steps": [_entry(step) for step in chain.steps]}
+
+
+def chain_to_json(chain: Chain) -> str:
+    """Return a chain as JSON, a step per line; it reads back to an equal one."""
+    entry = entry_of(chain)
+    lines = ",\n    ".join(
+        json.dumps(step, ensure_ascii=False, allow_nan=False) for step in entry.pop("steps")
+    )
+    head = "".join(f'  "{name}": {json.dumps(text, allow_nan=False)},\n' for name, text in entry.items())
+    return f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n{head}  "steps": [\n    {lines}\n  ]\n}}\n'
+
+
+def save_chain(chain: Chain, path: str | os.PathLike[str]) -> None:
+    """Write a chain to a file, whole or not at all."""
+    atomic_write(path, chain_to_json(chain).encode())
+
+
+def _step(entry: Any, number: int) -> AnyStep:
+    where = f"step {number}"
+    if not isinstance(entry, dict):
+        raise BadValue(where, "it is not an object", _EXAMPLE)
+    kinds = [kind for kind in _KEYS if kind in entry]
+    if len(kinds) != 1:
+        why = f"it has {' and '.join(kinds)}" if kinds else f"it has none of {', '.join(_KEYS)}"
+        raise BadValue(where, f"{why}, and a step is one of them", _EXAMPLE)
+    kind = kinds[0]
+    if isinstance(entry.get("id"), str):
+        where = f"step {number} ({entry['id']})"
+    known = _COMMON | _KEYS[kind]
+    for name in entry:
+        if name not in known:
+            near = closest(name, known)
+            hint = f"Did you mean {near}? " if near else ""
+            raise BadValue(
+                f"{where}, {name!r}", f"a {kind} has no such key", f"{hint}The keys are {', '.join(known)}."
+            )
+    read = {name: _as(entry, name, known, f"{where}, {name!r}") for name in entry}
+    common: dict[str, Any] = {
+        name: read.pop(name) for name in ("id", "input", "on", "variant") if name in read
+    }
+    common.setdefault("id", f"s{number}")
+    try:
+        if "block" in read:
+            common["block"] = Block.parse(read.pop("block"))
+        return _made(kind, read, common)
+    except EngineError as error:
+        why = f"{error.what}: {error.why}" if error.why else error.what
+        raise BadValue(where, why, error.remedy) from error
+
+
+def _made(kind: str, read: dict[str, Any], common: dict[str, Any]) -> AnyStep:
+    if kind == "mask":
+        mask = read.pop("mask")
+        written = mask if isinstance(mask, str) else ""
+        border = Border.named(read.pop("border", Border.ZERO))
+        made = resolve_mask(written) if written else mask_from_json(json.dumps(mask, allow_nan=False))
+        return MaskStep(**common, mask=made, written=written, border=border, **read)
+    if kind == "operation":
+        settings = Settings(read.pop("settings", {}).items())
+        return OperationStep(**common, operation=read["operation"], settings=settings)
+    return CombineStep(**common, how=read.pop("combine"), second=read.pop("second", ""), **read)
+
+
+def _as(entry: dict[str, Any], name: str, known: dict[str, _Key], where: str) -> Any:
+    """Return the value of a key, whole numbers as floats where these are wanted; a BadValue for others."""
+    wanted, example = known[name]
+    try:
+        return msgspec.convert(entry[name], wanted)
+    except msgspec.ValidationError as error:
+        why = f"it is {_kind(entry[name])}, and should be {_WORDS[wanted]}"
+        shown = json.dumps({name: example}, allow_nan=False)[1:-1]
+        remedy = f"Write {shown}, for example; docs/chains.md lists the keys."
+        raise BadValue(where, why, remedy) from error
+
+
+def _kind(value: Any) -> str:
+    return _WORDS.get(type(value), "a number")
+
+
+def _entry(step: AnyStep) -> dict[str, Any]:
+    """Return a step as JSON has it, without what is as it would be anyway."""
+    common: dict[str, Any] = {"id": step.id, "input": step.input, "variant": step.variant}
+    own: dict[str, Any]
+    if isinstance(step, MaskStep):
+        written = step.written or json.loads(mask_to_json(step.mask))
+        own = {"mask": written, "border": str(step.border), "cval": step.cval}
+        own |= {"flip": step.flip, "normalise": step.normalise}
+    elif isinstance(step, OperationStep):
+        own = {"operation": step.operation, "settings": dict(step.settings)}
+    else:
+        own = {"combine": step.how, "second": step.second}
+        own |= {"weight": step.weight} if step.how == "blend" else {}
+    usual = {"input": "", "variant": AUTO, "cval": 0.0, "flip": False, "normalise": False, "settings": {}}
+    everything = common | own
+    found = {name: value for name, value in everything.items() if name not in usual or value != usual[name]}
+    if step.block is not None:
+        found["block"] = str(step.block)
+    return found if step.on else found | {"on": False}

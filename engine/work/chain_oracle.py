@@ -1,0 +1,276 @@
+"""The oracle of a chain: every step in float64, with the range in which float32 may end.
+
+The range goes through all steps. Let v be a step's exact values and low <= w <= high those that float32 may
+have. A mask makes of them, with c the middle and r half the width of the range,
+
+    |weights| r  +  gamma S  around  weights c,   S = |weights| max(|low|, |high|) + |offset|
+
+where gamma S is the step's own rounding (`engine.work.filtering.agreement`). Sums of two results are masks
+of two weights; a length grows by no more than its sides; minima, medians and the like keep the order, so
+their ranges are those of their ends (`engine.work.operations.cells`). Where everything is a multiple of one
+power of two and stays below 2^24 of it, nothing is rounded and the range is the value.
+
+A threshold, or a histogram's bin, is a jump: where the range of a sample lies on both sides of it, float32
+may end on either, and both are right. Such samples are counted as undecided.
+
+Only the rows and columns that some results need are computed: those of each step are found backwards from the
+last. No line is shared with a variant but the border's index rule, which is its definition.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.geometry.border import Border
+from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.mask import Mask
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
+from engine.work.equalised import Levels, counted_levels, levelled
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import correlate_at
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
+from engine.work.operations.cells import Floats, Range, Sources, inside_of, sources_of, windows_at
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.table import operation_named
+from engine.work.planned import Plan, PlannedStep
+from engine.work.steps import CombineStep
+
+Places = NDArray[np.intp]
+# Cells of windows that are gathered at once.
+_CELLS = 1 << 20
+
+
+class Grid(NamedTuple):
+    """The rows and the columns of a result that are computed, in order."""
+
+    rows: Places
+    columns: Places
+
+
+class Computed(NamedTuple):
+    """Values of a step on its grid; all are multiples of `grain`, exactly, which is 0 where none is known."""
+
+    grid: Grid
+    range: Range
+    grain: float = 0.0
+    undecided: int = 0  # samples within rounding of a jump, of the `jumped` ones that a step with jumps makes
+    jumped: int = 0
+
+
+@dataclass
+class ChainOracle:
+    """The oracle of one chain on one picture (H, W, C)."""
+
+    samples: np.ndarray
+    plan: Plan
+    _levels: dict[int, Levels] = field(default_factory=dict)
+    _added: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the picture."""
+        return cast(tuple[int, int], self.samples.shape[:2])
+
+    def results(self, rows: Places, columns: Places, last: int | None = None) -> Computed:
+        """Return the last step's values at some rows and columns, or those of an earlier one."""
+        last = len(self.plan) - 1 if last is None else last
+        needed: dict[int, Grid] = {last: Grid(rows, columns)}
+        for at in range(last, -1, -1):
+            if at in needed:
+                for input_ in self.plan[at].inputs:
+                    wanted = self._needs(self.plan[at], needed[at])
+                    needed[input_] = _joined(needed.get(input_), wanted)
+        found: dict[int, Computed] = {}
+        if -1 in needed:
+            found[-1] = self._picture(needed[-1])
+        undecided = jumped = 0
+        for at in (at for at in range(last + 1) if at in needed):
+            with np.errstate(invalid="ignore", over="ignore"):
+                found[at] = self._step(at, [found[one] for one in self.plan[at].inputs], needed[at])
+            undecided, jumped = undecided + found[at].undecided, jumped + found[at].jumped
+        return found[last]._replace(undecided=undecided, jumped=jumped)
+
+    def _picture(self, grid: Grid) -> Computed:
+        values = self.samples[np.ix_(grid.rows, grid.columns)].astype(np.float64)
+        grain = 0.0 if self.samples.dtype.kind == "f" else 1.0
+        return Computed(grid, Range(values, values, values), grain)
+
+    def _needs(self, planned: PlannedStep, grid: Grid) -> Grid:
+        if isinstance(planned.problem, Problem):
+            places = _mask_sources(planned.problem, grid, self.shape)
+            return Grid(*(np.unique(one[one >= 0]) for one in places))
+        if planned.problem is None or planned.reach is None:
+            return grid
+        return Grid(*(np.unique(one.at) for one in self._windows(planned.reach, grid)))
+
+    def _windows(self, half: int, grid: Grid) -> tuple[Sources, Sources]:
+        height, width = self.shape
+        return sources_of(grid.rows, half, height), sources_of(grid.columns, half, width)
+
+    def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
+        planned = self.plan[at]
+        if isinstance(planned.problem, Problem):
+            return self._masked(planned, planned.problem, inputs[0], grid)
+        if isinstance(planned.problem, OperationProblem):
+            return self._operated(at, planned.problem, inputs[0], grid)
+        return _combined(cast(CombineStep, planned.step), [_on(one, grid) for one in inputs], grid)
+
+    def _masked(self, planned: PlannedStep, problem: Problem, read: Computed, grid: Grid) -> Computed:
+        mask = cast(Mask, planned.mask)
+        variant = cast(Variant, planned.variant)
+        down, across = (
+            _places(sources, own)
+            for sources, own in zip(_mask_sources(problem, grid, self.shape), read.grid, strict=True)
+        )
+        ghost = float(np.float32(problem.ghost_value))
+
+        def sums(values: Floats, ghost: float = ghost, *, absolute: bool = False) -> Floats:
+            return correlate_at(values, mask, down, across, ghost, absolute=absolute)
+
+        value, low, high = read.range.parts
+        result, size = sums(value), np.maximum(np.abs(low), np.abs(high))
+        grain = _grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
+        if grain and not variant.added_error(problem, mask):
+            return Computed(grid, Range(result, result, result), grain)
+        if planned.step.id not in self._added:
+            # A step of another input that adds an error is refused where it is planned.
+            self._added[planned.step.id] = variant.added_to(problem, mask, self.samples)
+        bound = rounding_bound(sums(size, absolute=True), problem.taps) + self._added[planned.step.id]
+        if low is value:
+            return Computed(grid, Range(result, result - bound, result + bound))
+        half, middle = (high - low) / 2, (high + low) / 2
+        half[~np.isfinite(half)], middle = 0.0, np.where(np.isfinite(middle), middle, value)
+        centre, spread = sums(middle), sums(half, 0.0, absolute=True) - abs(float(np.float32(mask.offset)))
+        bound += np.maximum(spread, 0.0) * (1 + 1e-12)
+        return Computed(grid, Range(result, centre - bound, centre + bound))
+
+    def _operated(self, at: int, problem: OperationProblem, read: Computed, grid: Grid) -> Computed:
+        planned, known = self.plan[at], operation_named(problem.operation)
+        white = planned.white
+        exact = read.grain > 0 and white == 1.0
+        if known.of_cells is None:
+            if at not in self._levels:
+                before = planned.inputs[0]
+                self._levels[at] = counted_levels(
+                    problem, lambda rows, columns: _scaled(self._before(before, rows, columns), 1 / white)
+                )
+            scaled = _scaled(_on(read, grid).range, 1 / white)
+            levelled_, undecided = levelled(scaled, self._levels[at], problem)
+            return Computed(grid, _scaled(levelled_, white), 0.0, undecided, levelled_.value.size)
+        half = planned.reach or 0
+        sources = self._windows(half, grid)
+        down, across = (
+            one._replace(at=_places(one.at, own)) for one, own in zip(sources, read.grid, strict=True)
+        )
+        scaled = _scaled(read.range, 1 / white) if white != 1.0 else read.range
+        shape = len(grid.rows), len(grid.columns), self.samples.shape[2]
+        out = Range(np.empty(shape), np.empty(shape), np.empty(shape))
+        per_row = len(grid.columns) * shape[2] * (2 * half + 1) ** 2
+        rows = max(1, _CELLS // max(1, per_row))
+        for first in range(0, shape[0], rows):
+            band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
+            windows = scaled.each(partial(windows_at, down=band, across=across))
+            cells = windows._replace(inside=inside_of(band, across))
+            of_band = known.of_cells.ranges(cells, problem)
+            for whole, part in zip(out.parts, of_band.parts, strict=True):
+                whole[first : first + rows] = part
+        jumped = out.value.size if known.of_cells.jumps else 0
+        undecided = int(np.count_nonzero(out.low != out.high)) if jumped else 0
+        if white == 1.0 and np.array_equal(out.low, out.high):
+            keeps = exact and known.of_cells.scales
+            same = Range(out.value, out.value, out.value)
+            return Computed(grid, same, read.grain if keeps else 0.0, undecided, jumped)
+        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided, jumped)
+
+    def _before(self, at: int, rows: Places, columns: Places) -> Range:
+        """Return the range of an earlier step, or of the picture."""
+        if at == -1:
+            return self._picture(Grid(rows, columns)).range
+        return self.results(rows, columns, at).range
+
+
+def _combined(step: CombineStep, parts: list[Computed], grid: Grid) -> Computed:
+    (a, b), weights = [part.range for part in parts], step.weights
+    if step.how == "maximum":
+        grains = [part.grain for part in parts]
+        grain = min(grains) if all(grains) else 0.0
+        return Computed(grid, Range(*map(np.maximum, a.parts, b.parts)), grain)
+    if weights is None:
+        value = np.sqrt(a.value * a.value + b.value * b.value)
+        error = np.hypot(a.error, b.error)
+        # The square of a smaller length is subnormal, or 0.
+        error = error + 5 * UNIT_ROUNDOFF * (value + error) + 2.0**-62 * (value > 0)
+        return Computed(grid, Range(value, np.maximum(value - error, 0.0), value + error))
+    first, second = (float(np.float32(weight)) for weight in weights)
+    value = first * a.value + second * b.value
+    error = abs(first) * a.error + abs(second) * b.error
+    size = abs(first) * np.abs(a.value) + abs(second) * np.abs(b.value)
+    grains = [part.grain * step_of(np.array([one])) for part, one in zip(parts, (first, second), strict=True)]
+    grain = min(grains) if all(grains) else 0.0
+    if grain and float(size.max(initial=0.0)) < EXACT_STEPS * grain:
+        return Computed(grid, Range(value, value, value), grain)
+    error = error + 4 * UNIT_ROUNDOFF * (size + error) + 4 * SMALLEST_SUBNORMAL
+    return Computed(grid, Range(value, value - error, value + error))
+
+
+def _grain_of_sums(mask: Mask, ghost: float, grain: float, largest: float) -> float:
+    """Return what all sums are multiples of, where none of them is rounded; else 0."""
+    if not grain:
+        return 0.0
+    offset = float(np.float32(mask.offset))
+    step = step_of(mask.weights32) * min(grain, step_of(np.array([ghost])) if ghost else grain)
+    step = min(step, step_of(np.array([offset]))) if offset else step
+    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * max(largest, abs(ghost)) + abs(offset)
+    return step if most < EXACT_STEPS * step and step > 2.0**-100 else 0.0
+
+
+def _scaled(range_: Range, factor: float) -> Range:
+    """Return a range times a factor of float32, rounded once; the factor and the product."""
+    value, low, high = (part * factor for part in range_.parts)
+    exact = Range(value, low, high)
+    with np.errstate(invalid="ignore"):
+        bound = 3 * UNIT_ROUNDOFF * np.maximum(np.abs(exact.low), np.abs(exact.high)) + SMALLEST_SUBNORMAL
+    # 0 and what stands for nothing stay as they are.
+    bound[(exact.low == exact.high) & (exact.value == 0.0)] = 0.0
+    return Range(exact.value, exact.low - bound, exact.high + bound)
+
+
+def _on(read: Computed, grid: Grid) -> Computed:
+    """Return the part of values that lies on a smaller grid."""
+    if read.grid is grid:
+        return read
+    at = np.ix_(*(_places(wanted, own) for wanted, own in zip(grid, read.grid, strict=True)))
+    value, low, high = (part[at] for part in read.range.parts)
+    exact = read.range.low is read.range.value
+    return read._replace(grid=grid, range=Range(value, value, value) if exact else Range(value, low, high))
+
+
+def _mask_sources(problem: Problem, grid: Grid, shape: tuple[int, int]) -> tuple[Places, Places]:
+    """Return the rows and columns that each result's cells lie in, -1 for a ghost cell: (results, taps)."""
+    each = zip(grid, problem.mask_shape, problem.anchor, shape, strict=True)
+    rows, columns = (
+        _ruled(results[:, np.newaxis] - before + np.arange(taps), length, problem.border)
+        for results, taps, before, length in each
+    )
+    return rows, columns
+
+
+def _ruled(wanted: Places, length: int, border: Border) -> Places:
+    found = wanted.copy()
+    for at in np.argwhere((wanted < 0) | (wanted >= length)):
+        place = tuple(at)
+        found[place] = border.rule(int(wanted[place]), length)
+    return found
+
+
+def _joined(one: Grid | None, other: Grid) -> Grid:
+    return other if one is None else Grid(*map(np.union1d, one, other))
+
+
+def _places(wanted: Places, own: Places) -> Places:
+    """Return where rows or columns lie among those that were computed; -1 stays -1."""
+    return np.where(wanted < 0, -1, np.searchsorted(own, wanted))

@@ -1,0 +1,164 @@
+"""How well a result agrees with the float64 oracle, by a bound that is computed and not chosen.
+
+A float32 sum of n products and an offset, in whatever order and fused or not, lies within
+
+    |result - oracle| <= gamma * S + (n + 1) * 2^-149,   gamma = (n + 2) u / (1 - (n + 2) u),   u = 2^-24
+
+where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical
+Algorithms, 2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then
+takes part in at most n additions, whether they form one long sum or a partial sum per mask row, the offset's
+included: n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term
+covers products that are subnormal.
+
+Where a mask is applied as T columns times rows, in two passes, a subnormal product loses 2^-150 too, of which
+the second pass makes |column| times as much. A product with a whole weight loses nothing, because it is a
+multiple of 2^-149 itself, and neither do additions. With C' weights of a row and R' of a column that are not
+whole, the lost parts add up to at most
+
+    sum over the T of (C' sum |column| + R') 2^-150 (1 + gamma)
+
+and what that is more than (n + 1) 2^-149 is granted beside the bound (`added_steps`). It is 0 for masks whose
+weights add up to 1; for 13 x 13 ones, which are 16 times 1/16, it is 1182 steps of 2^-149.
+
+Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is
+ever rounded: the result has to be equal bit for bit.
+
+`engine.verify.closeness.compare_quantised` says what the bound means for results of 8 and 16 bit.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from engine.mask.factors import factor
+from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.low_rank import low_rank
+from engine.mask.mask import Mask
+from engine.verify.checked_samples import CheckedSamples
+from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.verify.inputs import Inputs
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
+from engine.work.filtering import oracle
+from engine.work.filtering.problem import Problem
+
+# The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
+AFFORDABLE_MULTIPLY_ADDS = 250_000_000
+# A band costs the oracle about 0.2 s at most. Larger ones are no faster, and take memory: with 2^18 pixels of
+# colour 40 MB for the errors of a picture.
+BAND_PIXELS = 1 << 15
+BAND_MULTIPLY_ADDS = 100_000_000
+
+
+def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
+    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
+
+    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
+    """
+    bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
+    return bound
+
+
+def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
+    """Return what a mask as columns times rows may be off beyond the bound, in steps of 2^-149.
+
+    `columns` is (mask rows, terms), `rows` (terms, mask columns).
+    """
+    high, wide = len(columns), rows.shape[1]
+    weight = np.abs(columns.astype(np.float64)).sum(axis=0)
+    along, down = (
+        (factors != np.rint(factors)).sum(axis=axis) for factors, axis in ((rows, 1), (columns, 0))
+    )
+    lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
+    return max(0.0, lost - float(high * wide + 1))
+
+
+def steps_of_products(mask: Mask, rank: int) -> float:
+    """Return `added_steps` of a mask as a sum of so many columns times rows."""
+    if rank == 1:
+        factors = factor(mask)
+        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
+    products = low_rank(mask, rank)
+    return added_steps(products.columns, products.rows)
+
+
+def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
+    """Return whether every order of summation must give the very same float32 result.
+
+    True for integer samples where all products, their sums and the offset are whole multiples of one power of
+    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it. The row of two passes
+    is scaled until it adds up to 1 at most, by which its step stays above 2^-25: what it makes of a ghost
+    value with a step below 2^-124 may be rounded.
+    """
+    if image.dtype.kind not in "iu":
+        return False
+    ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
+    largest = max(float(image.max(initial=0)), abs(ghost))
+    step_of_samples = min(1.0, step_of(np.array([ghost])))
+    step = min(step_of(mask.weights32) * step_of_samples, step_of(np.array([offset])))
+    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
+    has_room = step >= SMALLEST_SUBNORMAL and step_of_samples >= SMALLEST_SUBNORMAL * 2**25
+    return most == 0.0 or (has_room and most / step < EXACT_STEPS)
+
+
+def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
+    """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
+    cost = problem.taps * problem.channels
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
+    return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
+
+
+def verify(
+    result: np.ndarray | CheckedSamples,
+    image: np.ndarray,
+    mask: Mask,
+    problem: Problem,
+    *,
+    seed: int = 0,
+    affordable: int | None = None,
+    checkpoint: Callable[[float], None] = lambda fraction: None,
+    added: float = 0.0,
+    skip: int = 0,
+) -> Verification:
+    """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
+
+    Parameters
+    ----------
+    result : ndarray or CheckedSamples
+        The latter of `regions_to_check` with the same seed.
+    seed : int
+        Of the grid, where not everything can be checked.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 0.4 s.
+    checkpoint : callable of float
+        Called with the fraction done; may raise to stop.
+    added : float
+        What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
+        In the exact class nothing may be off.
+    skip : int
+        Rows of the picture above the first one of the result, which is that of some of its rows.
+    """
+    must_be_equal = is_exact_class(image, mask, problem.ghost_value)
+
+    def wanted(band: Region) -> np.ndarray:
+        return oracle.correlate(image, mask, problem.border, problem.cval, band.below(skip))
+
+    def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
+        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band.below(skip))
+        bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
+        return largest, bound
+
+    weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
+    inputs = Inputs(
+        image,
+        before=(rows, columns),
+        after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
+        ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
+        gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
+        skip=skip,
+    )
+    checked = problem if result.shape[0] == problem.height else replace(problem, height=result.shape[0])
+    regions = regions_to_check(checked, seed, affordable)
+    band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
+    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint, inputs)

@@ -1,0 +1,158 @@
+"""Makes pictures of differences and errors.
+
+Called on: the thread for what comes beside a run, or the main thread.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
+from engine.host import shared
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.result_values import bands_of, part_of
+from engine.host.shared_array import Computed, SharedArray
+from engine.image.scratch import Scratch, bands
+from engine.results.progress import Checkpoint, Progress
+from engine.verify.regions import Region
+from engine.work.filtering import oracle
+from engine.work.filtering.agreement import (
+    AFFORDABLE_MULTIPLY_ADDS,
+    BAND_MULTIPLY_ADDS,
+    BAND_PIXELS,
+    is_exact_class,
+    rounding_bound,
+)
+from engine.work.filtering.asked_problem import asked_problem
+from engine.work.filtering.compared import Compared, ComparePictures
+from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.variants import variant
+
+_GREY, _WHITE = 128, 255.0
+
+
+def compare(request: ComparePictures, report: Checkpoint) -> Compared:
+    """Return the picture of a difference, or of an error."""
+    original, values = shared.attach(request.picture.in_memory), request.values
+    if isinstance(values, Computed):
+        # What was kept for the next preview would come on top.
+        shared.trim_spares()
+    if isinstance(values, SharedArray) and original.shape != values.shape:
+        remedy = "Look at picture and result side by side."
+        raise BadValue("picture and result", "they have other sizes, and no difference", remedy)
+    if request.job is not None:
+        return _error(request, request.job, report)
+
+    def less() -> Iterator[tuple[Region, NDArray[np.float32]]]:
+        for region, part in bands_of(values, Region(0, original.shape[0], 0, original.shape[1])):
+            for rows in bands(len(part), FLOAT_BYTES * part[0].size):
+                report(Progress("comparing", 0.0, 5.0))
+                there = region._replace(top=region.top + rows.start, bottom=region.top + rows.stop)
+                with np.errstate(all="ignore"):  # of NaN and infinity
+                    change = part[rows].astype(np.float32) - original[there.slices].astype(np.float32)
+                yield there, change
+
+    with SharedSegment() as segment:
+        picture, levels = _created(segment, original.shape)
+        drawn = shared.attach(picture)
+        largest = max((float(np.nanmax(np.abs(part), initial=0.0)) for _, part in less()), default=0.0)
+        scale = np.float32((_GREY - 1) / largest if np.isfinite(largest) and largest else 0.0)
+        for region, part in less():
+            with np.errstate(invalid="ignore"):
+                drawn[region.slices] = np.nan_to_num(np.rint(part * scale + _GREY))
+        words = f"difference: white is +{largest:.4g}, black −{largest:.4g}" if largest else "no difference"
+        return Compared(segment.rendered(picture, levels, _WHITE), words)
+
+
+def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArray, tuple[SharedArray, ...]]:
+    drawn, *levels = segment.create((shape, "uint8"), *screen_arrays(*shape[:2]))
+    return drawn, tuple(levels)
+
+
+def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Compared:
+    samples, problem = asked_problem(job)
+    cost = problem.taps * problem.channels
+    whole = Region(0, problem.height, 0, problem.width)
+    part = (
+        whole if whole.pixels * cost <= AFFORDABLE_MULTIPLY_ADDS else _affordable(request.seen, whole, cost)
+    )
+    used = variant(request.variant, takes_auto=False)
+    added = used.added_to(problem, job.mask, samples)
+    is_exact = is_exact_class(samples, job.mask, problem.ghost_value) and not problem.is_quantised
+    scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
+    shares = scratch.array
+    band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
+    for band in part.bands(band_pixels):
+        report(Progress("comparing", 0.0, 5.0))
+        there = Region(
+            band.top - part.top, band.bottom - part.top, band.left - part.left, band.right - part.left
+        )
+        shares[there.slices] = _shares(job, samples, part_of(request.values, band), band, added, is_exact)
+    if job.region is not None:
+        for outside in _within(job.region, part).around:
+            shares[outside] = 0.0
+    largest = float(np.nanmax(shares, initial=0.0))
+    with SharedSegment() as segment:
+        picture, levels = _created(segment, samples.shape)
+        scale = 255.0 / largest if largest and np.isfinite(largest) else 0.0
+        drawn = shared.attach(picture)
+        # In bands, each of which is given back: the picture grows in the meantime.
+        for rows in bands(len(drawn), FLOAT_BYTES * drawn[0].size):
+            drawn[rows] = 0
+            first, last = max(rows.start, part.top), min(rows.stop, part.bottom)
+            if first < last:
+                found = shares[first - part.top : last - part.top]
+                drawn[first:last, part.left : part.right] = np.nan_to_num(np.rint(found * scale))
+                scratch.give_back(found)
+        screen = segment.rendered(picture, levels, _WHITE)
+    of_part = "" if part == whole else ", of the part that was seen"
+    if not largest:
+        return Compared(screen, f"error: none, every value is the reference{of_part}", part == whole)
+    unit = "step" if problem.is_quantised else "of the bound"
+    return Compared(screen, f"error: white is {largest:.2g} {unit}{of_part}", part == whole)
+
+
+def _shares(
+    job: FilterJob,
+    samples: NDArray[Any],
+    values: NDArray[Any],
+    band: Region,
+    added: float,
+    is_exact: bool,
+) -> NDArray[Any]:
+    """Return the errors of a band in units of their bounds; of 8 and 16 bit in steps of one."""
+    wanted = oracle.correlate(samples, job.mask, job.border, job.cval, band)
+    shown = values.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if values.dtype.kind == "u":
+            wanted = np.rint(np.clip(wanted, 0, np.iinfo(values.dtype).max))
+            return np.nan_to_num(np.abs(shown - wanted))
+        errors = np.abs(shown - wanted)
+        if is_exact:
+            return np.where(errors > 0, errors, 0.0)
+        magnitudes = oracle.magnitudes(samples, job.mask, job.border, job.cval, band)
+        bound = rounding_bound(magnitudes, job.mask.taps) + added
+        shares: NDArray[Any] = np.nan_to_num(np.where(errors > 0, errors / bound, 0.0))
+        return shares
+
+
+def _affordable(seen: Region, whole: Region, cost: int) -> Region:
+    """Return the part of what is seen, around its middle, that the reference can afford."""
+    top, bottom = max(0, seen.top), max(1, min(seen.bottom, whole.bottom))
+    left, right = max(0, seen.left), max(1, min(seen.right, whole.right))
+    part = Region(min(top, bottom - 1), bottom, min(left, right - 1), right)
+    share = AFFORDABLE_MULTIPLY_ADDS / max(1, part.pixels * cost)
+    if share >= 1.0:
+        return part
+    rows, columns = (max(1, int(len(along) * share**0.5)) for along in part.ranges)
+    top, left = (part.top + part.bottom - rows) // 2, (part.left + part.right - columns) // 2
+    return Region(top, top + rows, left, left + columns)
+
+
+def _within(region: Region, part: Region) -> Region:
+    """Return a region in the coordinates of a part, as far as it lies in it."""
+    top, left = max(0, region.top - part.top), max(0, region.left - part.left)
+    return Region(top, max(top, region.bottom - part.top), left, max(left, region.right - part.left))

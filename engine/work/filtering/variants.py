@@ -1,0 +1,267 @@
+"""What a variant of a filter is, and every one, in teaching order: a new one is a file and a line here.
+
+No Numba in here.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block, Limits
+from engine.geometry.refusal import Refusal
+from engine.mask.mask import MAX_LINE, Mask
+from engine.results.work import BlockShares, Work
+from engine.run.registered import Registered, named
+from engine.run.variant import AnyVariant
+from engine.work.filtering.block_shares import shares_of
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.pictures import DTYPES
+
+if TYPE_CHECKING:
+    from engine.geometry.tile_plan import TilePlan
+
+
+class MaskClass(StrEnum):
+    """Which masks a variant takes."""
+
+    ANY = "any mask"
+    ONE_ROW = "masks of one row"
+    PRODUCTS = "masks that are a sum of columns times rows"
+    EQUAL_WEIGHTS = "masks of equal weights"
+
+
+def largest_sample(samples: np.ndarray) -> float:
+    """Return the largest magnitude among the samples of a picture."""
+    return max(abs(float(samples.max())), abs(float(samples.min())))
+
+
+class Growth(StrEnum):
+    """What the time of a variant grows with, as the mask becomes larger."""
+
+    CELLS = "rows × columns"
+    SIDES = "rows + columns"
+    NOTHING = "hardly at all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Variant(AnyVariant[Problem, Mask]):
+    """One way to compute a filtering."""
+
+    task: ClassVar[str] = Problem.task
+
+    work: Callable[[Problem, Block], Work]
+    # NaN or infinity in a picture would spread, or become the other: such pictures have to be refused
+    # (`refuse_samples`) before anything is computed.
+    finite_only: bool = False
+    # The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
+    # is.
+    most_sample: float = float("inf")
+    # A picture whose largest magnitude is smaller, and not 0, would lose digits that a direct sum keeps.
+    least_sample: float = 0.0
+    # What a result may be off beyond the bound of a direct sum (`engine.work.filtering.agreement`), as a
+    # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
+    # whatever the picture.
+    added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    # The largest magnitude among the picture's samples that `added_error` is a part of.
+    largest_mixed: Callable[[np.ndarray], float] = largest_sample
+    # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
+    # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
+    tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
+    # In which order it adds up a result on the device that it is written for.
+    sum_order: Callable[[Problem, Mask], SumOrder] = lambda problem, mask: SumOrder(
+        "The kernel does not say in which order it adds."
+    )
+    # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
+    # counts with.
+    repeats: Callable[[Mask], int] | None = None
+    # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
+    # others, whose `unsupported` need not check it.
+    integer_output: bool = False
+    # Whether its sums are float64, as a paper's kernel has them; all others sum in float32.
+    float64_sums: bool = False
+    # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
+    uint8_only: bool = False
+    # Whether a result depends on the cells under its mask alone, formed in an order that does not depend on
+    # where it lies: then a picture may be filtered in bands, with the very same results. Running sums and
+    # transforms are not.
+    band_invariant: bool = True
+    # Whether it is one of the plain kernels of the course papers, to be read; the others are made for speed.
+    is_course_kernel: bool = False
+    masks: MaskClass = MaskClass.ANY  # the masks it takes
+    rank: int = 0  # columns times rows that such a mask is a sum of; 0 where the rank does not matter
+    grows_with: Growth = Growth.CELLS  # what its time grows with
+    least_side: int = 1  # rows and columns that a mask must have, each
+    # The largest mask that it takes. Shared memory or registers may set the limit lower, which `unsupported`
+    # says.
+    most_rows: int = MAX_LINE
+    most_columns: int = MAX_LINE
+    most_cells: int = MAX_LINE * MAX_LINE
+    picture_types: tuple[str, ...] = DTYPES  # types of samples that it takes
+    # Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
+    # sums are exact.
+    rounds_weights: bool = False
+    # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
+    # covers the output tile.
+    block_covers_input: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send a variant, which has functions, as the call that returns it."""
+        return self.made_by or partial(variant, self.key), ()
+
+    @property
+    def group(self) -> str:
+        """The CPU's, those of the papers, those for speed, and those for masks of one row."""
+        if self.device is DeviceKind.CPU:
+            return "CPU"
+        if self.masks is MaskClass.ONE_ROW:
+            return "1-D kernels"
+        return "Course kernels" if self.is_course_kernel else "Fast kernels"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Whether it writes 8 and 16 bit, and the masks that it takes."""
+        return {"quantises": self.integer_output, "masks": self.masks.value}
+
+    def added_steps(self, mask: Mask) -> float:
+        """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""
+        if not self.rank:
+            return 0.0
+        # Loaded by the first proof.
+        from engine.work.filtering.agreement import steps_of_products
+
+        return steps_of_products(mask, self.rank)
+
+    def added_to(self, problem: Problem, mask: Mask, samples: np.ndarray) -> float:
+        """Return what a result of these samples may be off beyond the bound of a direct sum."""
+        # Loaded by the first proof.
+        from engine.verify.closeness import SMALLEST_SUBNORMAL
+
+        added = self.added_error(problem, mask)
+        if added:
+            # Looking for the largest sample takes 10 ms for 12 megapixels.
+            added *= max(self.largest_mixed(samples), abs(float(np.float32(problem.ghost_value))))
+        return added + self.added_steps(mask) * SMALLEST_SUBNORMAL
+
+    def block_shares(self, problem: Problem, block: Block) -> tuple[BlockShares, ...]:
+        """Return halo and idle threads of each launch, from the tiles."""
+        return shares_of(self.tiles, problem, block, self.plan(problem, block))
+
+    def repeats_of(self, mask: Mask) -> int:
+        """Return how often a mask has the inner work done."""
+        return 1 if self.repeats is None else self.repeats(mask)
+
+    def why_not(
+        self, problem: Problem, constant: Mask, block: Block, limits: Limits, known: Iterable["Variant"] = ()
+    ) -> Refusal | None:
+        """Return why the variant cannot do that, or None: the rules for all variants, then its own."""
+        if problem.is_quantised and not self.integer_output:
+            keys = [
+                other.key
+                for other in known
+                if other.integer_output and other.device is self.device and other._takes_types_of(problem)
+            ]
+            return Refusal(
+                "float32-results-only",
+                "Writes float32 results only",
+                "It writes float32 results only.",
+                f"Choose float32 results, or for {problem.result_dtype} one of: {', '.join(keys)}.",
+            )
+        if not self._takes_types_of(problem):
+            return Refusal(
+                "uint8-only",
+                "Takes 8-bit pictures with 8-bit results only",
+                "It takes 8-bit pictures and gives 8-bit results only, not "
+                f"{problem.dtype} with {problem.result_dtype} results.",
+                "Choose results of the picture's own type for an 8-bit picture, or use register-blocked.",
+            )
+        return self.unsupported(problem, constant, block, limits)
+
+    def _takes_types_of(self, problem: Problem) -> bool:
+        return not self.uint8_only or problem.dtype == problem.result_dtype == "uint8"
+
+    def refuse_samples(self, samples: np.ndarray) -> Refusal | None:
+        """Return why it cannot filter these very samples, which `unsupported` has not seen, or None."""
+        if not self.finite_only or samples.dtype.kind != "f":
+            return None
+        if np.isfinite(samples).all():
+            largest = float(np.abs(samples).max(initial=0.0))
+            if 0.0 < largest < self.least_sample:
+                return Refusal(
+                    "samples-too-small",
+                    f"The picture's samples are at most {largest:.3g}",
+                    f"The picture's samples are at most {largest:.3g}; below {self.least_sample:.3g} "
+                    f"{self.key} loses digits, because its library takes subnormal numbers for 0.",
+                    "Use register-blocked, tiled or cpu-fft, or multiply the picture.",
+                )
+            if largest <= self.most_sample:
+                return None
+            return Refusal(
+                "samples-too-large",
+                f"The picture has samples up to {largest:.3g}",
+                f"The picture has samples up to {largest:.3g}; past {self.most_sample:.3g} sums within "
+                f"{self.key} could be infinite where the result is not.",
+                "Use register-blocked, tiled or naive.",
+            )
+        row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
+        return Refusal(
+            "not-finite",
+            f"The picture has {samples[row, column, channel]} in row {row}, column {column}",
+            f"Row {row}, column {column}, channel {channel} of the picture is "
+            f"{samples[row, column, channel]}; {self.key} mixes it with samples and weights that a direct "
+            "sum keeps apart, so that it would spread.",
+            "Use cpu-parallel, tiled or naive, which keep it where it is.",
+        )
+
+
+VARIANTS = Registered[Variant](
+    cpu=(
+        "cpu.serial",
+        "cpu.separable_serial",
+        "cpu.parallel",
+        "cpu.separable",
+        "cpu.box",
+        "fft.cpu_fft",
+    ),
+    cuda=(
+        "ladder.naive",
+        "ladder.naive_uncoalesced",
+        "ladder.constant",
+        "ladder.tiled_input",
+        "ladder.tiled",
+        "ladder.cached",
+        "ladder.cached_constant",
+        "ladder.separable_l0",
+        "ladder.separable_l1",
+        "ladder.separable_l2",
+        "ladder.implicit_gemm",
+        "register_blocked.register_blocked",
+        "tensor_cores.digit_sums",
+        "separable_fused.separable_fused",
+        "low_rank.low_rank_2",
+        "low_rank.low_rank_3",
+        "box.box",
+        "fft.cuda_fft",
+        "ladder.row_naive",
+        "ladder.row_constant",
+        "ladder.row_tiled",
+        "ladder.row_cached",
+        "ladder.row_tiled_constant",
+        "ladder.row_cached_constant",
+    ),
+    gone={"split-float16": "register-blocked"},
+)
+"""The variants that filter."""
+
+
+def variant(key: str, *, takes_auto: bool = True) -> Variant:
+    """Return the variant of a filter of that key; an `UnknownName` names the nearest one and all of them.
+
+    `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
+    """
+    return named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")

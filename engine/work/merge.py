@@ -1,0 +1,248 @@
+"""Linear neighbours as one mask: masks after masks, and sums, differences and blends of them.
+
+Away from the edges a chain of linear steps is one mask: a mask after another is their convolution, a weighted
+sum of masks of one input is the weighted sum of their weights, and the input itself is a single 1. Within a
+frame, as wide as the masks before reach, the results differ: the separate steps apply the border once for
+each of them, the one mask once. Where weights are whole numbers the results inside are equal; else both lie
+within their own bounds of the same exact values.
+
+What is proposed is judged by the measured times that `auto` compares (`engine.work.filtering.auto.costs`).
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device_info import DeviceInfo
+from engine.errors import MaskError
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.work.filtering.auto.costs import cost_table, rates_of
+from engine.work.filtering.auto.planner import kernel_us
+from engine.work.filtering.problem import Problem
+from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, Node
+
+Weights = NDArray[np.float64]
+
+
+class Frame(NamedTuple):
+    """How many rows and columns at each edge differ."""
+
+    top: int = 0
+    bottom: int = 0
+    left: int = 0
+    right: int = 0
+
+
+class _Linear(NamedTuple):
+    """What a node is of an input (a node, or -1): a mask with what it adds, and the nodes that become it."""
+
+    input: int
+    weights: Weights
+    anchor: tuple[int, int]
+    offset: float
+    border: Border | None  # None: of no mask yet
+    cval: float
+    frame: Frame
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """A proposal: these steps as one mask.
+
+    Times are estimates for a picture, in milliseconds: of all these steps one after the other, and of one.
+    """
+
+    ids: tuple[str, ...]  # the last is the one whose place the mask takes
+    mask: Mask
+    frame: Frame
+    chain: Chain
+    separate_ms: float
+    merged_ms: float
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether the one mask is estimated to take less time."""
+        return self.merged_ms < self.separate_ms
+
+    @property
+    def sentence(self) -> str:
+        """The proposal in words."""
+        frame = "; the results are the same up to the edges"
+        if any(self.frame):
+            top, bottom, left, right = self.frame
+            rows = f"{top} rows at the top, {bottom} at the bottom"
+            columns = f"{left} columns at the left, {right} at the right"
+            frame = f"; {rows}, {columns} differ, where the border now counts once"
+        return (
+            f"{', '.join(self.ids)} as one mask of {self.mask.rows} × {self.mask.columns}: about "
+            f"{self.merged_ms:.2g} ms instead of {self.separate_ms:.2g} ms{frame}"
+        )
+
+
+def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> tuple[Merger, ...]:
+    """Return what could become one mask, the most steps together first, for pictures (H, W, C) of a type.
+
+    Also what would be slower: `Merger.is_faster` says so. Steps with a variant or a block of their own stay.
+    """
+    nodes = chain.nodes()
+    forms = _forms(nodes)
+    readers = [sum(at in node.inputs for node in nodes) for at in range(len(nodes))]
+    found = []
+    for at, form in enumerate(forms):
+        if form is None or len(form.nodes) < 2 or not _is_alone(form, at, nodes, readers):
+            continue
+        try:
+            mask = Mask(form.weights, form.anchor, form.offset, name=" + ".join(_names(form, nodes)))
+        except MaskError:
+            # Too many cells for a mask.
+            continue
+        merged = _merged(chain, nodes, at, form, mask)
+        times = [_time_ms(nodes[one], shape, dtype, device) for one in form.nodes]
+        step = next(one for one in merged.steps if one.id == nodes[at].step.id)
+        one_ms = _time_ms(Node(step, (form.input,)), shape, dtype, device)
+        ids = tuple(nodes[one].step.id for one in form.nodes)
+        found.append(Merger(ids, mask, form.frame, merged, sum(times), one_ms))
+    return tuple(sorted(found, key=lambda one: -len(one.ids)))
+
+
+def merged_where_faster(
+    chain: Chain, shape: tuple[int, int, int], dtype: str, device: DeviceInfo
+) -> tuple[Chain, tuple[Merger, ...]]:
+    """Return the chain with every merger that is faster, one after the other, and these."""
+    done: list[Merger] = []
+    while True:
+        better = [one for one in mergers(chain, shape, dtype, device) if one.is_faster]
+        if not better:
+            return chain, tuple(done)
+        done.append(better[0])
+        chain = better[0].chain
+
+
+def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
+    """Return what each node is of the earliest input that it is linear in."""
+    forms: list[_Linear | None] = []
+
+    def of_input(at: int) -> _Linear:
+        form = forms[at] if at >= 0 else None
+        return form or _identity(at)
+
+    for at, node in enumerate(nodes):
+        step = node.step
+        form: _Linear | None = None
+        if isinstance(step, MaskStep) and step.variant == "auto" and step.block is None:
+            form = _after(of_input(node.inputs[0]), step, at) or _after(_identity(node.inputs[0]), step, at)
+        elif isinstance(step, CombineStep) and step.weights is not None:
+            one, other = map(of_input, node.inputs)
+            form = _sum(one, other, step.weights, at)
+        forms.append(form)
+    return forms
+
+
+def _identity(input_: int) -> _Linear:
+    return _Linear(input_, np.ones((1, 1)), (0, 0), 0.0, None, 0.0, Frame(), ())
+
+
+def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
+    """Return a mask after what was there; None where their borders differ. One cell reads no border."""
+    mask = step.applied
+    border, cval = (step.border, step.cval) if mask.taps > 1 else (before.border, before.cval)
+    if before.border not in (None, border) or (before.border is not None and before.cval != cval):
+        return None
+    weights = _convolved(before.weights, mask.weights)
+    anchor = before.anchor[0] + mask.anchor[0], before.anchor[1] + mask.anchor[1]
+    offset = mask.offset + before.offset * mask.total
+    (up, left), frame = mask.anchor, before.frame
+    if before.nodes:
+        # Beyond an edge the second mask does not read what the first would make of a larger picture.
+        down, right = mask.rows - 1 - up, mask.columns - 1 - left
+        frame = Frame(frame.top + up, frame.bottom + down, frame.left + left, frame.right + right)
+    return _Linear(before.input, weights, anchor, offset, border, cval, frame, (*before.nodes, at))
+
+
+def _sum(one: _Linear, other: _Linear, factors: tuple[float, float], at: int) -> _Linear | None:
+    borders = {form.border for form in (one, other)} - {None}
+    if one.input != other.input or len(borders) > 1 or not (one.nodes or other.nodes):
+        return None
+    if one.border is not None and other.border is not None and one.cval != other.cval:
+        return None
+    with_border = one if one.border is not None else other
+    anchor = max(one.anchor[0], other.anchor[0]), max(one.anchor[1], other.anchor[1])
+    after = [max(form.weights.shape[axis] - form.anchor[axis] for form in (one, other)) for axis in (0, 1)]
+    weights = np.zeros((anchor[0] + after[0], anchor[1] + after[1]))
+    for form, factor in zip((one, other), factors, strict=True):
+        top, left = anchor[0] - form.anchor[0], anchor[1] - form.anchor[1]
+        rows, columns = form.weights.shape
+        weights[top : top + rows, left : left + columns] += factor * form.weights
+    offset = factors[0] * one.offset + factors[1] * other.offset
+    frame = Frame(*map(max, one.frame, other.frame))
+    nodes = tuple(sorted({*one.nodes, *other.nodes, at}))
+    return _Linear(one.input, weights, anchor, offset, with_border.border, with_border.cval, frame, nodes)
+
+
+def _convolved(one: Weights, other: Weights) -> Weights:
+    found = np.zeros((one.shape[0] + other.shape[0] - 1, one.shape[1] + other.shape[1] - 1))
+    for row, weights in enumerate(other):
+        for column, weight in enumerate(weights):
+            found[row : row + one.shape[0], column : column + one.shape[1]] += weight * one
+    return found
+
+
+def _is_alone(form: _Linear, at: int, nodes: tuple[Node, ...], readers: list[int]) -> bool:
+    """Return whether nobody else reads what would vanish."""
+    inner = [one for one in form.nodes if one != at]
+    return all(readers[one] == sum(one in nodes[other].inputs for other in form.nodes) for one in inner)
+
+
+def _names(form: _Linear, nodes: tuple[Node, ...]) -> list[str]:
+    return [nodes[at].step.title for at in form.nodes if isinstance(nodes[at].step, MaskStep)]
+
+
+def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:
+    """Return the chain with one mask in the place of the steps; inputs are named: neighbours may be gone."""
+    gone = {nodes[one].step.id for one in form.nodes if one != at}
+    reads = {node.step.id: [_id(nodes, one) for one in node.inputs] for node in nodes}
+    own = MaskStep(
+        id=nodes[at].step.id,
+        input=_id(nodes, form.input),
+        mask=mask,
+        border=form.border or Border.ZERO,
+        cval=form.cval,
+    )
+    steps: list[AnyStep] = []
+    for node in nodes:
+        step = node.step
+        if step.id == own.id:
+            steps.append(own)
+        elif step.id not in gone:
+            first, *more = reads[step.id]
+            step = replace(step, input=first)
+            steps.append(replace(step, second=more[0]) if isinstance(step, CombineStep) else step)
+    return replace(chain, steps=tuple(steps))
+
+
+def _id(nodes: tuple[Node, ...], at: int) -> str:
+    return "picture" if at < 0 else nodes[at].step.id
+
+
+def _time_ms(node: Node, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> float:
+    """Return about how long a step takes: a mask as `auto` has it, a sum as a copy of three pictures."""
+    height, width, channels = shape
+    if isinstance(node.step, MaskStep):
+        mask = node.step.applied
+        problem = Problem(
+            height=height,
+            width=width,
+            channels=channels,
+            dtype=dtype if node.inputs == (-1,) else "float32",
+            mask_shape=mask.shape,
+            anchor=mask.anchor,
+            border=node.step.border,
+            cval=node.step.cval,
+        )
+        return kernel_us(problem, mask, device) / 1e3
+    rates = rates_of(device, cost_table(device.kind).rates)
+    return 3 * 4 * height * width * channels / rates.copy_gb_s / 1e6

@@ -1,0 +1,312 @@
+"""What an operation is: one entry with its parameters, its oracle and its answer. No Numba in here.
+
+An operation is a file of this folder with an `Operation` and a line of `engine.work.operations.table`;
+its variants are files of `engine.variants.operations`. Command line, Python and the window list it from here.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue, UnknownName
+from engine.geometry.layout import Layout
+from engine.verify.inputs import Inputs
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
+from engine.work.operations.cells import OfCells, Range, cells_around
+from engine.work.operations.found import Mark as Mark  # for operations too: answers are this module's subject
+from engine.work.operations.found import Quantity as Quantity
+from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
+
+Checkpoint = Callable[[float], None]
+AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
+_BAND_PIXELS = 1 << 18
+
+
+class ResultKind(StrEnum):
+    """What a person gets from an operation."""
+
+    PICTURE = "a picture"
+    NUMBERS = "a picture and numbers"
+    PLOT = "a plot"
+    MARK = "a mark in the picture"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of an operation: a number within a range, or one of some choices."""
+
+    name: str  # as it is written: --set name=value
+    title: str
+    explanation: str
+    default: Value
+    least: float = -math.inf
+    most: float = math.inf
+    choices: tuple[Value, ...] = ()
+    unit: str = ""
+    least_word: str = ""  # what the least value means, where it is not a number like the others
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number."""
+        return isinstance(self.default, int)
+
+    @property
+    def range_text(self) -> str:
+        """What can be given, in words."""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        kind = "a whole number" if self.is_whole else "a number"
+        return f"{kind} from {self.least:,.10g} to {self.most:,.10g}"
+
+    def read(self, given: object) -> Value:
+        """Return a value, given as a number or as text; a `BadValue` says why it is none."""
+        value = self._value(given)
+        if value is None:
+            shown = f"'{given}'" if isinstance(given, str) else repr(given)
+            if len(shown) > 40:
+                shown = f"{shown[:39]}…"
+            raise BadValue(f"{self.name} {shown}", f"it is not {self.range_text}", f"Give {self._example}.")
+        return value
+
+    def _value(self, given: object) -> Value | None:
+        if isinstance(given, bool):
+            return None
+        text = given.strip() if isinstance(given, str) else given
+        if self.choices:
+            return next((choice for choice in self.choices if str(choice) == str(text)), None)
+        try:
+            number = float(text)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            return None
+        if not self.least <= number <= self.most or (self.is_whole and number != int(number)):
+            return None
+        return int(number) if self.is_whole else number
+
+    @property
+    def _example(self) -> str:
+        return f"{self.name}={self.default}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The small picture to find, made ready: float32, less its mean, scaled so that its squares add up to 1.
+
+    `weights` is (height, width, channels).
+    """
+
+    weights: np.ndarray
+
+    @property
+    def shape(self) -> Shape:
+        """Height, width, channels."""
+        height, width, channels = self.weights.shape
+        return height, width, channels
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOperands:
+    """A picture (H, W, C) of the problem's dtype, and the patch where the operation has one."""
+
+    samples: np.ndarray
+    patch: Patch | None = None
+    layout: Layout = Layout.PITCHED
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
+
+    picture: np.ndarray | None = None
+    quantities: tuple[Quantity, ...] = ()
+    counts: np.ndarray | None = None  # (channels, bins)
+    mark: Mark | None = None
+
+
+def own_shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
+    """Return the shape of the picture itself."""
+    return height, width, channels
+
+
+def answer_is_picture(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+    """Return the result itself as the answer."""
+    return Answer(values)
+
+
+def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
+    """Refuse no picture."""
+
+
+def pixel_alone(parameters: dict[str, Value]) -> int:
+    """Return the window of an operation on each pixel by itself."""
+    return 0
+
+
+Verify = Callable[
+    [np.ndarray, OperationOperands, OperationProblem, int, int | None, Checkpoint], Verification
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation."""
+
+    key: str  # stable name; goes into files and scripts
+    title: str
+    teaches: str  # one sentence
+    result: ResultKind
+    verify: Verify  # compares a result with the oracle, by the bound
+    proof: str  # oracle and bound in words
+    parameters: tuple[Parameter, ...] = ()
+    takes_patch: bool = False
+    # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
+    result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = own_shape
+    result_dtype: str = "same"
+    # How far on each side the cells lie that a sample of the result depends on; cells outside the picture
+    # repeat the nearest one. None: it depends on more than such a window.
+    window: Callable[[dict[str, Value]], int] | None = None
+    # Raises `BadValue` for a picture that has no such result.
+    refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
+    answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
+    # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
+    of_cells: OfCells | None = None
+
+    def read(self, given: dict[str, Any]) -> dict[str, Value]:
+        """Return all parameters, those that are not given by their defaults.
+
+        Raises UnknownName for an unknown parameter, BadValue for one out of range.
+        """
+        known = [parameter.name for parameter in self.parameters]
+        for name in given:
+            if name not in known:
+                remedy = f"Choose one of {', '.join(known)}." if known else "Leave it out."
+                why = "the operation has no such parameter" if known else "the operation has no parameters"
+                raise UnknownName(f"{name} of {self.key}", why, remedy)
+        return {
+            parameter.name: parameter.read(given.get(parameter.name, parameter.default))
+            for parameter in self.parameters
+        }
+
+    def read_written(self, text: str) -> Settings:
+        """Return the parameters of a file, which has them as `Settings` writes them.
+
+        Raises ValueError for an unknown parameter, BadValue for one out of range.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        found: list[tuple[str, Value]] = []
+        for part in filter(None, text.split(",")):
+            name, _, value = part.partition("=")
+            if name not in known:
+                raise ValueError(f"{name!r} is not a parameter of {self.key}")
+            found.append((name, known[name].read(value)))
+        return Settings(found)
+
+    def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
+        """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
+        self.refuse(samples, parameters)
+        return self.problem_of(samples.shape, samples.dtype.name, parameters)
+
+    def problem_of(
+        self, shape: tuple[int, ...], dtype: str, parameters: dict[str, Value]
+    ) -> OperationProblem:
+        """Return the problem of a picture of this shape (H, W, C) and type of samples."""
+        height, width, channels = shape
+        return OperationProblem(
+            operation=self.key,
+            height=height,
+            width=width,
+            channels=channels,
+            dtype=dtype,
+            result_shape=self.result_shape(height, width, channels, parameters),
+            result_dtype=dtype if self.result_dtype == "same" else self.result_dtype,
+            settings=Settings(parameters.items()),
+        )
+
+
+Wanted = Callable[[np.ndarray, OperationProblem, Region], np.ndarray]
+Bounds = Callable[[np.ndarray, OperationProblem, Region], tuple[np.ndarray, np.ndarray]]
+
+
+def no_rounding(samples: np.ndarray, problem: OperationProblem, region: Region) -> Any:
+    """Return the limits of a result that nothing rounds: it must equal the oracle's."""
+    return np.float64(0.0), np.zeros((*map(len, region.ranges), problem.result_shape[2]))
+
+
+def verified_by(
+    wanted: Wanted,
+    limits: Bounds = no_rounding,
+    *,
+    cost: int = 1,
+    window: Callable[[dict[str, Value]], int] = pixel_alone,
+    has_sums: bool = True,
+) -> Verify:
+    """Return the comparison of a picture with the oracle, pixel by pixel.
+
+    Parameters
+    ----------
+    wanted : callable of (samples, problem, Region) -> ndarray, float64
+        The oracle, in the units of the result, neither saturated nor rounded.
+    limits : callable of (samples, problem, Region) -> (ndarray, ndarray)
+        Magnitudes that could overflow, and the rounding bounds.
+    cost : int
+        What a sample costs the oracle, in multiply-adds.
+    window : callable of parameters -> int
+        How far on each side the cells lie that a sample depends on.
+    has_sums : bool
+        Whether the magnitudes are the sums of those behind each sample.
+    """
+
+    def verify(
+        values: np.ndarray,
+        operands: OperationOperands,
+        problem: OperationProblem,
+        seed: int,
+        affordable: int | None,
+        checkpoint: Checkpoint,
+    ) -> Verification:
+        affordable = AFFORDABLE if affordable is None else affordable
+        rows, columns, channels = problem.result_shape
+        reach = window(problem.parameters)
+        regions = affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed)
+        return verify_regions(
+            values,
+            regions,
+            max(1, _BAND_PIXELS // cost),
+            lambda band: wanted(operands.samples, problem, band),
+            lambda band: limits(operands.samples, problem, band),
+            checkpoint,
+            Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=has_sums),
+        )
+
+    return verify
+
+
+def verified_by_cells(
+    of_cells: OfCells, window: Callable[[dict[str, Value]], int], *, cost: int = 1
+) -> Verify:
+    """Return the comparison by what an operation makes of the cells around each sample.
+
+    `cost` is what a sample costs, in multiply-adds.
+    """
+
+    def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
+        cells = cells_around(samples, region, window(problem.parameters))
+        with np.errstate(invalid="ignore"):
+            return of_cells.ranges(cells, problem)
+
+    def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
+        return found(samples, problem, region).value
+
+    def limits(
+        samples: np.ndarray, problem: OperationProblem, region: Region
+    ) -> tuple[np.ndarray, np.ndarray]:
+        of_region = found(samples, problem, region)
+        with np.errstate(invalid="ignore"):
+            size, error = np.abs(of_region.value), of_region.error
+        return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
+
+    return verified_by(wanted, limits, cost=cost, window=window, has_sums=False)

@@ -1,0 +1,95 @@
+"""What the problems of tasks that compute pictures share."""
+
+from collections.abc import Hashable
+from functools import cached_property
+
+import numpy as np
+
+from engine.device_info import SIMULATOR_PIXELS
+from engine.errors import BadValue
+from engine.results.problem import TaskProblem
+from engine.work.pictures import DTYPES, MAX_CHANNELS
+
+MAX_SIDE = 1 << 24
+
+
+class PictureProblem(TaskProblem):
+    """A problem with a picture: its size, its types, and what follows from them."""
+
+    # Fields of the dataclasses that derive from this.
+    height: int
+    width: int
+    channels: int
+    dtype: str
+    result_dtype: str
+
+    def refuse_picture(self, computed: str, remedy: str) -> None:
+        """Raise BadValue for a size below 1, more than 4 channels (with this remedy), or an unknown dtype."""
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
+            reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
+            what = f"a picture of {self.height} × {self.width}"
+            raise BadValue(what, reason, "Use a picture within these sizes.")
+        if not 1 <= self.channels <= MAX_CHANNELS:
+            what = f"a picture of {self.channels} channels"
+            raise BadValue(what, f"1 to {MAX_CHANNELS} channels can be {computed}", remedy)
+        if self.dtype not in DTYPES:
+            what, why = f"samples of type {self.dtype}", f"the variants take {', '.join(DTYPES)}"
+            raise BadValue(what, why, "Convert the picture to float32 first.")
+
+    @property
+    def samples(self) -> int:
+        """Samples of the picture: height x width x channels."""
+        return self.height * self.width * self.channels
+
+    @property
+    def values(self) -> int:
+        """Values that are computed: the samples of the result."""
+        return self.samples
+
+    @cached_property
+    def itemsize(self) -> int:
+        """Bytes of one sample of the picture."""
+        return int(np.dtype(self.dtype).itemsize)
+
+    @cached_property
+    def result_itemsize(self) -> int:
+        """Bytes of one sample of the result."""
+        return int(np.dtype(self.result_dtype).itemsize)
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of the picture and of the result."""
+        return self.samples * self.itemsize + self.values * self.result_itemsize
+
+    @property
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
+        is_larger = self.height * self.width > SIMULATOR_PIXELS
+        return f"{SIMULATOR_PIXELS:,} pixels" if is_larger else ""
+
+    @property
+    def subject(self) -> str:
+        """The picture in words."""
+        return f"a picture of {self.width} × {self.height}"
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+        return self
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether results of another type could stand beside these."""
+        return False
+
+    @property
+    def size_text(self) -> str:
+        """Width x height and channels, as people write it."""
+        colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
+        return f"{self.width} × {self.height} {colour}"
+
+    @property
+    def picture_text(self) -> str:
+        """Size, colours and type of the picture, and the type of its results where another is possible."""
+        results = f", {self.result_dtype} results" if self.is_quantised else ""
+        return f"{self.size_text} {self.dtype}{results}"

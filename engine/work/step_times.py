@@ -1,0 +1,51 @@
+"""What each step of a chain takes, beside what the chain takes as a whole."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from engine.device.devices import backend
+from engine.errors import OutOfDeviceMemory
+from engine.results.measurement import Measurement, StepTime
+from engine.results.progress import Checkpoint, Progress
+from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
+from engine.work.planned import Plan
+from engine.work.task import ChainJob
+
+_NONE: Mapping[str, float] = {}
+
+
+def steps_of(plan: Plan, times: Mapping[str, float] = _NONE) -> tuple[StepTime, ...]:
+    """Return the steps of a plan with their times, ms by their ids, as far as they are known."""
+    return tuple(
+        StepTime(planned.step.id, planned.step.title, planned.variant_key, times.get(planned.step.id))
+        for planned in plan
+    )
+
+
+def with_steps(
+    result: Measurement[Any], job: ChainJob, checkpoint: Checkpoint = lambda step: None
+) -> Measurement[Any]:
+    """Return the result of a chain with its steps, which are timed where the chain was.
+
+    Called on: the process that uses the result's device.
+    """
+    if result.failure:
+        return result
+    times = _NONE
+    # The whole is proven and timed, whatever memory is left.
+    with suppress(OutOfDeviceMemory):
+        times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
+    return replace(result, steps=steps_of(job.operands.plan, times))
+
+
+def step_times(job: ChainJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
+    """Return what each step takes on a device of this process, ms by its id."""
+    machine = backend(device)
+    launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)
+    checkpoint(Progress("timing each step", 0.97, LONGEST_PARTS_S + launches_s))
+    with machine.selected():
+        buffers = job.task.allocate(machine, job)
+        job.task.upload(machine, job.operands, buffers)
+        return sampled_parts(machine, job.task.prepare(job), buffers)

@@ -1,0 +1,301 @@
+"""What a chain is: masks, operations and combinations, each of an earlier result. No Numba in here.
+
+The steps form a graph without cycles: a step reads the result of the one before, of another earlier one by
+its id, or the picture. What lies between is float32, neither clipped nor rounded to whole numbers.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from engine.device_info import AUTO
+from engine.errors import BadValue, EngineError, UnknownName, closest
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.image.convert import RANGE_MODES, RangeMode
+from engine.mask.mask import Mask
+from engine.work.operations.contract import Operation, ResultKind
+from engine.work.operations.problem import NO_SETTINGS, Settings
+from engine.work.operations.table import operation_named
+
+PICTURE = "picture"
+"""What a step reads that begins with the picture itself."""
+MOST_STEPS = 64
+HOW = {
+    "add": "the sum of both",
+    "subtract": "the first less the second",
+    "magnitude": "the root of the sum of both squares",
+    "maximum": "the larger of both",
+    "blend": "so much of the second and the rest of the first; a weight below 0 or above 1 exaggerates",
+}
+MOST_WEIGHT = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What all steps have."""
+
+    id: str
+    input: str = ""  # id of an earlier step, or "picture"; empty: the step before
+    on: bool = True  # switched off, its readers get what it reads
+    variant: str = AUTO  # key, or "auto"
+    block: Block | None = None  # None: the variant's default
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The ids of what it reads."""
+        return (self.input,)
+
+    @property
+    def title(self) -> str:
+        """What it does, in a few words."""
+        raise NotImplementedError
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """What its result depends on beside what it reads: neither its name nor its kernel."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskStep(Step):
+    """Correlate with a mask, or convolve where `flip` is set."""
+
+    mask: Mask
+    written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    flip: bool = False
+    normalise: bool = False
+
+    @property
+    def applied(self) -> Mask:
+        """The mask to correlate with."""
+        mask = self.mask.normalised() if self.normalise else self.mask
+        return mask.flipped() if self.flip else mask
+
+    @property
+    def title(self) -> str:
+        """The name of the mask."""
+        return self.mask.name or self.written or f"{self.mask.rows} × {self.mask.columns}"
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """The mask as it is applied, and the border."""
+        mask, cval = self.applied, self.cval if self.border.takes_value else 0.0
+        return mask.weights_digest, mask.anchor, mask.offset, str(self.border), cval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationStep(Step):
+    """Another operation on a picture, with its parameters."""
+
+    operation: str
+    settings: Settings = NO_SETTINGS
+
+    @property
+    def known(self) -> Operation:
+        """The operation."""
+        return operation_named(self.operation)
+
+    @property
+    def title(self) -> str:
+        """The operation with its parameters."""
+        return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """The operation with all its parameters."""
+        parameters = dict(self.settings)
+        # Those that are refused have no result.
+        with suppress(EngineError):
+            parameters = self.known.read(parameters)
+        return self.operation, *sorted(parameters.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CombineStep(Step):
+    """Two earlier results become one."""
+
+    how: str  # of HOW
+    second: str
+    weight: float = 0.5  # of `blend`
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The ids of what it reads."""
+        return self.input, self.second
+
+    @property
+    def title(self) -> str:
+        """How they are combined."""
+        return f"blend {self.weight:g}" if self.how == "blend" else self.how
+
+    @property
+    def computes(self) -> tuple[object, ...]:
+        """How they are combined."""
+        return self.how, self.weight if self.how == "blend" else 0.0
+
+    @property
+    def weights(self) -> tuple[float, float] | None:
+        """The weights of both where it is their weighted sum, else None."""
+        known = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "blend": (1.0 - self.weight, self.weight)}
+        return known.get(self.how)
+
+
+AnyStep = MaskStep | OperationStep | CombineStep
+
+
+class Node(NamedTuple):
+    """A step that is computed, and where its inputs are among the nodes; -1 is the picture."""
+
+    step: AnyStep
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Steps in order, the last of which is the result, and what becomes of values outside the range.
+
+    Raises BadValue or UnknownName for steps that form no chain; the error names the step.
+    """
+
+    steps: tuple[AnyStep, ...]
+    title: str = ""
+    about: str = ""  # a sentence
+    range: RangeMode = "clip"
+    key: str = field(default="", compare=False)  # of a ready one
+
+    def __post_init__(self) -> None:
+        what = f"the chain {self.title!r}" if self.title else "the chain"
+        if not 1 <= len(self.steps) <= MOST_STEPS:
+            why = f"it has {len(self.steps)} steps, and 1 to {MOST_STEPS} can be taken"
+            raise BadValue(what, why, "Add a step." if not self.steps else "Make it shorter.")
+        if self.range not in RANGE_MODES:
+            raise UnknownName(f"range {self.range!r}", "", f"Choose one of {', '.join(RANGE_MODES)}.")
+        known = [PICTURE]
+        for number, step in enumerate(self.steps, start=1):
+            where = f"step {number} ({step.id or 'without an id'})"
+            if not step.id or step.id == PICTURE or not step.id.strip():
+                raise BadValue(
+                    where, f"an id is needed, which is not {PICTURE!r}", f'Write "id": "s{number}".'
+                )
+            if step.id in known:
+                raise BadValue(where, "an earlier step has the same id", "Give each step an id of its own.")
+            for input_ in filter(None, step.inputs):
+                if input_ not in known:
+                    near = closest(input_, known)
+                    hint = f"Did you mean {near}? " if near else ""
+                    why = f"it reads {input_!r}, and there is no such step before it"
+                    raise BadValue(where, why, f"{hint}Choose one of {', '.join(known)}.")
+            _check(step, where)
+            known.append(step.id)
+
+    def nodes(self, shown: str = "") -> tuple[Node, ...]:
+        """Return the steps that the result of a step needs, in order; by default of the last one.
+
+        Empty where all that it needs is switched off: the result is the picture then. Raises UnknownName.
+        """
+        found: dict[str, int] = {PICTURE: -1}
+        nodes: list[Node] = []
+        before = PICTURE
+        for step in self.steps:
+            inputs = tuple(found[one or before] for one in step.inputs)
+            if step.on:
+                nodes.append(Node(step, inputs))
+            found[step.id] = len(nodes) - 1 if step.on else inputs[0]
+            before = step.id
+        last = shown or self.steps[-1].id
+        if last not in found:
+            raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(found)}.")
+        return _needed(nodes, found[last])
+
+    def needed(self, shown: str = "") -> "Chain":
+        """Return the chain of the steps that the result of one needs, each with the names of what it reads.
+
+        Raises as `nodes`, and BadValue where none is needed.
+        """
+        nodes = self.nodes(shown)
+        steps: list[AnyStep] = []
+        for step, inputs in nodes:
+            read = [PICTURE if one == -1 else nodes[one].step.id for one in inputs]
+            if isinstance(step, CombineStep):
+                steps.append(replace(step, input=read[0], second=read[1]))
+            else:
+                steps.append(replace(step, input=read[0]))
+        return replace(self, steps=tuple(steps))
+
+    @property
+    def text(self) -> str:
+        """The steps in one line, such as "x = Sobel x of picture; y = ..."."""
+        return "; ".join(_line(step, before) for step, before in self._with_before())
+
+    def _with_before(self) -> Iterator[tuple[AnyStep, str]]:
+        before = PICTURE
+        for step in self.steps:
+            yield step, before
+            before = step.id
+
+    def replaced(self, id_: str, step: AnyStep) -> "Chain":
+        """Return the chain with another step in the place of one."""
+        return replace(self, steps=tuple(step if one.id == id_ else one for one in self.steps))
+
+
+def _line(step: AnyStep, before: str) -> str:
+    read = " and ".join(one or before for one in step.inputs)
+    off = "" if step.on else ", off"
+    border = f", border {step.border}" if isinstance(step, MaskStep) else ""
+    return f"{step.id} = {step.title} of {read}{border}{off}"
+
+
+def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
+    """Return what tells steps, each with the places of what it reads, from those with another result."""
+    computed = [(type(step).__name__, step.computes, inputs) for step, inputs in nodes]
+    return hashlib.sha256(repr(computed).encode()).hexdigest()[:16]
+
+
+def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
+    """Return the nodes that one needs, renumbered; it is the last of them."""
+    wanted: set[int] = set()
+    ahead = [last]
+    while ahead:
+        at = ahead.pop()
+        if at >= 0 and at not in wanted:
+            wanted.add(at)
+            ahead += nodes[at].inputs
+    number = {at: place for place, at in enumerate(sorted(wanted))} | {-1: -1}
+    return tuple(
+        Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in sorted(wanted)
+    )
+
+
+def _check(step: AnyStep, where: str) -> None:
+    """Refuse what no step of its kind can be."""
+    if isinstance(step, OperationStep):
+        known = step.known
+        if known.result is not ResultKind.PICTURE:
+            why = f"{known.key} gives {known.result}, and the next step needs a picture"
+            raise BadValue(where, why, "Take an operation that gives a picture.")
+        try:
+            known.read(dict(step.settings))
+        except BadValue as error:
+            raise BadValue(f"{where}: {error.what}", error.why, error.remedy) from error
+    if isinstance(step, CombineStep):
+        if step.how not in HOW:
+            raise UnknownName(
+                f"{where}: {step.how!r}", "that is no way to combine", f"Choose one of {', '.join(HOW)}."
+            )
+        if not step.second:
+            raise BadValue(
+                where,
+                "it combines two results, and the second is missing",
+                'Write "second": "picture", or an id.',
+            )
+        if not abs(step.weight) <= MOST_WEIGHT:
+            raise BadValue(
+                f"{where}: weight {step.weight:g}",
+                f"it must lie between -{MOST_WEIGHT:g} and {MOST_WEIGHT:g}",
+                "Write 0.5.",
+            )

@@ -1,0 +1,68 @@
+"""Halo and idle threads of launches, against all blocks of a grid counted one by one."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import VARIANTS, variant
+from tests.engine.variants.suited import block_for, mask_for, typed
+
+KERNELS = [known for known in VARIANTS if known.has_kernels]
+TAUGHT = [known for known in KERNELS if known.uses_block]
+
+
+def problem_for(known, height=61, width=83, border=Border.REPLICATE):
+    mask = mask_for(known, 5, 7)
+    return typed(known, Problem(height, width, 1, "float32", mask.shape, mask.anchor, border)), mask
+
+
+@pytest.mark.parametrize("known", KERNELS, ids=lambda known: known.key)
+def test_that_every_kernel_says_its_halo(known):
+    problem, mask = problem_for(known)
+    block = block_for(known, mask, known.default_block)
+    shares = known.block_shares(problem, block)
+    assert len(shares) == len(known.plan(problem, block))
+    assert all(share.halo_redundancy > 1 for share in shares)
+    assert all(share.idle_threads is None or 0 <= share.idle_threads < 1 for share in shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
+def test_that_idle_threads_are_those_of_all_blocks_together(known):
+    problem, mask = problem_for(known)
+    block = block_for(known, mask, Block(8, 4))
+    launches, shares = known.plan(problem, block), known.block_shares(problem, block)
+    for number, (launch, share) in enumerate(zip(launches, shares, strict=True)):
+        places = product(range(launch.grid[0]), range(launch.grid[1]))
+        busy = sum(len(np.unique(known.tiles(problem, block, at)[number].computers)) for at in places)
+        assert busy == problem.height * problem.width
+        assert share.idle_threads == 1 - busy / launch.threads
+
+
+@pytest.mark.parametrize(("key", "wanted"), [
+    ("naive", 20 * 36 / 512), ("tiled", 20 * 36 / 512), ("cached", 20 * 36 / 512),
+    # The block is the input tile.
+    ("tiled-input", 512 / (12 * 28)),
+])  # fmt: skip
+def test_that_the_halo_is_the_input_tile_over_the_output_tile(key, wanted):
+    problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
+    (share,) = variant(key).block_shares(problem, Block(32, 16))
+    assert share.halo_redundancy == wanted
+
+
+def test_that_two_passes_have_each_the_halo_of_its_own_direction():
+    problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
+    along, down = variant("separable-l1").block_shares(problem, Block(32, 16))
+    assert (along.halo_redundancy, down.halo_redundancy) == (36 / 32, 20 / 16)
+
+
+def test_that_what_is_not_drawn_of_a_tile_counts():
+    tall = Problem(2000, 512, 1, "float32", (5, 5), (2, 2))
+    short = Problem(96, 512, 1, "float32", (5, 5), (2, 2))
+    box = variant("box")
+    (of_tall,), (of_short,) = (box.block_shares(one, box.default_block) for one in (tall, short))
+    assert 1 < of_tall.halo_redundancy <= of_short.halo_redundancy

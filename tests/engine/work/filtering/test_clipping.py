@@ -1,0 +1,87 @@
+"""How much of a result is clipped, and whether it can be."""
+
+import numpy as np
+import pytest
+
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.work.filtering.clipping import Clipped, can_clip, clipped_part, clipped_values, sample_clipped
+from engine.work.filtering.problem import Problem
+
+SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
+
+
+def test_that_a_mean_cannot_clip():
+    assert not can_clip(preset("gaussian-5"), 255.0)
+
+
+def test_that_an_edge_filter_can_clip():
+    assert can_clip(SOBEL, 255.0)
+
+
+def test_that_an_offset_can_clip():
+    assert can_clip(preset("identity").with_offset(20.0), 255.0)
+
+
+def test_that_every_window_of_a_small_picture_is_counted():
+    ramp = np.tile(np.arange(20, 0, -1, dtype=np.uint8)[:, np.newaxis], (8, 1, 1))
+    assert sample_clipped(ramp, SOBEL, 255.0) == Clipped(1.0, 0.0)
+
+
+@pytest.mark.parametrize("white", [1.0, 255.0, 65535.0])
+def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped(white):
+    shades = np.array([-0.1, -0.001, 0.0, 0.5, 1.0, 1.001, 1.1, 2.0], np.float32) * np.float32(white)
+    values = np.broadcast_to(shades.reshape(8, 1, 1), (8, 8, 3))
+    rounded = 0 if white < 65535 else 1  # a thousandth of 65535 is 65 steps
+    assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
+
+
+@pytest.mark.filterwarnings("error")
+def test_that_values_that_are_no_numbers_are_counted_without_a_warning():
+    strange = np.resize(np.array([np.nan, np.inf, -np.inf, 3e38, -3e38], np.float32), (20, 21, 1))
+    # Every sum of a window has NaN in it.
+    assert sample_clipped(strange, SOBEL, 1.0) == Clipped()
+
+
+def test_that_a_mask_larger_than_the_picture_says_nothing():
+    assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
+
+
+def test_that_negative_values_ask_for_the_absolute_range():
+    assert Clipped(0.41, 0.02).better_range == "absolute"
+
+
+def test_that_bright_values_ask_for_rescaling():
+    assert Clipped(0.1, 0.3).better_range == "rescale"
+
+
+def test_that_a_fifth_needs_no_word():
+    assert Clipped(0.1, 0.1).better_range == ""
+
+
+@pytest.mark.parametrize("weight", [-1, 1, 2, -3])
+@pytest.mark.parametrize("how", ["clip", "absolute", "offset", "rescale", "same type"])
+def test_that_what_is_shown_black_or_white_is_counted_in_every_range(weight, how):
+    samples = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    mask = Mask([[float(weight)]])
+    result_dtype = "uint8" if how == "same type" else "float32"
+    problem = Problem(
+        height=16,
+        width=16,
+        channels=1,
+        dtype="uint8",
+        mask_shape=(1, 1),
+        anchor=(0, 0),
+        result_dtype=result_dtype,
+    )
+    values = weight * np.arange(256)
+    shown = {"absolute": abs(values), "offset": values + 128}.get(how, values)
+    below, above = float((shown < 0).mean()), float((shown > 255).mean())
+    expected = (0.0, 0.0) if how == "rescale" else (below, above)
+    mode = "clip" if how == "same type" else how
+    assert clipped_part(samples, mask, problem, mode) == expected
+
+
+@pytest.mark.parametrize("mode", ["absolute", "offset"])
+def test_that_in_another_range_only_rescaling_shows_more(mode):
+    assert Clipped(0.4, 0.1, range_mode=mode).better_range == "rescale"

@@ -1,0 +1,88 @@
+"""The sum of one pixel, formed again step by step, is what the kernel stored."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import correlate
+from engine.device_info import SIMULATOR
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.work.filtering.one_pixel import stored, window_of
+from engine.work.filtering.resolve import describe_problem
+from engine.work.filtering.sum_order import by_rows, sum_of
+from engine.work.filtering.sum_orders import sum_order_of
+from engine.work.filtering.variants import VARIANTS, Variant
+
+CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]
+# One for each order; each takes seconds to compile.
+SIMULATED = [
+    variant
+    for variant in VARIANTS.on("cuda")
+    if variant.key in ("naive-uncoalesced", "tiled", "implicit-gemm", "separable-l0", "separable-fused")
+]
+SHAPES = ((2, 3), (3, 3), (4, 2), (7, 9), (1, 19))
+
+
+def _mask(variant: Variant, shape: tuple[int, int], random: np.random.Generator) -> Mask:
+    rows, columns = shape
+    if variant.masks == "masks of one row":
+        rows = 1
+    weights = random.standard_normal((rows, columns))
+    if variant.rank == 1:
+        half = random.standard_normal(columns)
+        weights = np.outer(random.random(rows) + 0.1, half + half[::-1]).astype(np.float32)
+    anchor = int(random.integers(rows)), int(random.integers(columns))
+    return Mask(weights, anchor, float(random.choice([0.0, 0.3, -7.1])))
+
+
+def _picture(dtype: str, channels: int, random: np.random.Generator, side: int) -> np.ndarray:
+    values: np.ndarray = (random.random((side, side + 3, channels)) * 255).astype(dtype)
+    return values
+
+
+def all_are_equal(variant: Variant, border: Border, device: str, side: int, pixels: int) -> None:
+    random = np.random.default_rng(list(Border).index(border))
+    for number, shape in enumerate(SHAPES):
+        dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
+        picture, mask = _picture(dtype, channels, random, side), _mask(variant, shape, random)
+        cval = 3.5 if border.takes_value else 0.0
+        for result in ("float32", "same") if variant.integer_output else ("float32",):
+            how: dict[str, Any] = {"variant": variant.key, "device": device, "result": result}
+            values = correlate(picture, mask, border=border, cval=cval, **how)
+            problem = describe_problem(picture, mask, border, cval, values.dtype.name)
+            order = sum_order_of(variant.key, problem, mask)
+            for row, column in random.integers((0, 0), picture.shape[:2], (pixels, 2)).tolist():
+                window = window_of(picture, (row, column), mask.shape, mask.anchor, border, cval)
+                made = sum_of(order, window.cells, window.ghost_rows, mask.weights32, mask.offset)
+                assert np.array_equal(stored(made.value, values.dtype), values[row, column]), (shape, dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", list(Border), ids=str)
+@pytest.mark.parametrize("variant", CPU, ids=lambda one: one.key)
+def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant, border: Border) -> None:
+    all_are_equal(variant, border, "cpu", 23, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", SIMULATED, ids=lambda one: one.key)
+def test_that_the_sum_of_a_pixel_is_the_value_that_the_simulator_stored(variant: Variant) -> None:
+    all_are_equal(variant, Border.CONSTANT, SIMULATOR, 6, 5)
+
+
+def test_that_a_fused_sum_rounds_once() -> None:
+    # The product is 1 + 2^-23 + 2^-46 here, whose last part decides to which side the sum is rounded.
+    x = np.float32(1 + 2**-12)
+    cells = np.full((1, 1, 1), x, np.float32)
+    made = sum_of(by_rows(1, is_fused=True), cells, np.zeros(1, np.bool_), cells[..., 0], -float(x * x))
+    exact = np.float32(float(x) * float(x))
+    assert made.value[0] == exact - x * x
+
+
+def test_that_every_variant_says_in_which_order_it_adds() -> None:
+    problem = describe_problem(np.zeros((9, 9, 1), np.uint8), Mask([[1.0]]), Border.ZERO, 0.0, "float32")
+    silent = Variant.__dataclass_fields__["sum_order"].default(problem, None).words
+    orders = {one.key: sum_order_of(one.key, problem, Mask([[1.0]])).words for one in VARIANTS}
+    assert silent not in orders.values()

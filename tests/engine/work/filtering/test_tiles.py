@@ -1,0 +1,69 @@
+"""The tile of a block as the window asks for it: any kernel, any block, also without a GPU."""
+
+import numpy as np
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.host import shared
+from engine.host.protocol import PictureHandle, ScreenLevels
+from engine.host.verbs import Describe
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.work.filtering import tiles
+from engine.work.filtering.messages import FilterJob, TileRequest
+from engine.work.filtering.variants import VARIANTS, MaskClass
+
+
+@pytest.fixture
+def picture():
+    """A picture of 200 x 130 pixels, float32 and grey, in shared memory."""
+    (pixels,) = shared.create(((130, 200, 1), "float32"))
+    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
+    shared.unlink(pixels.name)
+
+
+def described(picture, key, at=None, **fields):
+    fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
+    job = FilterJob(picture=picture, variant=key, **fields)
+    return tiles.describe(Describe(TileRequest(job, at)), lambda step: None)
+
+
+@pytest.mark.parametrize("known", [v for v in VARIANTS if v.has_kernels], ids=lambda known: known.key)
+def test_that_every_kernel_is_described_or_says_why_not(picture, known):
+    mask = Mask([[1.0] * 5]) if known.masks is MaskClass.ONE_ROW else gaussian(5)
+    found = described(picture, known.key, mask=mask)
+    assert found.variant == known.key
+    assert bool(found.tiles) != bool(found.reason)
+    for plan in found.tiles:
+        assert plan.at == found.at
+        assert plan.loaders.shape == plan.steps.shape == plan.source_rows.shape == plan.source_columns.shape
+        assert plan.computers.shape == plan.result_rows.shape == plan.result_columns.shape
+
+
+def test_that_any_block_can_be_shown(picture):
+    found = described(picture, "tiled", block=Block(16, 8))
+    assert (found.grid, found.at) == ((13, 17), (1, 1))
+    assert not found.tiles[0].ghosts.any()
+    corner = described(picture, "tiled", (0, 0), block=Block(16, 8))
+    assert corner.tiles[0].ghosts.sum() == 20 * 2 + 10 * 2
+    # A block that the grid has no longer, after another picture or block was chosen.
+    assert described(picture, "tiled", (99, 99), block=Block(16, 8)).at == (12, 16)
+
+
+def test_that_where_there_is_no_tile_the_reason_is_said(picture):
+    found = described(picture, "tiled", block=Block(64, 64))
+    assert "4,096 threads; the limit is 1,024" in found.reason
+    assert "The nearest legal block is 64 × 16." in found.reason
+    assert not found.tiles
+    assert "no blocks of threads" in described(picture, "cpu-serial").reason
+    # A library's, and it may not be installed.
+    assert described(picture, "fft").reason
+    assert "mask of one row" in described(picture, "row-tiled").reason
+
+
+def test_that_a_large_mask_is_said_to_be_cut(picture):
+    mask = Mask(np.ones((63, 63)))
+    (plan,) = described(picture, "implicit-gemm", mask=mask, block=Block(16, 1)).tiles
+    assert plan.cut_rows == 63 * 63 - plan.shape[0] > 0
+    assert plan.shape[0] <= 400

@@ -1,0 +1,39 @@
+"""The memory that an operation, its proof and its answer take, against what `filter` allows for."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from engine.device.devices import backend
+from engine.run.compute import compute
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import ResolvedOperation
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "histogram",
+        *(pytest.param(key, marks=pytest.mark.slow) for key in ("compress", "find-patch", "median")),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_that_an_operation_takes_no_more_memory_than_filter_allows_for(key, dtype):
+    """`filter` refuses a picture by so many bytes: twice its float32 result beside the result, and itself."""
+    random = np.random.default_rng(4)
+    samples = (random.random((600, 700, 1)) * (1 if dtype == "float32" else 255)).astype(dtype)
+    settings = {"width": 2, "height": 2} if key == "find-patch" else {}
+    resolved = ResolvedOperation(OperationRequest(operation=key, settings=settings, device="cpu"), samples)
+    job = resolved.job()
+    compute(job, backend("cpu"))
+    tracemalloc.start()
+    try:
+        values = compute(job, backend("cpu"))
+        resolved.operation.verify(values, resolved.operands, resolved.problem, 0, None, lambda fraction: None)
+        resolved.answer(values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # 10 MB whatever the size are not counted.
+    assert peak < 3 * 4 * samples.size + 10_000_000
