@@ -35,7 +35,7 @@ _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 _ENGINE = Path(__file__).parents[1]
 # From the later ones compiled code has index rules and numbers, such as the sides of filters and of arrays in
 # constant memory. To read these too takes 0.4 ms.
-_COMPILED = ("compiled", "device", "variants", "geometry", "mask", "tasks", "verify")
+_COMPILED = ("compiled", "device", "variants", "geometry", "mask", "tasks", "work", "verify")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 

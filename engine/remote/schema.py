@@ -46,7 +46,7 @@ _ROOMS = frozenset(
             "image",
             "mask",
         ),
-        *("reason", "remote", "results", "run", "tasks", "verify"),
+        *("reason", "remote", "results", "run", "tasks", "verify", "work"),
     )
 )
 _NAME = re.compile(r"([a-z0-9][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){0,5}):([A-Za-z]\w{0,79})#([0-9a-f]{8})")
