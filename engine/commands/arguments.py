@@ -7,11 +7,9 @@ help, how its text is read. `read` returns an instance. No other module knows ar
 import argparse
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from enum import StrEnum
-from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, get_type_hints, overload
+from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
 from engine.commands import COMMANDS
 from engine.commands.output import print_answer
@@ -21,15 +19,10 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _HELP_WIDTH = 79
-
-
-class Use(StrEnum):
-    """What a command does with the file that an argument names."""
-
-    READ = "read"
-    MAY_READ = "read, where there is one of that name, or of a name in its list"
-    WRITE = "written"
-    WRITE_FOLDER = "a folder that is written into"
+_ON_A_SERVER = (
+    "a command computes where it is started",
+    "There: ssh user@server haloscope {command} ...",
+)
 
 
 Text = str | Callable[[], str]
@@ -38,26 +31,25 @@ table: each parser calls it anew."""
 
 
 @overload
-def option(text: Text, default: D, *, file: Use | None = None) -> D: ...
+def option(text: Text, default: D) -> D: ...
 @overload
-def option(text: Text, default: D, read: Callable[[str], T], *, file: Use | None = None) -> T | D: ...
-def option(text: Text, default: Any, read: Callable[[str], Any] = str, *, file: Use | None = None) -> Any:
+def option(text: Text, default: D, read: Callable[[str], T]) -> T | D: ...
+def option(text: Text, default: Any, read: Callable[[str], Any] = str) -> Any:
     """Return the field of an argument that may be left out: an option, or one by its position.
 
     One that is False or True by default is a switch to the other; one that is () may be given several times.
-    `file` says what is done with the file that it names, for a command that runs on another machine.
     """
     how: dict[str, Any] = {"type": read}
     if isinstance(default, bool):
         how = {"action": "store_const", "const": not default}
     elif default == () and read is str:
         how = {"action": "append"}
-    return field(default=default, metadata={"text": text, "how": how, "file": file})
+    return field(default=default, metadata={"text": text, "how": how})
 
 
-def required(text: Text, read: Callable[[str], T], *, file: Use | None = None) -> T:
+def required(text: Text, read: Callable[[str], T]) -> T:
     """Return the field of an argument that has to be given."""
-    made: T = field(metadata={"text": text, "how": {"type": read}, "file": file})
+    made: T = field(metadata={"text": text, "how": {"type": read}})
     return made
 
 
@@ -92,22 +84,9 @@ class Settings:
     """Arguments that work."""
     exit_statuses: ClassVar[str] = "0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"
     """What the program ends with, as the help says it."""
+    gone: ClassVar[Mapping[str, tuple[str, str]]] = dict.fromkeys(("--host", "--host-python"), _ON_A_SERVER)
+    """Options of earlier versions: why each is refused, and what does it now."""
     json: bool = option("--json  print one JSON document on standard output and nothing else there", False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemoteSettings(Settings):
-    """What a command takes that can run on another machine."""
-
-    host: str | None = option(
-        "--host USER@SERVER  run it on a server, by ssh; files are read and written here",
-        None,
-    )
-    host_python: str = option(
-        """--host-python PYTHON  Python on the server (default python3), or a clone's:
-        'cd FOLDER && .venv/bin/python'""",
-        "python3",
-    )
 
 
 S = TypeVar("S", bound=Settings)
@@ -121,48 +100,7 @@ def settings_of(function: Callable[[S], int]) -> type[S]:
 
 def call(command: str, function: Callable[[S], int], arguments: Sequence[str]) -> int:
     """Call the function of a command with the settings that its parameter names; return the exit status."""
-    settings = read(command, kind := settings_of(function), arguments)
-    if isinstance(settings, RemoteSettings) and settings.host is not None:
-        # Loads what speaks to a server.
-        status: int = import_module("engine.commands.there").run(command, kind, arguments, settings)
-        return status
-    return function(settings)
-
-
-class Written(NamedTuple):
-    """An argument as it was written: its name (empty: it is known by its position), text, and file's use."""
-
-    name: str
-    text: str
-    use: Use | None
-
-
-def written(command: str, kind: type[Settings], arguments: Sequence[str]) -> list[Written]:
-    """Return the arguments that were given, one by one, unread; those by their position last."""
-    if "--" in arguments:
-        at = list(arguments).index("--")
-        arguments = [*arguments[:at], *map(_Name, arguments[at + 1 :])]
-    parser = Parser(command, kind, unread=True)
-    given = vars(parser.parse_intermixed_args(_with_joined_numbers(arguments)))
-    found = []
-    for known in _arguments_of(kind):
-        if known.name not in given:
-            continue
-        value, names, use = given[known.name], _written(known)[0], known.metadata.get("file")
-        name = names[0] if names else ""
-        texts = value if isinstance(value, list) else [value]
-        found += [
-            Written(name, "" if isinstance(text, bool) else text, use) for text in texts if text is not None
-        ]
-    return sorted(found, key=lambda argument: not argument.name)
-
-
-def _arguments_of(kind: Any) -> Iterator[Field[Any]]:
-    for known in fields(kind):
-        if "group" in known.metadata:
-            yield from _arguments_of(known.metadata["group"])
-        else:
-            yield known
+    return function(read(command, settings_of(function), arguments))
 
 
 def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
@@ -170,6 +108,11 @@ def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
     if "--" in arguments:
         at = list(arguments).index("--")
         arguments = [*arguments[:at], *map(_Name, arguments[at + 1 :])]
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if name in kind.gone and not isinstance(argument, _Name):
+            why, remedy = kind.gone[name]
+            raise BadValue(name, why, remedy.format(command=command))
     # Intermixed: files may stand before, between and after options.
     given = Parser(command, kind).parse_intermixed_args(_with_joined_numbers(arguments))
     return _instance(kind, vars(given))
@@ -200,8 +143,7 @@ class _Name(str):
 class Parser(argparse.ArgumentParser):
     """The parser of a command, a key of `COMMANDS`, for its settings."""
 
-    def __init__(self, command: str, kind: type[Settings], *, unread: bool = False) -> None:
-        self._unread = unread
+    def __init__(self, command: str, kind: type[Settings]) -> None:
         lines = "\n".join(f"  python main.py {command} {example}".rstrip() for example in kind.examples)
         heading = COMMANDS[command].help
         super().__init__(
@@ -222,8 +164,6 @@ class Parser(argparse.ArgumentParser):
                 continue
             names, placeholder, text = _written(known)
             how = known.metadata["how"] | {"help": text.format(**words) if words else text}
-            if self._unread and "type" in how:
-                how["type"] = str
             if placeholder:
                 how["metavar"] = placeholder
             if names:

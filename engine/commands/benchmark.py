@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.cluster.address import SchedulerAddress
-from engine.commands.arguments import RemoteSettings, Use, group, option, refuse_given
+from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
@@ -85,7 +85,7 @@ def _mask(text: str) -> Mask | tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchSettings(RemoteSettings):
+class BenchSettings(Settings):
     """What `bench` takes."""
 
     about = (
@@ -107,7 +107,6 @@ class BenchSettings(RemoteSettings):
     out: str | None = option(
         "--out results.json  file for the results, with every sample; needed without --best",
         None,
-        file=Use.WRITE,
     )
     variants: tuple[str, ...] = option("--variants a,b  keys (default: all)", (), several("--variants", str))
     sizes: tuple[tuple[int, int], ...] = option(
@@ -121,7 +120,6 @@ class BenchSettings(RemoteSettings):
         file)""",
         DEFAULT_MASKS,
         several("--masks", _mask),
-        file=Use.MAY_READ,
     )
     operation: str | None = option(
         """--operation KEY  instead of masks: median, histogram, ... (docs/operations.md); --variants and
@@ -133,7 +131,6 @@ class BenchSettings(RemoteSettings):
         """--chain CHAIN  instead of masks: several steps, each by the kernel that it names, by the name of a
         ready chain (`chains` lists them), a file, or JSON; --variants are then cpu-chain and cuda-chain""",
         None,
-        file=Use.MAY_READ,
     )
     blocks: tuple[Block, ...] = option(
         """--blocks 8x8,16x16  blocks of CUDA threads, width × height, or all: every block with sides 1, 2, 4,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, Use, option
+from engine.commands.arguments import Settings, option
 from engine.commands.output import print_answer, print_entries, print_json, table
 from engine.errors import BadValue
 from engine.files.output_checks import check_place
@@ -17,8 +17,8 @@ class ChainsSettings(Settings):
     about = "`filter --chain NAME` does what a chain says; docs/chains.md says how to write one."
     examples = ("", "unsharp", "unsharp --out mine.json")
 
-    name: str | None = option("NAME  show the steps of this one, or of a file", None, file=Use.MAY_READ)
-    out: str | None = option("--out FILE  write it into a file, to be edited", None, file=Use.WRITE)
+    name: str | None = option("NAME  show the steps of this one, or of a file", None)
+    out: str | None = option("--out FILE  write it into a file, to be edited", None)
 
 
 def run(settings: ChainsSettings) -> int:

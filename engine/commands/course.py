@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import RemoteSettings, Use, option, refuse_given
+from engine.commands.arguments import Settings, option, refuse_given
 from engine.commands.option_readers import number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
@@ -26,7 +26,7 @@ FORMAT, VERSION = "haloscope-course", 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CourseSettings(RemoteSettings):
+class CourseSettings(Settings):
     """What `course` takes."""
 
     about = (
@@ -40,7 +40,6 @@ class CourseSettings(RemoteSettings):
     out: str | None = option(
         "--out FOLDER  write Markdown, CSV and SVG there; without a paper, of all papers",
         None,
-        file=Use.WRITE_FOLDER,
     )
     device: str = option("--device KEY  for the CUDA kernels (`devices` lists them; default auto)", AUTO)
     sizes: tuple[int, ...] | None = option(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.commands import DONE
-from engine.commands.arguments import RemoteSettings, option
+from engine.commands.arguments import Settings, option
 from engine.commands.output import log, print_answer, print_entries, table
 from engine.device import device_list
 from engine.device_info import DeviceInfo
@@ -21,7 +21,7 @@ _GIGA = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class DevicesSettings(RemoteSettings):
+class DevicesSettings(Settings):
     """What `devices` takes."""
 
     about = (

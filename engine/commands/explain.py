@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import RemoteSettings, Use, option, refuse_given, required
+from engine.commands.arguments import Settings, option, refuse_given, required
 from engine.commands.option_readers import OneOf, sides, whole
 from engine.commands.output import mask_document, print_answer, print_json, table
 from engine.commands.picture_settings import key_of_filter
@@ -48,7 +48,7 @@ def _filter(key: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainSettings(RemoteSettings):
+class ExplainSettings(Settings):
     """What `explain` takes."""
 
     about = (
@@ -63,10 +63,8 @@ class ExplainSettings(RemoteSettings):
         "4096x4096 --mask gaussian:5 --variant naive --ablate",
     )
 
-    picture: str = required(
-        "IMAGE|WxH  a picture file, or the size of a picture, width × height", str, file=Use.MAY_READ
-    )
-    mask: str = required("--mask MASK  as `filter --mask` takes it", str, file=Use.MAY_READ)
+    picture: str = required("IMAGE|WxH  a picture file, or the size of a picture, width × height", str)
+    mask: str = required("--mask MASK  as `filter --mask` takes it", str)
     variant: str = required("--variant KEY  the kernel (`variants` lists them)", _filter)
     block: Block | None = option(
         "--block 16x16  threads of a CUDA block, width × height (default: the variant's own)",

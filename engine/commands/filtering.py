@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.commands import status_of
-from engine.commands.arguments import RemoteSettings, Use, group, option, required
+from engine.commands.arguments import Settings, group, option, required
 from engine.commands.explaining import with_reason
 from engine.commands.large_kinds import is_in_parts
 from engine.commands.output import clip_hint, log_notes, print_answer, print_json, report_interrupt
@@ -34,7 +34,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilterSettings(RemoteSettings):
+class FilterSettings(Settings):
     """What `filter` takes."""
 
     about = (
@@ -54,11 +54,10 @@ class FilterSettings(RemoteSettings):
         "small.png out.png --mask box-3 --variant naive --device simulator --json",
     )
 
-    input: str = required(lambda: f"IN  picture: {titles()} (first frame)", str, file=Use.READ)
+    input: str = required(lambda: f"IN  picture: {titles()} (first frame)", str)
     output: str = required(
         lambda: f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
         str,
-        file=Use.WRITE,
     )
     overwrite: bool = option(
         "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.commands import BAD_INPUT, DONE, UNEXPECTED
-from engine.commands.arguments import Settings, Use, option, required
+from engine.commands.arguments import Settings, option, required
 from engine.commands.output import print_answer, print_json, table
 from engine.judging.judge import judge
 from engine.judging.judgement import Judgement, Verdict
@@ -44,7 +44,7 @@ class JudgeSettings(Settings):
         'tiled.py --full --require "loads per result <= 3" --require "wavefronts per request <= 1.1"',
     )
 
-    file: str = required("FILE  a kernel: .cu (CUDA C) or .py (Numba)", str, file=Use.READ)
+    file: str = required("FILE  a kernel: .cu (CUDA C) or .py (Numba)", str)
     full: bool = option("--full  all sizes and masks, not four launches; and the GPU, where one is", False)
     function: str | None = option("--function NAME  the kernel, where the file has several", None)
     require: tuple[str, ...] = option(

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.cluster.address import SchedulerAddress
 from engine.commands import BAD_INPUT, DONE, status_of
-from engine.commands.arguments import Use, option
+from engine.commands.arguments import option
 from engine.commands.option_readers import number, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.device.devices import device_named, devices
@@ -37,7 +37,7 @@ _LAST = ("baseline_run", "proof")
 class Measuring:
     """Where and how long to measure."""
 
-    csv: str | None = option("--csv FILE  file for a table for spreadsheets", None, file=Use.WRITE)
+    csv: str | None = option("--csv FILE  file for a table for spreadsheets", None)
     device: str = option("--device KEY  for the CUDA variants (`devices` lists them; default auto)", AUTO)
     seed: int = option("--seed N  of {seed_of} (default 0)", 0, whole("--seed", 0, 2**32 - 1))
     budget: float = option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.commands.arguments import Use, option, refuse_given
+from engine.commands.arguments import option, refuse_given
 from engine.commands.option_readers import OneOf, cell, number, size_in_bytes, whole
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import BadValue, UnknownName
@@ -68,7 +68,6 @@ class PictureSettings:
         f"""--mask MASK  a preset (`masks` lists them), a generator ({EXAMPLES}), a file, or the weights
         themselves""",
         None,
-        file=Use.MAY_READ,
     )
     operation: "Operation | None" = option(
         """--operation KEY  instead of a mask: median, histogram, compress, ... (docs/operations.md;
@@ -84,13 +83,11 @@ class PictureSettings:
         """--patch FILE  for --operation find-patch: the small picture to find (default: left, top, width and
         height of the picture itself)""",
         None,
-        file=Use.READ,
     )
     chain: str | None = option(
         """--chain CHAIN  instead of a mask: several steps, by the name of a ready chain (`chains` lists
         them), a file, or JSON (docs/chains.md)""",
         None,
-        file=Use.MAY_READ,
     )
     merge: bool = option("--merge  let linear steps of the chain become one mask where that is faster", False)
     variant: str = option(

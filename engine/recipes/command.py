@@ -27,8 +27,7 @@ def command_line(recipe: Recipe, system: str = os.name) -> str:
     arguments = [recipe.source.name, output, *option_words(recipe)]
     is_windows = system == "nt"
     line = f"python main.py filter {list2cmdline(arguments) if is_windows else shlex.join(arguments)}\n"
-    hint = recipe.source.hint
-    return f"{'rem' if is_windows else '#'} {hint}\n{line}" if hint else line
+    return "".join(f"{'rem' if is_windows else '#'} {note}\n" for note in recipe.notes) + line
 
 
 def option_words(recipe: Recipe, file: str = "") -> list[str]:
@@ -83,4 +82,4 @@ def _where(recipe: Recipe) -> list[str]:
         arguments += ["--device", recipe.device]
     if recipe.layout is not Layout.PITCHED:
         arguments += ["--layout", str(recipe.layout)]
-    return [*arguments, "--host", recipe.host] if recipe.host else arguments
+    return arguments

@@ -8,7 +8,7 @@ from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.recipes.recipe import Recipe, as_comment
+from engine.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
     from engine.work.steps import Chain
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 def engine_code(recipe: Recipe) -> str:
     """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
     recipe.refuse_parts("Python")
-    hint = recipe.source.hint
-    where = f"In the window it was computed on {as_comment(recipe.host)}; this computes here."
-    begin = [f"# {line}" for line in (hint, where if recipe.host else "") if line] + [
+    begin = [f"# {note}" for note in recipe.notes] + [
         "import engine",
         "",
         f"picture = engine.open_image({recipe.source.name!r})",

@@ -63,6 +63,12 @@ class Recipe(FilterOptions):
     host: str = ""  # the server that computes, as ssh calls it; empty for this machine
 
     @property
+    def notes(self) -> list[str]:
+        """What a person has to know of the picture and of where it is computed; each stands in a comment."""
+        where = f"In the window it was computed on {as_comment(self.host)}; this computes here."
+        return [note for note in (self.source.hint, where if self.host else "") if note]
+
+    @property
     def preset(self) -> str:
         """Key of the preset that the mask is; empty where it is none."""
         return next((known.key for known in presets() if known.mask == self.mask), "")

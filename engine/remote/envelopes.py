@@ -4,13 +4,11 @@ import hashlib
 
 from engine.errors import CodeNotKept
 from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
-from engine.remote.messages import Arrays, Band, Begin, Command, Ended, Needed, Output, Running, Written
+from engine.remote.messages import Arrays, Band, Begin, Needed, Written
 from engine.remote.schema import name_of
 
-TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band | Command
-FROM_SERVER = (
-    Ready | Answer | Working | CodeNotKept | Arrays | Band | Needed | Written | Output | Running | Ended
-)
+TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band
+FROM_SERVER = Ready | Answer | Working | CodeNotKept | Arrays | Band | Needed | Written
 
 DIGEST = hashlib.blake2b(
     repr(sorted(name_of(kind) for kinds in (TO_SERVER, FROM_SERVER) for kind in kinds.__args__)).encode(),

@@ -8,14 +8,11 @@ from engine.remote.places import refuse_place
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message to a server: the version of the program, the server's name, how its engine is.
-
-    Without options commands are run, and no process waits for requests.
-    """
+    """The first message to a server: the version of the program, the server's name, how its engine is."""
 
     version: str
     title: str
-    options: HostOptions | None = None
+    options: HostOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that was written on the server: its place below what a request names, or where a command ran.
+    """A file that was written on the server: its place below what a request names.
 
     Without a place it is what the request names.
     """
@@ -60,41 +57,3 @@ class Written:
         """Refuse a name that leads anywhere else."""
         if self.place:
             refuse_place(self.place)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Run a command; `files` are what its arguments name: a name there, and the digest of its bytes."""
-
-    id: int
-    arguments: tuple[str, ...]
-    files: tuple[tuple[str, str], ...] = ()
-
-    def check_arrived(self) -> None:
-        """Refuse a name that leads out of the command's folder."""
-        for place, _ in self.files:
-            refuse_place(place)
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A command has not ended. Said now and then: whoever waits for it knows that it is not forgotten."""
-
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command has printed, on standard output (1) or error (2)."""
-
-    id: int
-    stream: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A command has ended."""
-
-    id: int
-    status: int

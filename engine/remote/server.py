@@ -38,10 +38,9 @@ from engine.host.tiles import WHOLE as WHOLE_TILE
 from engine.host.verbs import Preview, Seen
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
-from engine.remote.commands_there import CommandRun
 from engine.remote.envelopes import DIGEST, TO_SERVER
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
-from engine.remote.messages import Arrays, Band, Begin, Command, Needed, Written
+from engine.remote.messages import Arrays, Band, Begin, Needed, Written
 from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION
@@ -112,7 +111,6 @@ class Server:
         self._client: EngineClient | None = None
         self._lock = threading.RLock()
         self._asked: dict[int, _Asked] = {}
-        self._commands: dict[int, CommandRun] = {}
         # For files that come and go.
         self._held = HeldFolder(_FOLDERS)
         self._held.note(shared.own_prefix())
@@ -134,8 +132,6 @@ class Server:
 
     def close(self) -> None:
         """End all that was begun here."""
-        for command in [*self._commands.values()]:
-            command.stop()
         if self._client is not None:
             self._client.shutdown()
         self._held.remove()
@@ -163,12 +159,6 @@ class Server:
             self._cancel(message.id)
         elif isinstance(message, Superseded):
             self._supersede(message.id)
-        elif isinstance(message, Command):
-            command = CommandRun(message, self._line, self._packer, self._pictures.get, self._folder)
-            for key in command.missing():
-                self._send(Needed(key))
-            self._commands[message.id] = command
-            command.start_when_complete()
 
     def _decoded(self, structure: bytes | memoryview, kind: Any) -> Any:
         self._named, self._missing = [], []
@@ -179,8 +169,6 @@ class Server:
             raise NotOfTheSchema("The line", f"version {begin.version[:40]} there, {VERSION} here")
         self._begun = True
         os.environ[SERVER_VARIABLE] = " ".join(begin.title.split())[:200]
-        if begin.options is None:
-            return
         self._client = EngineClient(
             on_ready=self._say_ready, on_notice=self._send, described=begin.options.described
         )
@@ -212,8 +200,6 @@ class Server:
             message = self._decoded(asked.structure, ToHost)
             if not self._missing:
                 self._submit(number, asked, message.request)
-        for command in [*self._commands.values()]:
-            command.start_when_complete()
 
     def _in_use(self) -> frozenset[str]:
         """Return the keys of what requests are computed from, and of results that are being sent."""
@@ -250,8 +236,6 @@ class Server:
             if len(self._asked) >= _MOST_WAITING or message.id in self._asked:
                 raise NotOfTheSchema("The line", "too many requests, or one twice")
             asked = self._asked[message.id] = _Asked(structure)
-        if self._client is None:
-            raise NotOfTheSchema("The line", "a request where only commands are run")
         if self._missing:
             for key in dict.fromkeys(self._missing):
                 self._send(Needed(key))
@@ -355,8 +339,6 @@ class Server:
             self._client.release(*names)
 
     def _cancel(self, number: int) -> None:
-        if number in self._commands:
-            self._commands.pop(number).stop()
         with self._lock:
             asked = self._asked.get(number)
         if asked is None:

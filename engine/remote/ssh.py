@@ -18,9 +18,8 @@ from engine.host.process import HostOptions
 GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
 _MOST_GREETING = 1 << 16
-GREETED_S, WAITED_S = 30.0, 5.0
-"""How long a server may take to say its first line, and after how much of that a person is told."""
-_TYPED_S = 120.0
+GREETED_S = 30.0
+"""How long a server may take to say its first line."""
 _LEAVING_S = 5.0
 _PACKAGES = "engine", "haloscope"
 VERSION = str(import_module(__name__.rpartition(".remote.")[0]).__version__)
@@ -48,13 +47,12 @@ class RemoteServer:
     """A server: what ssh calls it, and its Python, `python3` or a shell's "cd /repo && venv/bin/python".
 
     Everything else, such as keys, ports and jump hosts, is in `~/.ssh/config`; `ssh_options` are given to ssh
-    before the destination. `may_ask` lets ssh ask for a password on the terminal.
+    before the destination. It asks for no password.
     """
 
     destination: str
     python: str = "python3"
     ssh_options: tuple[str, ...] = ()
-    may_ask: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what ssh would take for an option, or what is no name."""
@@ -84,21 +82,17 @@ class RemoteServer:
     @property
     def command(self) -> list[str]:
         """What is run here: ssh, which runs Python there."""
-        batch = [] if self.may_ask else ["-o", "BatchMode=yes"]
         # Where the other side is gone, ssh ends as soon as we notice.
         alive = "-o", "ServerAliveInterval=4", "-o", "ServerAliveCountMax=2", "-o", "ConnectTimeout=15"
         there = f"{self.python} -c {shlex.quote(_BOOTSTRAP)}"
-        return ["ssh", "-T", *batch, *alive, *self.ssh_options, "--", self.destination, there]
+        return ["ssh", "-T", "-o", "BatchMode=yes", *alive, *self.ssh_options, "--", self.destination, there]
 
     def why_not_greeted(
-        self,
-        ssh: "subprocess.Popen[bytes]",
-        errors: Callable[[], str],
-        on_wait: Callable[[str], object] = lambda words: None,
+        self, ssh: "subprocess.Popen[bytes]", errors: Callable[[], str]
     ) -> EngineError | None:
         """Wait for the greeting; return why the connection cannot be used, None where it can.
 
-        `errors` returns what ssh has said; `on_wait` is told for whom it waits, after a moment.
+        `errors` returns what ssh has said.
         """
         assert ssh.stdout is not None
         found: list[dict[str, Any]] = []
@@ -106,15 +100,10 @@ class RemoteServer:
         # A pipe that is read cannot be given up; its thread can.
         reading = threading.Thread(target=lambda: found.append(self.greeting(output)), daemon=True)
         reading.start()
-        # Who types a password has the time that sshd gives for it, 120 s.
-        most_s = GREETED_S + (_TYPED_S if self.may_ask else 0.0)
-        reading.join(WAITED_S)
-        if reading.is_alive():
-            on_wait(f"Waiting for {self.destination} to answer, {most_s:g} s at most. Ctrl+C ends it.")
-            reading.join(most_s - WAITED_S)
+        reading.join(GREETED_S)
         if not found:
             what = f"The server {self.destination} does not answer"
-            why = f"the program there has said nothing in {most_s:g} s"
+            why = f"the program there has said nothing in {GREETED_S:g} s"
             return LineLost(what, why, f"Try it by hand: {self._typed(f'{self.python} --version')}")
         if not found[0]:
             # What ssh says comes before its end.

@@ -76,6 +76,14 @@ def test_that_an_option_is_refused_only_where_it_changes_something():
         refuse_given(given, ("sizes",), "here", "it is for there", "Leave it out.")
 
 
+@pytest.mark.parametrize("word", ["--host", "--host=ana@server", "--host-python"])
+def test_that_an_option_that_has_gone_is_refused_with_what_does_it_now(word):
+    with pytest.raises(BadValue, match="ssh user@server haloscope toy") as refused:
+        read("toy", Toy, ["a", word, "ana@server", "--out", "b"])
+    assert refused.value.what == word.partition("=")[0]
+    assert read("toy", Toy, ["--out", "b", "--", word]).files == (word,)
+
+
 def test_that_the_help_follows_from_the_settings(monkeypatch):
     assert "--seed N of the noise (default 0)" in " ".join(Parser("toy", Toy).format_help().split())
     monkeypatch.setattr(f"{__name__}.COLOURS", ["red", "blue"])

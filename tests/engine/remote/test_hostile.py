@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from engine.course.messages import SaveCourse
@@ -25,7 +26,7 @@ from engine.remote import line as lines
 from engine.remote import relay as relays
 from engine.remote.line import Line
 from engine.remote.messages import Arrays, Band, Written
-from engine.remote.schema import encoded
+from engine.remote.schema import encoded, name_of
 from engine.remote.server import Server
 from engine.work.filtering.messages import FilterJob, FiltersRequest
 from tests.engine.remote.piped import Piped
@@ -195,7 +196,10 @@ def test_that_changed_replies_end_in_words(recorded):
 
 
 def frame(message, number, beside=b""):
-    structure = encoded(message)
+    return structure_frame(encoded(message), number, beside)
+
+
+def structure_frame(structure, number=1, beside=b""):
     body = lines._LENGTH.pack(len(structure)) + structure + beside
     return lines._HEADER.pack(len(body), number, len(body), 1) + body
 
@@ -243,6 +247,52 @@ def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(sa
     why, (answer,) = saving()
     assert why == ""
     assert str(tmp_path / "papers") in answer.error.what
+
+
+def of_kind(name):
+    return b"\x92" + bytes([0xD9, len(name)]) + name.encode() + b"\xa4true"
+
+
+def bomb():
+    library = pytest.importorskip("imagecodecs")
+    forms = Arrays("k", (((1 << 20,), "uint8"),), 5)
+    packed = library.zstd_encode(b"\0" * (64 << 20))
+    return frame(forms, 1) + frame(Band("k", 0, 0, 1 << 20, "zstd"), 2, packed)
+
+
+def arrays_of(shape, dtype, count=1):
+    return b"".join(frame(Arrays(f"k{n}", ((shape, dtype),), 5), n + 1) for n in range(count))
+
+
+HOSTILE = {
+    "a file of nothing": lambda: frame(Written(5, "lab.md", "none"), 1),
+    "an array without an axis": lambda: arrays_of((), "uint8"),
+    "16 GiB": lambda: arrays_of((1 << 31,), "float64"),
+    "more than there is": lambda: arrays_of((1 << 62,), "uint8"),
+    "no such type": lambda: arrays_of((8,), "object"),
+    "pixels of nothing": lambda: frame(Band("k", 0, 0, 1, "raw"), 1, b"a"),
+    "a bomb": bomb,
+    "deep": lambda: structure_frame(b"\x91" * 3000 + b"\xc0"),
+    "os.system": lambda: structure_frame(of_kind("os:system#00000000")),
+    "a class": lambda: structure_frame(of_kind("remote.ssh:RemoteServer#00000000")),
+    "an old kind": lambda: structure_frame(of_kind(f"{name_of(Saved)[:-8]}00000000")),
+    "noise": lambda: np.random.default_rng(3).bytes(1 << 14),
+    "more at once than may be": lambda: b"".join(
+        lines._HEADER.pack(1, 900 + n, 8 << 20, 0) + b"a" for n in range(10)
+    ),
+}
+
+
+@pytest.mark.parametrize("sent", HOSTILE)
+def test_that_what_no_server_sends_ends_the_line_in_words(sent):
+    shared.use_prefix(shared.new_prefix())
+    connection = FakeConnection()
+    relay = relays.Relay(Piped(), connection, HostOptions())
+    relay._requests = {5: SaveCourse("lab", (), "nowhere")}
+    why = read_all(HOSTILE[sent](), relay._take)
+    shared.unlink(*list(shared._attached))
+    assert why
+    assert not connection.sent
 
 
 def test_that_a_server_that_says_nonsense_is_lost_in_words(asking):

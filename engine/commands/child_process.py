@@ -1,4 +1,4 @@
-"""The program of a command that another process runs, `python -m engine.remote.run_command COMMAND ...`.
+"""A command as a process of its own, `python -m engine.commands.child_process COMMAND ...`.
 
 It ends when what started it has ended: its standard input closes then.
 """
@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from engine.files.standard_streams import flushed
@@ -22,7 +21,7 @@ def command_process(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]
     """Return the words and the environment of a process that runs a command."""
     root = Path(__file__).resolve().parents[2]
     places = os.pathsep.join(dict.fromkeys([str(root), *filter(None, sys.path)]))
-    command = [sys.executable, "-P", "-m", f"{__package__}.run_command", *arguments]
+    command = [sys.executable, "-P", "-m", f"{__package__}.child_process", *arguments]
     return command, as_chosen(os.environ) | {"PYTHONPATH": places}
 
 
@@ -38,9 +37,10 @@ def main() -> int:
     """Run the command that the arguments name; return the exit status."""
     listen()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    # By name: the commands stand above this.
-    answer = import_module(f"{__package__.rpartition('.')[0]}.commands.command_line").main
-    return flushed(answer(sys.argv[1:]))
+    # The window, which starts such a process, loads none of it.
+    from engine.commands import command_line
+
+    return flushed(command_line.main(sys.argv[1:]))
 
 
 if __name__ == "__main__":
