@@ -144,15 +144,21 @@ def _parser(prog: str, description: str, epilog: str) -> _Parser:
     )
 
 
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command that is read here; that of the window, without a command, is ""."""
-    return {"": _window_parser(), "screenshot": _screenshot_parser(), "completion": _completion_parser()}
+def own_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command that is read here."""
+    return {"screenshot": _screenshot_parser(), "completion": _completion_parser()}
 
 
 def _window_parser() -> _Parser:
+    parser = window_options()
+    parser.add_argument("image", **_IMAGE)
+    return parser
+
+
+def window_options() -> _Parser:
+    """Return the parser of the window without its picture, which stands in the place of a command."""
     about = "A desktop laboratory for image filters. Without a command it opens the window."
     parser = _parser("python main.py", about, COMMANDS)
-    parser.add_argument("image", **_IMAGE)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
     parser.add_argument("--version", action="version", version=f"haloscope {__version__}")

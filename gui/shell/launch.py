@@ -11,14 +11,14 @@ from pathlib import Path
 from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
 from engine.files.output_checks import check_other_file, check_place, make_folder
-from engine.files.standard_streams import log
+from engine.files.standard_streams import log, print_answer
 from engine.float_warnings import leave_out_float_warnings
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from engine.remote.ssh import RemoteServer
 from engine.shortages import shortage_of, too_low_limit
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse, parsers
+from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse
 from gui.shell.crash_log import log_path, note_error
 
 _IMPORTED_AT = time.perf_counter()
@@ -36,9 +36,9 @@ def main(argv: list[str]) -> int:
     leave_out_float_warnings()
     options = parse(argv)
     if isinstance(options, CompletionOptions):
-        from engine.commands.completion import print_script
+        from gui.shell.completion import script
 
-        return print_script(options.shell, parsers())
+        return print_answer(script(options.shell))
     if missing := [name for name in _QT if find_spec(name) is None]:
         return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:

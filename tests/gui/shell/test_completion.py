@@ -6,20 +6,20 @@ import subprocess
 import pytest
 
 from engine.commands import COMMANDS
-from engine.commands.completion import script
 from engine.geometry.border import Border
-from gui.shell.command_line import SHELLS, parsers
+from gui.shell.command_line import SHELLS
+from gui.shell.completion import script
 from gui.shell.launch import main
 
 ASKING = """
-words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haloscope; printf '%s\\n' "${COMPREPLY[@]}"; }
+words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_haloscope; printf '%s\\n' "${COMPREPLY[@]}"; }
 words "$@"
 """
 
 
 @pytest.fixture(scope="module")
 def scripts():
-    return {shell: script(shell, parsers()) for shell in SHELLS}
+    return {shell: script(shell) for shell in SHELLS}
 
 
 def completed(scripts, *words):
@@ -47,7 +47,7 @@ def completed(scripts, *words):
         (["code", "tiled", "--diff", "median-l"], ["median-local"]),
         (["code", "tiled", "--arch", "sm_9"], ["sm_90"]),
         (["completion", "f"], ["fish"]),
-        (["filter", "--patch", ""], []),
+        (["filter", "--patch", "READ"], ["README.md"]),
         (["filter", "photo"], []),
     ],
     ids=" ".join,

@@ -1,0 +1,97 @@
+"""The command `completion`: a script with which a shell completes words, by shtab from all parsers."""
+
+import argparse
+import re
+from collections.abc import Callable, Iterable
+from enum import EnumType
+from importlib import import_module
+
+import shtab
+
+from engine.commands import COMMANDS
+from engine.commands.arguments import Parser, settings_of
+from engine.commands.option_readers import OneOf
+from engine.course.papers import PAPERS
+from engine.device_info import ALL_GPUS
+from engine.explain.architectures import ARCHITECTURES
+from engine.geometry.border import Border
+from engine.mask.presets import preset_names
+from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS
+from engine.work.operations.table import OPERATIONS
+from gui.shell.command_line import own_parsers, window_options
+
+PROGRAM = "haloscope"
+# Words for an argument that its parser cannot name, by the name of its field.
+_KNOWN: dict[str, Callable[[str], Iterable[str]]] = {
+    "arch": lambda command: map(str, ARCHITECTURES),
+    "border": lambda command: Border,
+    "mask": lambda command: preset_names(),
+    "masks": lambda command: preset_names(),
+    "operation": lambda command: OPERATIONS,
+    "diff": lambda command: _variants(command),
+    "device": lambda command: [
+        *("auto", "cpu", "cuda", "simulator"),
+        *((ALL_GPUS,) if command in ("filter", "batch") else ()),
+    ],
+    "paper": lambda command: [paper.key for paper in PAPERS],
+    "variant": lambda command: _variants(command),
+    "variants": lambda command: _variants(command),
+}
+
+
+def script(shell: str) -> str:
+    """Return what completes words in "bash", "zsh" or "fish"."""
+    window = window_options()
+    _name_words("", window)
+    parser = argparse.ArgumentParser(PROGRAM, parents=[window], add_help=False)
+    commands = parser.add_subparsers()
+    known: dict[str, argparse.ArgumentParser] = dict(own_parsers())
+    for name, command in COMMANDS.items():
+        known[name] = Parser(name, settings_of(getattr(import_module(command.module), command.function)))
+    for name, one in known.items():
+        _name_words(name, one)
+        about = _short(one.description)
+        commands.add_parser(name, help=about, description=about, parents=[one], add_help=False)
+    made = shtab.complete(parser, shell)
+    # Files where no word fits.
+    return f"{made}\ncomplete -o default -F _shtab_{PROGRAM} {PROGRAM}" if shell == "bash" else made
+
+
+def _name_words(command: str, parser: argparse.ArgumentParser) -> None:
+    """Note with each argument the words that may be written for it, or that it may be a file."""
+    for action in parser._actions:
+        action.help = _short(action.help)
+        if action.nargs == 0 or action.choices is not None:
+            continue
+        if words := _words(command, action):
+            action.choices = words
+        else:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+
+
+def _words(command: str, action: argparse.Action) -> list[str]:
+    # The class of a method such as Border.named.
+    kind: object = getattr(action.type, "__self__", None)
+    if isinstance(action.type, OneOf):
+        return list(action.type.choices)
+    if isinstance(kind, EnumType):
+        return list(map(str, kind))
+    return list(map(str, _KNOWN[action.dest](command))) if action.dest in _KNOWN else []
+
+
+def _variants(command: str) -> list[str]:
+    if command == "matmul":
+        return [variant.key for variant in MATMUL_VARIANTS]
+    if command == "network":
+        return [variant.key for variant in NETWORK_VARIANTS]
+    if command == "code":
+        return [variant.key for task in TASKS.values() for variant in task.variants]
+    return [variant.key for variant in VARIANTS]
+
+
+def _short(text: str | None) -> str:
+    """Return the first words of a help text, up to a mark that ends a thought."""
+    return re.split(r"[.;:(,]", " ".join((text or "").split()), maxsplit=1)[0].strip()
