@@ -16,10 +16,7 @@ from engine.device_info import ALL_GPUS
 from engine.explain.architectures import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
-from engine.work.filtering.variants import VARIANTS
 from engine.work.operations.table import OPERATIONS
 from gui.shell.command_line import own_parsers, window_options
 
@@ -83,13 +80,12 @@ def _words(command: str, action: argparse.Action) -> list[str]:
 
 
 def _variants(command: str) -> list[str]:
-    if command == "matmul":
-        return [variant.key for variant in MATMUL_VARIANTS]
-    if command == "network":
-        return [variant.key for variant in NETWORK_VARIANTS]
     if command == "code":
-        return [variant.key for task in TASKS.values() for variant in task.variants]
-    return [variant.key for variant in VARIANTS]
+        tasks = list(TASKS.values())
+    else:
+        # A command without a task of its own filters.
+        tasks = [TASKS.get("product" if command == "matmul" else command, TASKS["filtering"])]
+    return [variant.key for task in tasks for variant in task.variants]
 
 
 def _short(text: str | None) -> str:
