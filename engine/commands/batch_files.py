@@ -14,7 +14,8 @@ from engine.commands.batch_watch import say_begun
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.files import urls
 from engine.image.form import Form
-from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.image.format import Format
+from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
 from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
 

@@ -22,7 +22,8 @@ from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.image.form import Form
-from engine.image.formats import Format, in_words, offered_suffixes, titles
+from engine.image.format import Format
+from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.picture import Picture
 from engine.image.save import encoded_image, saved_format
 

@@ -8,8 +8,8 @@ from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.image.form import Form
 from engine.image.formats import FORMATS
+from engine.image.formats.npy import is_by_columns
 from engine.image.large.kinds import kind_of, kind_of_result
-from engine.image.npy import is_by_columns
 
 # How many bytes of work one byte of a TIFF may make: the tags of a smaller file are not read twice.
 _MOST_COMPRESSED = 64

@@ -14,7 +14,7 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import RAISE_LIMIT
 from engine.image.canvas import Allocate
 from engine.image.form import Form
-from engine.image.formats import Format
+from engine.image.format import Format
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, check_holds

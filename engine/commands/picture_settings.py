@@ -15,7 +15,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES, RangeMode
-from engine.image.formats import Format, formats_for, quality_words, titles
+from engine.image.format import Format
+from engine.image.formats import formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
 from engine.mask.generator_table import EXAMPLES
 from engine.work.filtering.problem import RESULT_TYPES

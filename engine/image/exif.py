@@ -1,22 +1,25 @@
 """EXIF data as Pillow reads and writes it: of a picture that is saved, of a TIFF and for one."""
 
+import re
 from dataclasses import replace
-from typing import Any, BinaryIO
-
-from PIL import Image
-from PIL.TiffImagePlugin import ImageFileDirectory_v2
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from engine.image.faults import LIBRARY_ERRORS
 from engine.image.library_warnings import ignored_warnings
-from engine.image.metadata import (
-    EXIF_MARK,
-    EXIF_ORIENTATION_TAG,
-    EXIF_TAG,
-    GPS_TAG,
-    MOST_EXIF_BYTES,
-    TEXT_TAGS,
-    Metadata,
-)
+from engine.image.metadata import EXIF_MARK, MOST_EXIF_BYTES, Metadata
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+ORIENTATION_TAG = 274
+# Tags of a list within a list.
+EXIF_TAG, GPS_TAG = 34665, 34853
+# What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
+# program, maker, model, date, artist, computer, copyright.
+TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
+
+# As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
+_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
 
 _INTEROP_TAG = 40965
 _WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
@@ -28,21 +31,33 @@ _DAMAGED = b"damaged"
 _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
 
 
-def orientation_of(block: bytes) -> int:
+def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
-    exif = Image.Exif()
     try:
-        exif.load(block)
-        return int(exif.get(EXIF_ORIENTATION_TAG, 0))
+        return int(_exif(block).get(ORIENTATION_TAG, 0)) if block else 0
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0
 
 
-def loaded_exif(metadata: Metadata) -> Image.Exif:
+def orientation_of_xmp(packet: bytes | None) -> int:
+    """Return the orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
+    found = _XMP_ORIENTATION.search(packet or b"")
+    return int(found.group(1)) if found else 0
+
+
+def loaded_exif(metadata: Metadata) -> "Image.Exif":
     """Return EXIF data as Pillow has it, whose errors pass through."""
+    return _exif(metadata.exif)
+
+
+def _exif(block: bytes = b"") -> "Image.Exif":
+    # 15 ms, where there is EXIF data.
+    from PIL import Image
+
     exif = Image.Exif()
-    exif.load(metadata.exif)
+    if block:
+        exif.load(block)
     return exif
 
 
@@ -56,11 +71,11 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
     return exif.tobytes()
 
 
-def _set_resolution(exif: Image.Exif, dpi: tuple[float, float]) -> None:
+def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
     exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
 
 
-def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[Image.Exif | None, bool]:
+def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.Exif | None, bool]":
     """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
 
     The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
@@ -76,7 +91,7 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[Image.Ex
             if tag in exif:
                 del exif[tag]
         for tags, tag, value in (
-            (exif, EXIF_ORIENTATION_TAG, 1),
+            (exif, ORIENTATION_TAG, 1),
             (exif, _WIDTH, width),
             (exif, _HEIGHT, height),
             (of_camera, _EXIF_WIDTH, width),
@@ -91,18 +106,22 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[Image.Ex
     return exif, is_whole
 
 
-def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata, bool]:
-    """Return metadata with EXIF data as a picture of a size has it, and whether all of it could be read."""
+def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata, tuple[str, ...]]:
+    """Return metadata with EXIF data as a picture of a size has it, and a sentence where it is damaged."""
+    if not metadata.exif:
+        return metadata, ()
     with ignored_warnings():
         exif, is_whole = _upright_exif(metadata, width, height)
         try:
             block = b"" if exif is None else exif.tobytes()
         except LIBRARY_ERRORS:
             block, is_whole = b"", False
-    return replace(metadata, exif=block.removeprefix(EXIF_MARK)), is_whole
+    kept = replace(metadata, exif=block.removeprefix(EXIF_MARK))
+    what = "what could be read of it was saved" if kept.exif else "it was left out"
+    return kept, () if is_whole else (f"The EXIF data of the opened file is damaged: {what}.",)
 
 
-def inner_lists(exif: Image.Exif) -> dict[int, dict[int, Any]]:
+def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
     """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
     found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
     if _INTEROP_TAG in found.get(EXIF_TAG, ()):
@@ -115,7 +134,7 @@ def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, 
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
     """
-    exif, kept = Image.Exif(), Image.Exif()
+    exif, kept = _exif(), _exif()
     exif.endian, exif.bigtiff = byte_order, is_big
     try:
         exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
@@ -145,8 +164,11 @@ class _Bounded:
         return self._file.read(size)
 
 
-def tiff_lists(exif: Image.Exif, offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:
+def tiff_lists(exif: "Image.Exif", offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:
     """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
+    # Loaded with the EXIF data.
+    from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
     data, begins = b"", {}
     header = b"II+\0\x08\0\0\0" + bytes(8) if is_big else b"II*\0" + bytes(4)
     for group, tags in inner_lists(exif).items():

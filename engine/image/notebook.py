@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.image.convert import change_alpha_depth, change_depth
-from engine.image.png_encode import png_bytes
+from engine.image.formats.png_encode import png_bytes
 
 MOST_SIDE = 1024
 # Rows of the shown picture that are made at once: of a large picture no second one is made.

@@ -25,7 +25,8 @@ from engine.image.faults import (
     unsupported_kind,
 )
 from engine.image.form import Form
-from engine.image.formats import Format, formats_for, opened_suffixes, titles
+from engine.image.format import Format
+from engine.image.formats import formats_for, opened_suffixes, titles
 from engine.image.library_warnings import ignored_warnings
 from engine.image.picture import Picture
 from engine.image.sniff import HEAD_BYTES, format_of

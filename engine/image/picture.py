@@ -155,6 +155,11 @@ class Picture:
         return png_to_show(self.pixels, self.alpha)
 
 
+def with_alpha(picture: Picture) -> np.ndarray:
+    """Return the samples as most encoders take them: the colours, then the alpha, where there is one."""
+    return picture.pixels if picture.alpha is None else np.dstack([picture.pixels, picture.alpha])
+
+
 def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
     if not isinstance(pixels, np.ndarray):
         raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")

@@ -13,9 +13,10 @@ from engine.files.atomic_write import atomic_write, path_text
 from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth
-from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
-from engine.image.left_out import sentence_on
-from engine.image.metadata import NO_METADATA, Metadata, exif_module
+from engine.image.exif import exif_to_save
+from engine.image.format import Format
+from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
+from engine.image.metadata import NO_METADATA, Metadata, sentence_on
 from engine.image.picture import DEPTH_TEXTS, Picture
 from engine.image.result_picture import in_depth
 
@@ -174,6 +175,9 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
         left_out.append(f"{known.title} has no grey: the picture was saved as RGB with three equal channels.")
     if 8 * pixels.dtype.itemsize > known.most_bits:
         left_out.append(f"The samples were rounded to {known.most_bits} bit: {known.title} holds no more.")
+    if 8 * pixels.dtype.itemsize > known.most_bits_with_metadata:
+        title = f"{known.most_bits}-bit {known.title}"
+        known = replace(known, title=title, keeps_profile=False, most_exif_bytes=0)
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")
@@ -190,21 +194,16 @@ def _metadata_kept(picture: Picture, known: Format) -> tuple[Metadata, tuple[str
     metadata, names = picture.metadata, picture.metadata.names
     if not known.most_exif_bytes:
         verb = "are" if len(names) > 1 or "EXIF data" in names else "is"
-        words = " and ".join(names)
+        listed = " and ".join(names)
         sentence = (
-            f"{words[:1].upper()}{words[1:]} of the opened file {verb} not saved: {known.title} has none."
+            f"{listed[:1].upper()}{listed[1:]} of the opened file {verb} not saved: {known.title} has none."
         )
         return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
-    if not metadata.exif:
-        return metadata, ()
-    kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
+    kept, words = exif_to_save(metadata, picture.width, picture.height)
     if len(kept.exif) > known.most_exif_bytes:
         size = bytes_text(len(kept.exif))
         return replace(kept, exif=b""), (
             f"The EXIF data of the opened file is not saved: it takes {size}, a {known.title} holds "
             f"{bytes_text(known.most_exif_bytes)}.",
         )
-    if is_whole:
-        return kept, ()
-    what = "what could be read of it was saved" if kept.exif else "it was left out"
-    return kept, (f"The EXIF data of the opened file is damaged: {what}.",)
+    return kept, words

@@ -4,7 +4,7 @@ import re
 
 from engine.image import formats
 from engine.image.faults import Refused
-from engine.image.formats import Format
+from engine.image.format import Format
 
 # Enough for every signature below (DICOM's lies at 128) and to tell text from other data.
 HEAD_BYTES = 512

@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
-from engine.image.formats import Format, format_to_save, formats_for, opened_suffixes, saved_formats
+from engine.image.format import Format
+from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask

@@ -15,7 +15,8 @@ from engine.image import formats
 from engine.image.canvas import Canvas, Decoded
 from engine.image.faults import Unsupported
 from engine.image.form import Form
-from engine.image.formats import Format, in_words, titles
+from engine.image.format import Format
+from engine.image.formats import in_words, titles
 from engine.image.picture import Picture
 from tests.gui.conftest import haloscope, light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 

@@ -122,7 +122,10 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
     [
         ("masks", "engine.files.standard_streams engine.interrupts platformdirs engine.commands.listing"),
         ("variants --json", "numpy engine.work.filtering.variants"),
-        ("filter in.png out.png --mask box-3", "engine.image.png engine.commands.picture_filter llvmlite"),
+        (
+            "filter in.png out.png --mask box-3",
+            "engine.image.formats.png engine.commands.picture_filter llvmlite",
+        ),
         ("batch in.png --out out --mask box-3", "engine.commands.batch_loop"),
         ("bench --out out.json", "engine.run.sweep"),
     ],

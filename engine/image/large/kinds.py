@@ -3,11 +3,10 @@
 import os
 from pathlib import Path
 
-from engine.image.formats import FORMATS
-from engine.image.npy import MAGIC
+from engine.image.formats.npy import MAGIC
+from engine.image.formats.tiff import TIFF
 from engine.image.sniff import HEAD_BYTES
 
-_TIFF_SIGNATURES = next(known for known in FORMATS if known.title == "TIFF").signatures
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
 SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}
 """What the names of results end in, and their kinds."""
@@ -27,7 +26,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         return ""  # opening it will say why
     if head.startswith(MAGIC):
         return "npy"
-    return "tiff" if head.startswith(_TIFF_SIGNATURES) else ""
+    return "tiff" if head.startswith(TIFF.signatures) else ""
 
 
 def is_zarr(path: Path) -> bool:

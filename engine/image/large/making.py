@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.image.exif import exif_to_save
 from engine.image.large.npy_writer import NpyResult
 from engine.image.large.part_folder import PartFolder
 from engine.image.large.result import LargeResult
@@ -12,8 +13,7 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage, storage_of_result
 from engine.image.large.tiff_writer import LOSSLESS, TiffResult
 from engine.image.large.zarr_writer import ZarrResult
-from engine.image.left_out import OME, sentence_on
-from engine.image.metadata import Metadata, exif_module
+from engine.image.metadata import OME, sentence_on
 
 # Strips and rows that are written together, bytes.
 _UNIT_BYTES = 8 << 20
@@ -51,7 +51,7 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     if not metadata:
         storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
     elif kind == "tiff":
-        kept, words = _metadata_kept(picture)
+        kept, words = exif_to_save(picture.metadata, picture.width, picture.height)
         storage = replace(storage, details=storage.details | {"metadata": kept})
         notes += [*words, *sentence_on(source.details.get("left_out", others))]
     elif names := " and ".join(picture.metadata.names):
@@ -67,16 +67,6 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     if kind == "zarr" and picture.has_alpha:
         notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     return storage, notes
-
-
-def _metadata_kept(picture: LargePicture) -> tuple[Metadata, list[str]]:
-    """Return what a TIFF keeps of EXIF data and resolution, and what is damaged of it in a sentence."""
-    metadata = picture.metadata
-    if not metadata.exif:
-        return metadata, []
-    kept, is_whole = exif_module().exif_to_save(metadata, picture.width, picture.height)
-    what = "what could be read of it was saved" if kept.exif else "it was left out"
-    return kept, [] if is_whole else [f"The EXIF data of the opened file is damaged: {what}."]
 
 
 def make_result(

@@ -5,10 +5,10 @@ from pathlib import Path
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import sample_type
 from engine.image.faults import Refused
+from engine.image.formats.npy import read_array_header
 from engine.image.large.plain_rows import PlainRows
 from engine.image.large.source import MOST_CHANNELS
 from engine.image.large.storage import Storage
-from engine.image.npy import read_array_header
 
 
 def open_npy(path: Path) -> PlainRows:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from engine.files.atomic_write import path_text
 from engine.image.faults import Refused
+from engine.image.formats.tiff import TIFF
 from engine.image.large.kinds import kind_of
 from engine.image.large.npy_reader import open_npy
 from engine.image.large.segments import DEFAULT_CACHE_BYTES
 from engine.image.large.source import LargePicture
-from engine.image.large.tiff_reader import TIFF, open_tiff
+from engine.image.large.tiff_reader import open_tiff
 from engine.image.large.zarr_reader import open_zarr
 from engine.image.open import errors_in_words, open_regular_file
 

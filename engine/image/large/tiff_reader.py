@@ -11,18 +11,10 @@ from numpy.typing import NDArray
 
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.formats import FORMATS
-from engine.image.inner_header import check_inner_picture, is_inner_picture
-from engine.image.large.bytes_at import BytesAt
-from engine.image.large.plain_rows import PlainRows
-from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
-from engine.image.large.source import MOST_CHANNELS, LargePicture
-from engine.image.large.storage import Storage
-from engine.image.large.tiff_storage import stored_as
-from engine.image.metadata import Metadata
-from engine.image.open import errors_in_words
-from engine.image.tiff import (
+from engine.image.formats.inner_header import check_inner_picture, is_inner_picture
+from engine.image.formats.tiff import (
     ICC_PROFILE_TAG,
+    TIFF,
     check_header,
     check_segments,
     lost_tags,
@@ -32,15 +24,21 @@ from engine.image.tiff import (
     picture_page,
     silence_libraries,
 )
-from engine.image.tiff_damage import note_damage
-from engine.image.tiff_jpeg import is_of_jpegs
-from engine.image.tiff_pixels import to_picture_arrays
-from engine.image.tiff_rows import is_stored_plainly
+from engine.image.formats.tiff_damage import note_damage
+from engine.image.formats.tiff_jpeg import is_of_jpegs
+from engine.image.formats.tiff_pixels import to_picture_arrays
+from engine.image.formats.tiff_rows import is_stored_plainly
+from engine.image.large.bytes_at import BytesAt
+from engine.image.large.plain_rows import PlainRows
+from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
+from engine.image.large.source import MOST_CHANNELS, LargePicture
+from engine.image.large.storage import Storage
+from engine.image.large.tiff_storage import stored_as
+from engine.image.metadata import Metadata
+from engine.image.open import errors_in_words
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
-
-TIFF = next(known for known in FORMATS if known.title == "TIFF")
 
 # Grey pages that are red, green and blue, ... of one picture: the axes that they are counted along.
 _PLANES_OF = ("ome", "imagej")

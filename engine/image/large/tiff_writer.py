@@ -13,6 +13,7 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.exif import TEXT_TAGS, loaded_exif, tiff_lists
 from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
 from engine.image.large.segments import core_count
@@ -28,7 +29,7 @@ from engine.image.large.tiff_tags import (
     Tag,
     lists_of_tags,
 )
-from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, exif_module
+from engine.image.metadata import NO_METADATA, Metadata
 
 # Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
 # Compression -> its number, and what encodes the samples of a strip or tile.
@@ -201,13 +202,13 @@ class TiffResult(LargeResult):
         metadata: Metadata = self.storage.details.get("metadata", NO_METADATA)
         if not metadata.exif:
             return b"", []
-        exif = exif_module().loaded_exif(metadata)
+        exif = loaded_exif(metadata)
         # The description of an OME-TIFF is its OME metadata.
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
         found = {code: str(exif[code]) for code in texts if code in exif}
         tags = [Tag(code, TEXT, text.encode("latin-1", "replace")) for code, text in found.items()]
         padding = b"\0" * (self._file.byte_count % 2)
-        lists, begins = exif_module().tiff_lists(exif, self._file.byte_count + len(padding), is_big=is_big)
+        lists, begins = tiff_lists(exif, self._file.byte_count + len(padding), is_big=is_big)
         tags += [Tag(code, LONG8 if is_big else LONG, [begin]) for code, begin in begins.items()]
         return padding + lists, tags
 

@@ -10,9 +10,9 @@ import tifffile
 from PIL import Image, ImageCms, ImageDraw
 
 from engine.errors import ImageReadError
-from engine.image.jpeg import DAMAGED
-from engine.image.jpeg_pixels import NO_END
-from engine.image.png_pixels import SURPLUS
+from engine.image.formats.jpeg import NO_END
+from engine.image.formats.jpeg_markers import DAMAGED
+from engine.image.formats.png import SURPLUS
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 
 FAX = ("group3", "group4", "tiff_ccitt")

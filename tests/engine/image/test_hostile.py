@@ -16,9 +16,9 @@ import tifffile
 from PIL import Image
 
 from engine.errors import ImageReadError
-from engine.image import jpeg, metadata
-from engine.image.png_chunks import png_chunk
-from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
+from engine.image.formats import jpeg_markers, png
+from engine.image.formats.png import SURPLUS, WRONG_CHECKSUM
+from engine.image.formats.png_chunks import png_chunk
 from tests.engine.image import hostile
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 from tests.engine.image.open_memory import openings
@@ -67,17 +67,17 @@ def test_that_surplus_before_the_end_and_a_warning_about_whole_pixels_refuse_not
 
 def test_that_a_file_of_too_many_scans_is_refused(monkeypatch, opened, refused):
     for options in ({}, {"progressive": True}, {"subsampling": 0, "progressive": True}):
-        frame = jpeg.frame_of(with_pillow(PHOTO, "JPEG", **options))
+        frame = jpeg_markers.frame_of(with_pillow(PHOTO, "JPEG", **options))
         blocks = 3 * 38 * 38
         assert frame.end
         assert blocks / 3 < frame.scanned_blocks <= 6 * blocks
     many = hostile.jpeg_of_scans(80, 80, 30)
-    assert jpeg.frame_of(many).scanned_blocks == 30 * 100
+    assert jpeg_markers.frame_of(many).scanned_blocks == 30 * 100
     assert (opened(many).pixels == 128).all()
-    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 2_999)
-    monkeypatch.setattr(jpeg, "_USUAL_ROUNDS", 0)
+    monkeypatch.setattr(jpeg_markers, "MAX_SCANNED_BLOCKS", 2_999)
+    monkeypatch.setattr(jpeg_markers, "_USUAL_ROUNDS", 0)
     assert refused(many).why == "its 30 scans go over 3,000 blocks of pixels, the limit is 2,999"
-    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 1_000)
+    monkeypatch.setattr(jpeg_markers, "MAX_SCANNED_BLOCKS", 1_000)
     cmyk = with_pillow(Image.fromarray(PHOTO).convert("CMYK"), "JPEG", progressive=True)
     for data in (cmyk, with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)):
         assert "blocks of pixels, the limit is 1,000" in refused(data).why
@@ -107,7 +107,7 @@ def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
             except ImageReadError:
                 outcomes.add("refused")
             else:
-                assert picture.notes == (jpeg.DAMAGED,)
+                assert picture.notes == (jpeg_markers.DAMAGED,)
                 outcomes.add("same" if np.array_equal(picture.pixels, expected.pixels) else "other")
     assert outcomes == {"refused", "same", "other"}
 
@@ -159,7 +159,7 @@ def test_that_a_lost_tag_that_says_nothing_of_the_pixels_is_noted(opened, refuse
 def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch):
     picture = opened(hostile.gif(1, 1))
     assert picture.pixels.shape == (1, 1)
-    monkeypatch.setattr("engine.image.gif.read_with_pillow", None)
+    monkeypatch.setattr("engine.image.formats.gif.read_with_pillow", None)
     for limit in (64 * 2**20, 4 * 2**30):
         assert "65,535 × 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
     assert "37 bytes" in refused(hostile.gif(20_000, 20_000)).why
@@ -304,7 +304,7 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
     before = hostile.raw_profile(3_000)
     data = hostile.png([bytes(24)] * 4, 8, extra=3 * before + last)
     assert opened(data).pixels.shape[:2] == (8, 4)
-    monkeypatch.setattr(metadata, "_MAX_TEXT_BYTES", 9_000)
+    monkeypatch.setattr(png, "_MAX_TEXT_BYTES", 9_000)
     assert opened(data).pixels.shape[:2] == (4, 8)
 
 

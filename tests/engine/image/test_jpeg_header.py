@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image, TiffImagePlugin
 
-from engine.image import jpeg_pixels
-from engine.image.jpeg_header import plain_header
-from engine.image.jpeg_pixels import _header_of
+from engine.image.formats import jpeg
+from engine.image.formats.jpeg import _header_of
+from engine.image.formats.jpeg_header import plain_header
 from engine.image.open import open_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow
 from tests.engine.image.test_save import GREY_PROFILE, RGB_PROFILE
@@ -128,7 +128,7 @@ def test_that_the_picture_is_the_same_with_either_header(tmp_path, monkeypatch):
     path = tmp_path / "a.jpg"
     path.write_bytes(with_pillow(smooth_rgb(), "JPEG", exif=exif(t274=5, dpi=240), icc_profile=RGB_PROFILE))
     ours = open_image(path)
-    monkeypatch.setattr(jpeg_pixels, "plain_header", lambda data: None)
+    monkeypatch.setattr(jpeg, "plain_header", lambda data: None)
     theirs = open_image(path)
     assert np.array_equal(ours.pixels, theirs.pixels)
     assert (ours.icc_profile, ours.metadata, ours.notes) == (

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
+from engine.image.formats.png_chunks import png_chunk
 from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.png_chunks import png_chunk
 from engine.image.save import save_image
 from tests.engine.image.encoded import with_pillow, with_tifffile
 

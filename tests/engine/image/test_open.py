@@ -289,9 +289,9 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
     def decode(*arguments):
         raise AssertionError("memory was taken")
 
-    for module in ("png", "tiff", "webp", "pillow", "jpeg_pixels"):
-        monkeypatch.setattr(f"engine.image.{module}.Canvas", decode)
-    monkeypatch.setattr("engine.image.pillow._map", decode)
+    for module in ("png", "tiff", "webp", "pillow", "jpeg"):
+        monkeypatch.setattr(f"engine.image.formats.{module}.Canvas", decode)
+    monkeypatch.setattr("engine.image.formats.pillow._map", decode)
     assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")
 
 

@@ -14,12 +14,12 @@ from PIL import Image, ImageCms, PngImagePlugin
 
 from engine.errors import ImageWriteError
 from engine.image.canvas import Canvas
-from engine.image.encode import encode_png
 from engine.image.form import Form
 from engine.image.formats import saved_formats
+from engine.image.formats.png import encode_png
+from engine.image.formats.png_chunks import png_chunk
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.png_chunks import png_chunk
 from engine.image.samples import open_sample
 from engine.image.save import encoded_image, save_image
 from engine.image.scratch import Scratch
@@ -139,7 +139,7 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
 
 
 def test_that_a_png_may_have_its_pixels_in_several_chunks(monkeypatch, opened):
-    monkeypatch.setattr("engine.image.png_encode._MOST_CHUNK_BYTES", 100)
+    monkeypatch.setattr("engine.image.formats.png_encode._MOST_CHUNK_BYTES", 100)
     noise = np.random.default_rng(1).integers(0, 256, (30, 20, 3), np.uint8)
     data = bytes(encode_png(Picture(noise), 95))
     assert data.count(b"IDAT") > 3

@@ -16,9 +16,9 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.left_out import COMMENT
-from engine.image.metadata import note_of_first
-from engine.image.pillow import read_with_pillow
+from engine.image.format import Format
+from engine.image.formats.pillow import read_with_pillow
+from engine.image.metadata import COMMENT, note_of_first
 
 # LZW: a code of 12 bits stands for a string of at most 4,096 pixels.
 _MOST_PER_BYTE = 4096 * 8 // 12
@@ -153,3 +153,11 @@ class _Walk:
             self._count_piece()
         self._is_cut |= position >= last
         self.position = min(position + 1, last)
+
+
+GIF = Format(
+    "GIF",
+    suffixes=(".gif",),
+    signatures=(b"GIF87a", b"GIF89a"),
+    decode=read_gif,
+)

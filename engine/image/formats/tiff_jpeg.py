@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
-from engine.image.jpeg import CUT_SHORT, FRAMES, frame_of, markers, notes_on_warning, with_surplus
+from engine.image.formats.jpeg_markers import (
+    CUT_SHORT,
+    FRAMES,
+    frame_of,
+    markers,
+    notes_on_warning,
+    with_surplus,
+)
 
 if TYPE_CHECKING:
     from tifffile import TiffPage

@@ -3,36 +3,39 @@
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
 
+import io
 import logging
 import math
 import os
 import struct
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.form import Form
-from engine.image.inner_header import check_inner_pictures, is_inner_picture
-from engine.image.left_out import left_out_of_tiff
-from engine.image.library_warnings import said_by_imagecodecs
-from engine.image.metadata import (
-    EXIF_ORIENTATION_TAG,
+from engine.image.exif import (
     EXIF_TAG,
     GPS_TAG,
+    ORIENTATION_TAG,
     TEXT_TAGS,
-    Metadata,
-    exif_module,
-    metadata_of,
-    note_of_first,
+    exif_of_tiff,
+    loaded_exif,
+    tiff_lists,
 )
-from engine.image.png_pixels import notes_of_libpng
-from engine.image.tiff_pixels import to_picture_arrays
-from engine.image.tiff_rows import bytes_beside, sample_bands
+from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
+from engine.image.form import Form
+from engine.image.format import Format
+from engine.image.formats.inner_header import check_inner_pictures, is_inner_picture
+from engine.image.formats.png import notes_of_libpng
+from engine.image.formats.tiff_pixels import to_picture_arrays
+from engine.image.formats.tiff_rows import bytes_beside, sample_bands
+from engine.image.library_warnings import said_by_imagecodecs
+from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
+from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
@@ -57,6 +60,20 @@ _MOST_PAGES_SEEN = 64
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
+
+_DESCRIPTION, _RESOLUTION, _UNIT, _GEOTIFF = 270, (282, 283), 296, "GeoTIFF tags"
+_TAGS = {
+    269: "document name", _DESCRIPTION: "description", 282: "resolution (pixel size)", 283: "",
+    285: "page name", 286: "position", 287: "", 301: "transfer function", 318: "white point",
+    319: "primaries", 700: XMP,
+    33550: _GEOTIFF, 33922: _GEOTIFF, 34264: _GEOTIFF, 34735: _GEOTIFF, 34736: _GEOTIFF, 34737: _GEOTIFF,
+    33723: IPTC, 34377: "Photoshop data", 37724: "Photoshop layers", 42112: "GDAL metadata",
+    42113: "no-data value", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
+}  # fmt: skip
+# Those of TIFF 6.0 end with 532, and say how pixels are stored, or little. Later ones on the pixels: the old
+# alpha, the number type, slices and tiles, and how LERC is compressed.
+_LAST_OF_TIFF_6 = 532
+_OF_PIXELS = frozenset((32995, 32996, 32997, 32998, 50674))
 
 # What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
 TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
@@ -224,7 +241,7 @@ def metadata_of_page(page: "TiffPage", file: BinaryIO) -> Metadata:
 def orientation_of(page: "TiffPage") -> int:
     """Return the EXIF orientation of a page; a reduced version before it may say it."""
     first = page.parent.pages.first.aspage()
-    return int(page.tags.valueof(EXIF_ORIENTATION_TAG, first.tags.valueof(EXIF_ORIENTATION_TAG, 1)))
+    return int(page.tags.valueof(ORIENTATION_TAG, first.tags.valueof(ORIENTATION_TAG, 1)))
 
 
 def is_photo(page: "TiffPage") -> bool:
@@ -238,8 +255,7 @@ def _exif(page: "TiffPage", file: BinaryIO) -> bytes:
         return b""
     parent = page.parent
     how = {"is_big": parent.is_bigtiff, "is_photo": is_photo(page)}
-    block: bytes = exif_module().exif_of_tiff(file, page.offset, parent.byteorder, **how)
-    return block
+    return exif_of_tiff(file, page.offset, parent.byteorder, **how)
 
 
 def check_header(page: "TiffPage") -> None:
@@ -305,3 +321,99 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
         return note_of_first(count, "page")
     except (ValueError, LookupError, OSError, RuntimeError):
         return note_of_first(-1, "page")
+
+
+# Its beginning, and types of its values.
+_CLASSIC_TIFF = b"II*\0"
+_TEXT, _OFFSET = 2, 4
+
+
+def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
+    """Return the names for the tags of a page, without those that are kept."""
+    found, numbers = [], []
+    kept = frozenset(kept)
+    for tag in page.tags:
+        code = tag.code
+        # tifffile's own note of the shape of an array says nothing of the picture.
+        if code in kept or (code == _DESCRIPTION and page.is_shaped):
+            continue
+        if code in _RESOLUTION and page.tags.valueof(_UNIT, 1) == 1 and _is_one(tag.value):
+            continue
+        if code == _DESCRIPTION and page.parent.is_ome:
+            found.append(OME)
+        elif code in _TAGS:
+            found.append(_TAGS[code])
+        elif code > _LAST_OF_TIFF_6 and code not in _OF_PIXELS:
+            numbers.append(str(code))
+    return unique([*found, *([f"tags {listed(numbers)}"] if numbers else [])])
+
+
+def _is_one(ratio: Any) -> bool:
+    """Return whether a resolution is 1 to 1, which without a unit says nothing."""
+    return isinstance(ratio, tuple) and len(ratio) == 2 and ratio[0] == ratio[1]
+
+
+def encode_tiff(picture: Picture, quality: int) -> bytes:
+    """Encode any of our depths, deflated (exact) with a predictor."""
+    # 40 ms, which a PNG need not wait for.
+    import tifffile
+
+    buffer, metadata = io.BytesIO(), picture.metadata
+    exif = loaded_exif(metadata) if metadata.exif else {}
+    tifffile.imwrite(
+        buffer,
+        with_alpha(picture),
+        photometric="minisblack" if picture.channels == 1 else "rgb",
+        byteorder="<",
+        planarconfig="contig" if picture.channels == 3 or picture.alpha is not None else None,
+        extrasamples=None if picture.alpha is None else ["unassalpha"],
+        compression="adobe_deflate",
+        predictor=True,
+        iccprofile=picture.icc_profile,
+        software="Haloscope",
+        metadata=None,
+        resolution=metadata.dpi,
+        resolutionunit=None if metadata.dpi is None else "INCH",
+        extratags=[
+            *(
+                (tag, _TEXT, 0, str(exif[tag]).encode("latin-1", "replace"), True)
+                for tag in TEXT_TAGS
+                if tag in exif
+            ),
+        ],
+    )
+    return _with_lists(buffer.getvalue(), exif) if exif else buffer.getvalue()
+
+
+def _with_lists(data: bytes, exif: Any) -> bytes:
+    """Return a TIFF whose list of tags, which tifffile has written, also names those within EXIF data.
+
+    tifffile writes none of these, and Pillow no RGB of 16 bit or float32. The list is written anew, last.
+    """
+    if data[:4] != _CLASSIC_TIFF:
+        return data  # beyond 4 GB, where offsets have other sizes
+    (begin,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack_from("<H", data, begin)
+    entries = [data[begin + 2 + 12 * i : begin + 14 + 12 * i] for i in range(count)]
+    padding = b"\0" * (len(data) % 2)
+    lists, begins = tiff_lists(exif, len(data) + len(padding))
+    entries += [struct.pack("<HHII", tag, _OFFSET, 1, offset) for tag, offset in begins.items()]
+    entries.sort(key=lambda entry: struct.unpack_from("<H", entry))
+    lists += b"\0" * (len(lists) % 2)
+    end = len(data) + len(padding) + len(lists)
+    head = _CLASSIC_TIFF + struct.pack("<I", end)
+    body = memoryview(data)[len(head) :]
+    return b"".join((head, body, padding, lists, struct.pack("<H", len(entries)), *entries, bytes(4)))
+
+
+TIFF = Format(
+    "TIFF",
+    suffixes=(".tif", ".tiff"),
+    signatures=(b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
+    decode=read_tiff,
+    unsupported=TIFF_UNSUPPORTED,
+    encode=encode_tiff,
+    saved_suffixes=(".tif", ".tiff"),
+    dtypes=(np.uint8, np.uint16, np.float32),
+    most_exif_bytes=2**31 - 1,
+)

@@ -12,6 +12,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.colour import full_scale_of
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
+from engine.image.format import Format
 from engine.image.picture import Picture
 from engine.image.scratch import bands
 
@@ -161,3 +162,16 @@ def encode_pnm(picture: Picture, quality: int) -> bytes:
         facts = (*size, picture.channels + 1, most, kind)
         head = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n" % facts
     return head + pixels.astype(picture.dtype.newbyteorder(">"), copy=False).tobytes()
+
+
+PNM = Format(
+    "PNM",
+    suffixes=(".pnm", ".pgm", ".ppm", ".pbm", ".pam"),
+    signatures=SIGNATURES,
+    decode=read_pnm,
+    encode=encode_pnm,
+    saved_suffixes=(".pnm", ".pgm", ".ppm", ".pam"),
+    dtypes=(np.uint8, np.uint16),
+    keeps_profile=False,
+    encoder_copies=1,
+)

@@ -10,7 +10,7 @@ import struct
 from itertools import chain
 from typing import NamedTuple
 
-from engine.image.jpeg import END_OF_IMAGE, FRAMES, markers
+from engine.image.formats.jpeg_markers import END_OF_IMAGE, FRAMES, markers
 from engine.image.metadata import MOST_EXIF_BYTES
 
 _SCAN, _APP0, _APP1, _APP2, _APP14 = 0xDA, 0xE0, 0xE1, 0xE2, 0xEE

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
-from engine.image.png_pixels import SURPLUS
+from engine.image.formats.png import SURPLUS
+from engine.image.formats.tiff_damage import note_damage
+from engine.image.formats.tiff_jpeg import is_of_jpegs
 from engine.image.scratch import Scratch, bands
-from engine.image.tiff_damage import note_damage
-from engine.image.tiff_jpeg import is_of_jpegs
 
 if TYPE_CHECKING:
     from tifffile import TiffPage

@@ -13,10 +13,10 @@ import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.jpeg import CUT_SHORT, DAMAGED
+from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
+from engine.image.formats.png import SURPLUS
+from engine.image.formats.tiff_jpeg import is_of_jpegs, note_damage_of_jpegs
 from engine.image.library_warnings import said_by_imagecodecs
-from engine.image.png_pixels import SURPLUS
-from engine.image.tiff_jpeg import is_of_jpegs, note_damage_of_jpegs
 
 if TYPE_CHECKING:
     from tifffile import TiffPage

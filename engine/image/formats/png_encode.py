@@ -9,8 +9,8 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.formats.png_chunks import METRES_PER_INCH, png_chunk
 from engine.image.metadata import NO_METADATA, Metadata
-from engine.image.png_chunks import METRES_PER_INCH, png_chunk
 from engine.image.scratch import bands
 
 # Channels with alpha -> colour type, table 11.1 of the PNG specification.

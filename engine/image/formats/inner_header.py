@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.image.faults import Refused
-from engine.image.jpeg import frame_of
-from engine.image.jpegxl_header import read_jpegxl_header
-from engine.image.png_chunks import critical_size
-from engine.image.webp import still_size
+from engine.image.formats.jpeg_markers import frame_of
+from engine.image.formats.jpegxl import form_of_jpegxl
+from engine.image.formats.png_chunks import critical_size
+from engine.image.formats.webp import still_size
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -39,7 +39,7 @@ def _png(data: bytes) -> InnerSize:
 
 
 def _webp(data: bytes) -> InnerSize:
-    return InnerSize(*still_size(io.BytesIO(data)))
+    return InnerSize(*still_size(data))
 
 
 _LERC1, _LERC2 = b"CntZImage ", b"Lerc2 "
@@ -118,10 +118,10 @@ def _check_xr_tags(data: bytes) -> None:
 
 
 def _jpegxl(data: bytes) -> InnerSize:
-    header = read_jpegxl_header(data)
-    if header.has_more:
-        raise Refused("a JPEG XL in it is turned, has a preview or is an animation")
-    return InnerSize(header.width, header.height, header.extra_channels)
+    (*frames, height, width, samples), _ = form_of_jpegxl(data)
+    if frames:
+        raise Refused("a JPEG XL in it is an animation")
+    return InnerSize(width, height, samples)
 
 
 _READERS: dict[int, Callable[[bytes], InnerSize]] = {

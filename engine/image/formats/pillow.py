@@ -1,17 +1,20 @@
 """The formats that Pillow decodes, all of 8 bit."""
 
+import io
 import threading
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.exif import orientation_of_exif, orientation_of_xmp
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.jpeg import Frame
-from engine.image.left_out import left_out_of_info
-from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, orientation_of_xmp
+from engine.image.formats.jpeg_markers import Frame
+from engine.image.metadata import COMMENT, IPTC, XMP, metadata_of, note_of_first
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -38,17 +41,9 @@ _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # decodes, and is lost where it then takes other memory (GIF).
 _MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
-# What Pillow says of intact BMP files that it does not decode, as of `Format`.
-BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
-    (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
-    (r"BMP compression \(5\)", "it holds a PNG"),
-    (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
-    (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
-    (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
-    (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
-)
+_PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "WEBP": "WebP"}
 
-_limit_lock = threading.Lock()
+limit_lock = threading.Lock()
 
 
 def read_with_pillow(
@@ -99,7 +94,7 @@ def read_with_pillow(
 
 def _map(image: "Image.Image", scratch: Scratch) -> None:
     """Let Pillow decode into memory that can be given back by rows."""
-    # 20 ms: the libraries for PNG and JPEG need no Pillow.
+    # 15 ms: the libraries for PNG and JPEG need no Pillow.
     from PIL import _imaging
 
     image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
@@ -107,15 +102,19 @@ def _map(image: "Image.Image", scratch: Scratch) -> None:
 
 def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     """Read the header without Pillow's own limit on pixels: the budget is checked here."""
-    # As in `_map`.
-    from PIL import Image
-
-    with _limit_lock:
-        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    image_module = _with_plugin(kind)
+    with limit_lock:
+        limit, image_module.MAX_IMAGE_PIXELS = image_module.MAX_IMAGE_PIXELS, None
         try:
-            return Image.open(file, formats=[kind])
+            return image_module.open(file, formats=[kind])
         finally:
-            Image.MAX_IMAGE_PIXELS = limit
+            image_module.MAX_IMAGE_PIXELS = limit
+
+
+def _with_plugin(kind: str) -> Any:
+    """Return Pillow's module for images, with what one format needs; by itself it loads all: 16 ms."""
+    import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
+    return import_module("PIL.Image")
 
 
 def _target_mode(image: "Image.Image") -> str:
@@ -123,6 +122,16 @@ def _target_mode(image: "Image.Image") -> str:
         raise Unsupported(f"its pixels are of the kind {image.mode}")
     mode = _TARGET_MODES[image.mode]
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
+
+
+def left_out_of_info(info: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return the names for what Pillow has found in a file."""
+    found = [name for key, name in (("xmp", XMP), ("comment", COMMENT)) if info.get(key)]
+    photoshop = info.get("photoshop")
+    if photoshop:
+        # The number of IPTC data among its resources.
+        found.append(IPTC if 0x0404 in photoshop else "Photoshop data")
+    return tuple(found)
 
 
 def frame_notes(image: "Image.Image") -> tuple[str, ...]:
@@ -134,3 +143,10 @@ def frame_notes(image: "Image.Image") -> tuple[str, ...]:
         return note_of_first(int(getattr(image, "n_frames", 1)), "frame")
     except (SyntaxError, ValueError, OSError, LookupError, EOFError, DecompressionBombError):
         return note_of_first(-1, "frame")
+
+
+def encode_with_pillow(kind: str, image: np.ndarray, **how: Any) -> bytes:
+    """Encode an array by the encoder that Pillow calls `kind`."""
+    buffer = io.BytesIO()
+    _with_plugin(kind).fromarray(image).save(buffer, kind, **how)
+    return buffer.getvalue()

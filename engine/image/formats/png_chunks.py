@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
@@ -9,8 +10,7 @@ import numpy as np
 
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.left_out import NAMED_CHUNKS
-from engine.image.metadata import names_orientation
+from engine.image.metadata import IPTC, XMP, listed, unique
 
 SIGNATURE_BYTES = 8
 PALETTE = 3
@@ -29,6 +29,9 @@ _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
 _READ_BYTES = 2**20
 
 # The chunks that are read here, and the most that is kept of those that may have any size.
+# Keywords of texts that may hold an orientation.
+RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
+XMP_TEXTS = (b"Raw profile type xmp", b"XML:com.adobe.xmp")
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
@@ -37,6 +40,22 @@ _MAX_SMALL_BYTES = 1024  # a palette has 768
 # Programs write pixels in chunks of 8 KB or more; those of a few bytes are for small pictures.
 _MOST_CHUNKS, _LEAST_BYTES_OF_CHUNK = 10_000, 128
 _KEYWORD_BYTES = 79
+
+# Chunks of a PNG. A colour profile says more than those of `_BELOW_PROFILE`, which then count for nothing.
+_BELOW_PROFILE = {b"gAMA": "gamma (gAMA)", b"cHRM": "primaries (cHRM)", b"sRGB": "sRGB mark (sRGB)"}
+_CHUNKS = {
+    b"cICP": "colour space (cICP)", b"mDCV": "colours of the screen (mDCV)", b"cLLI": "brightness (cLLI)",
+    b"sBIT": "significant bits (sBIT)", b"bKGD": "background colour (bKGD)", b"sPLT": "palette (sPLT)",
+    b"oFFs": "position (oFFs)", b"pCAL": "scale (pCAL)", b"sCAL": "scale (sCAL)",
+    b"caBX": "credentials (caBX)",
+}  # fmt: skip
+NAMED_CHUNKS = frozenset((*_BELOW_PROFILE, *_CHUNKS))
+_KEYWORDS = {
+    b"XML:com.adobe.xmp": XMP, b"Raw profile type xmp": XMP, b"Raw profile type iptc": IPTC,
+    b"Raw profile type 8bim": IPTC,
+    # Kept as EXIF data, and what the writer of a file is called.
+    b"Raw profile type exif": "", b"Raw profile type APP1": "", b"Software": "",
+}  # fmt: skip
 
 # Offset and step of the columns and rows of the seven pictures in an interlaced one.
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
@@ -154,7 +173,7 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
             chunks.pixels.append((position + 8, length))
         elif kind in _TEXTS:
             chunks.keywords[content.partition(b"\0")[0][:_KEYWORD_BYTES]] = None
-            if is_kept and names_orientation(content):
+            if is_kept and content.partition(b"\0")[0] in (*RAW_EXIF, *XMP_TEXTS):
                 chunks.texts.append(kind + content)
         elif is_kept:
             chunks.extras.setdefault(kind, content)
@@ -195,3 +214,16 @@ def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple
 def png_chunk(kind: bytes, content: bytes) -> bytes:
     """Return a chunk with its length and checksum."""
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def left_out_of_png(chunks: Iterable[bytes], keywords: Iterable[bytes], has_profile: bool) -> tuple[str, ...]:
+    """Return the names for kinds of chunks of a PNG, and for the keywords of its texts."""
+    names = _CHUNKS if has_profile else _CHUNKS | _BELOW_PROFILE
+    found = [names[kind] for kind in chunks if kind in names]
+    texts = []
+    for keyword in keywords:
+        if keyword in _KEYWORDS:
+            found.append(_KEYWORDS[keyword])
+        else:
+            texts.append("".join(filter(str.isprintable, keyword.decode("latin-1"))))
+    return unique([*found, *([f"texts ({listed(unique(texts))})"] if texts else [])])

@@ -14,8 +14,19 @@ from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.jpeg import CUT_SHORT, DAMAGED
-from engine.image.pillow import read_with_pillow
+from engine.image.format import Format
+from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
+from engine.image.formats.pillow import read_with_pillow
+
+# What Pillow says of intact BMP files that it does not decode, as of `Format`.
+BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
+    (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
+    (r"BMP compression \(5\)", "it holds a PNG"),
+    (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
+    (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
+    (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
+    (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
+)
 
 _FILE_HEADER = 14
 _LEAST_HEADER, _COLOURS = 40, 46
@@ -89,3 +100,12 @@ def _unpacked(data: bytes, height: int, width: int, bits: int) -> tuple[NDArray[
     if left_out:
         notes.append(f"{left_out:,} of its pixels are not in its data, and have the first colour.")
     return np.frombuffer(found, np.uint8).reshape(height, width), notes
+
+
+BMP = Format(
+    "BMP",
+    suffixes=(".bmp", ".dib"),
+    signatures=(b"BM",),
+    decode=read_bmp,
+    unsupported=BMP_UNSUPPORTED,
+)

@@ -15,7 +15,8 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Form
-from engine.image.picture import Picture
+from engine.image.format import Format
+from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import Scratch, bands
 
 MAGIC = b"\x93NUMPY"
@@ -135,6 +136,19 @@ def is_by_columns(path: str | os.PathLike[str]) -> bool:
 def encode_npy(picture: Picture, quality: int) -> bytes:
     """Write the samples as they are: grey as rows and columns, alpha as the last channel."""
     buffer = io.BytesIO()
-    samples = picture.pixels if picture.alpha is None else np.dstack([picture.pixels, picture.alpha])
+    samples = with_alpha(picture)
     np.lib.format.write_array(buffer, samples, allow_pickle=False)
     return buffer.getvalue()
+
+
+NUMPY = Format(
+    "NumPy",
+    suffixes=(".npy", ".npz"),
+    signatures=(MAGIC, ZIP_MAGIC),
+    decode=read_npy,
+    encode=encode_npy,
+    saved_suffixes=(".npy",),
+    dtypes=(np.uint8, np.uint16, np.float32),
+    keeps_profile=False,
+    encoder_copies=1,
+)

@@ -1,0 +1,85 @@
+"""WebP: Pillow reads the header, imagecodecs (libwebp) decodes a still picture into its place.
+
+Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, and copies of them.
+"""
+
+import io
+from typing import BinaryIO
+
+import imagecodecs
+import numpy as np
+
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.exif import exif_with_resolution, orientation_of_exif, orientation_of_xmp
+from engine.image.faults import Refused
+from engine.image.form import Form
+from engine.image.format import Format
+from engine.image.formats.pillow import (
+    encode_with_pillow,
+    left_out_of_info,
+    opened_with_pillow,
+    read_with_pillow,
+)
+from engine.image.metadata import metadata_of
+from engine.image.picture import Picture, with_alpha
+
+# Offset of the name of the first chunk; that of a lossy picture without anything else.
+_FIRST_CHUNK, _LOSSY = 12, b"VP8 "
+# What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture, which an alpha
+# may be too, and its plane. Animations: two canvases, Pillow's copy and its image.
+_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
+
+
+def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode a WebP; of an animation the first frame."""
+    data = file.read()
+    with opened_with_pillow(file, "WEBP") as image:
+        (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
+        is_animation = getattr(image, "n_frames", 1) > 1
+    form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
+    is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + len(_LOSSY)] == _LOSSY
+    beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
+    budget.check(form, form.pixel_count * (_ANIMATION_BYTES if is_animation else beside) + 2 * len(data))
+    if is_lossy:
+        # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
+        check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
+    if is_animation:
+        return read_with_pillow("WEBP", file, budget, allocate)
+    exif = info.get("exif")
+    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(info.get("xmp")), allocate)
+    canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=has_alpha, out=out))
+    return Decoded(
+        canvas, info.get("icc_profile"), metadata=metadata_of(exif, left_out=left_out_of_info(info))
+    )
+
+
+def still_size(data: bytes) -> tuple[int, int]:
+    """Return width and height of a WebP; raise Refused for an animation, and for one that is damaged."""
+    with opened_with_pillow(io.BytesIO(data), "WEBP") as image:
+        if getattr(image, "n_frames", 1) > 1:
+            raise Refused("it is an animation")
+        return image.size
+
+
+def encode_webp(picture: Picture, quality: int) -> bytes:
+    """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
+    how = {"quality": quality, "lossless": quality == 100, "exact": True}
+    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
+    return encode_with_pillow("WEBP", with_alpha(picture), **how, icc_profile=profile, exif=exif)
+
+
+WEBP = Format(
+    "WebP",
+    suffixes=(".webp",),
+    signatures=(b"RIFF????WEBP",),
+    decode=read_webp,
+    encode=encode_webp,
+    saved_suffixes=(".webp",),
+    dtypes=(np.uint8,),
+    has_quality=True,
+    keeps_grey=False,
+    most_exif_bytes=2**31 - 1,
+    max_side=16_383,
+    encoder_bytes=16,  # Pillow's image, and what libwebp compares (measured: 15)
+)
