@@ -27,6 +27,7 @@ from engine.image.formats.jpeg_header import Header, cleaned, plain_header
 from engine.image.formats.jpeg_markers import (
     CUT_SHORT,
     Frame,
+    decode_into,
     frame_of,
     has_all_scans,
     markers,
@@ -133,12 +134,9 @@ def _decode(
 
     Raises Refused where its data does not reach its last row.
     """
-    # Loaded with the first JPEG.
-    import simplejpeg
-
     with _bytes_of(source) as data:
         try:
-            simplejpeg.decode_jpeg(data, colours, buffer=out)
+            decode_into(out, data, colours)
         except ValueError as error:
             notes = notes_on_warning(str(error))
             budget.check(form, frame.coefficient_bytes + out.nbytes + len(data))
@@ -171,13 +169,10 @@ def _is_whole(data: mmap.mmap | bytes, end: int, colours: str, out: NDArray[np.u
     buffers of different values become the same only where both are written; and surplus data changes pixels
     where data was missing.
     """
-    # Loaded with the first JPEG.
-    import simplejpeg
-
     again = np.full_like(out, _OTHER_UNWRITTEN)
     out.fill(_UNWRITTEN)
-    simplejpeg.decode_jpeg(data, colours, buffer=out, strict=False)
-    simplejpeg.decode_jpeg(with_surplus(data, end), colours, buffer=again, strict=False)
+    decode_into(out, data, colours, is_strict=False)
+    decode_into(again, with_surplus(data, end), colours, is_strict=False)
     return np.array_equal(out, again)
 
 

@@ -10,6 +10,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.image.faults import Refused
 
 END_OF_IMAGE = 0xD9
@@ -165,6 +168,16 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             if found is None:
                 return
             position = found.start()
+
+
+def decode_into(
+    out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str, *, is_strict: bool = True
+) -> None:
+    """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of, else its errors."""
+    # Loaded with the first JPEG.
+    import simplejpeg
+
+    simplejpeg.decode_jpeg(data, colours, buffer=out, strict=is_strict)
 
 
 def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:

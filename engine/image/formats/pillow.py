@@ -106,7 +106,8 @@ def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     with limit_lock:
         limit, image_module.MAX_IMAGE_PIXELS = image_module.MAX_IMAGE_PIXELS, None
         try:
-            return image_module.open(file, formats=[kind])
+            opened: ImageFile.ImageFile = image_module.open(file, formats=[kind])
+            return opened
         finally:
             image_module.MAX_IMAGE_PIXELS = limit
 

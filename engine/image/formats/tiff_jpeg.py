@@ -17,6 +17,7 @@ from engine.image.faults import Refused
 from engine.image.formats.jpeg_markers import (
     CUT_SHORT,
     FRAMES,
+    decode_into,
     frame_of,
     markers,
     notes_on_warning,
@@ -51,9 +52,6 @@ def note_damage_of_jpegs(page: "TiffPage", image: np.ndarray | None, notes: list
     What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
     last row.
     """
-    # Loaded with the first JPEG.
-    import simplejpeg
-
     # Returns the samples of a strip or tile, of shape (1, H, W, S), where they belong, and the shape that the
     # tags promise; without data only the latter two.
     by_imagecodecs: Callable[..., _Segment] = page.decode
@@ -74,7 +72,7 @@ def note_damage_of_jpegs(page: "TiffPage", image: np.ndarray | None, notes: list
         if its_head.colours and its_head.shape[2] == shape[3]:
             samples = _target(image, corner, its_head.shape)
             try:
-                simplejpeg.decode_jpeg(its_head.completed(data), its_head.colours, buffer=samples)
+                decode_into(samples, its_head.completed(data), its_head.colours)
             except ValueError as error:
                 warning = str(error)
             else:
