@@ -27,7 +27,6 @@ from engine.commands.picture_filter import AnyFilter
 from engine.device.core_count import cores, launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import EngineError
-from engine.files import urls
 from engine.files.part_files import part_file
 from engine.image.budget import RAISE_LIMIT, bytes_text
 
@@ -85,8 +84,7 @@ class OnCluster:
 
 def _anywhere(file: PictureFile) -> PictureFile:
     """Return a file under the names that it has in every folder where a worker may have been started."""
-    source, target = (p if urls.is_url(p) else os.path.abspath(p) for p in (file.source, file.target))
-    return replace(file, source=source, target=target)
+    return replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
 
 
 def _receive(loop: Loop, file: PictureFile, saving: Future[Saving], done: Future[Finished]) -> None:
@@ -119,9 +117,8 @@ def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureF
 
 
 def _size_bytes(path: str) -> int:
-    # What an address has is not asked: each may be large.
     try:
-        return MOST_TASK_BYTES if urls.is_url(path) else os.stat(path).st_size
+        return os.stat(path).st_size
     except OSError:
         return 0
 
@@ -132,26 +129,19 @@ def _sign_in(folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
 
     A worker that does not see it would write to a disk of its own. When it is gone, the batch has ended.
     """
-    if urls.is_url(folder):
-        sign = urls.joined(folder, urls.part_name())
-        urls.write(sign, b"")
-        remove: Callable[[], None] = partial(urls.remove, sign)
-        close: Callable[[], None] = remove
-    else:
-        # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
-        file = part_file(Path(folder or "."))
-        sign, remove, close = os.path.abspath(file.name), partial(os.unlink, file.name), file.close
+    # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
+    file = part_file(Path(folder or "."))
 
     def take_down() -> None:
-        with suppress(OSError, EngineError):
-            remove()
+        with suppress(OSError):
+            os.unlink(file.name)
 
     try:
-        yield sign, take_down
+        yield os.path.abspath(file.name), take_down
     finally:
         take_down()
-        with suppress(OSError, EngineError):
-            close()
+        with suppress(OSError):
+            file.close()
 
 
 @dataclass(frozen=True)
@@ -168,9 +158,9 @@ class WholeWay:
 
     def __call__(self, file: PictureFile) -> "Future[Finished]":
         """Take a file all the way; what is returned ends when its result is written. Called on: a worker."""
-        if not urls.exists(self.sign):
-            raise _unseen(urls.parent(self.sign))
-        if not urls.exists(file.source) and not urls.is_url(file.source):
+        if not os.path.exists(self.sign):
+            raise _unseen(os.path.dirname(self.sign))
+        if not os.path.exists(file.source):
             raise _unseen(file.source)
         how, remedy = self._within(memory_limit())
         loan = Loan(_memory())
@@ -203,7 +193,7 @@ def _written(data: bytes | memoryview, finished: Finished) -> Finished:
 
 def _unseen(path: str) -> WorkerFault:
     what = f"{path} is not seen on {machine_name()}, where a worker runs"
-    remedy = "Put it on a disk that all machines share, or give an address such as s3://bucket/folder."
+    remedy = "Put it on a disk that all machines share."
     return fault_here(EngineError(what, "its disks do not have it", remedy))
 
 

@@ -10,7 +10,6 @@ from engine.commands.output import print_answer, print_json
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import WORK, result_dtype, work_bytes
 from engine.errors import EngineError
-from engine.files import urls
 from engine.image.large.part_folder import PartFolder
 from engine.image.save import check_holds
 
@@ -83,12 +82,11 @@ def _line(planned: _Planned) -> str:
 
 
 def _planned(how: AnyFilter, file: PictureFile) -> _Planned:
-    """Say what becomes of a picture by its header; what lies at an address is not fetched."""
+    """Say what becomes of a picture by its header."""
     try:
         if file.refusal is not None:
             raise file.refusal
-        if not urls.is_url(file.source):
-            _check(how, file)
+        _check(how, file)
     except EngineError as error:
         return _Planned(file, "refuse", str(error))
     is_begun = file.in_parts and PartFolder(file.target).folder.is_dir()

@@ -12,7 +12,6 @@ import numpy as np
 
 from engine.commands.batch_watch import say_begun
 from engine.errors import BadValue, EngineError, ImageReadError
-from engine.files import urls
 from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
@@ -55,11 +54,10 @@ def files_for(
 ) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
-    `inputs` are files, folders, and patterns that no shell has expanded; these and `out` may be addresses
-    (`engine.files.urls`). A folder gives its files with
-    a picture's extension, in order of their names, without hidden ones; a `recursive` search makes
-    its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
-    as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
+    `inputs` are files, folders, and patterns that no shell has expanded. A folder gives its files with a
+    picture's extension, in order of their names, without hidden ones; a `recursive` search makes its
+    subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such as
+    ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
     With `skip_existing` a picture whose result is there is done; what is no whole picture is refused.
     `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
     memory. A link beside its picture is a picture too, as its name is another; a link to a folder is not
@@ -68,20 +66,18 @@ def files_for(
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
-    out = urls.local_path(out)
-    for source, name in _sources([urls.local_path(one) for one in inputs], out, recursive, on_note):
+    for source, name in _sources(inputs, out, recursive, on_note):
         sources.setdefault(_entry(source), (source, name))
-    real_sources = {_real(source) for source, _ in sources.values()}
+    real_sources = {os.path.realpath(source) for source, _ in sources.values()}
     for source, name in sources.values():
-        real_source = _real(source)
+        real_source = os.path.realpath(source)
         stem, own = os.path.splitext(name)
-        target = urls.joined(out, stem + (extension or own))
-        real_target = _real(target)
-        # What lies at an address is fetched whole.
-        is_in_parts = not (urls.is_url(source) or urls.is_url(target)) and in_parts(source, target)
+        target = os.path.join(out, stem + (extension or own))
+        real_target = os.path.realpath(target)
+        is_in_parts = in_parts(source, target)
         saved_as = None if is_in_parts else format_to_save(target)
         is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
-        is_done = skip_existing and is_written and urls.exists(target) and not _is_same(source, target)
+        is_done = skip_existing and is_written and os.path.lexists(target) and not _is_same(source, target)
         refusal = _refusal(
             source, target, is_written, seen_targets.get(real_target), overwrite or is_done, skip_existing
         )
@@ -102,9 +98,7 @@ def _sources(
 ) -> Iterator[tuple[str, str]]:
     """Yield each file with its name below the folder for the results."""
     for given in inputs:
-        if urls.is_url(given):
-            yield from _at(given, recursive)
-        elif os.path.isdir(given) and not is_zarr(Path(given)):
+        if os.path.isdir(given) and not is_zarr(Path(given)):
             yield from _in_folder(given, out, recursive, on_note)
         elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
@@ -113,29 +107,11 @@ def _sources(
             yield given, os.path.basename(os.path.normpath(given))
 
 
-def _at(url: str, recursive: bool) -> Iterator[tuple[str, str]]:
-    """Yield the files of an address."""
-    if urls.is_pattern(url):
-        yield from ((one, urls.file_name(one)) for one in urls.matches(url) or [url])
-    elif Path(urls.file_name(url)).suffix.lower() in opened_suffixes() or not urls.is_folder(url):
-        yield url, urls.file_name(url)
-    else:
-        for one, name in urls.files_in(url, recursive=recursive):
-            is_hidden = any(part.startswith(".") for part in name.split("/"))
-            if not is_hidden and Path(urls.file_name(name)).suffix.lower() in opened_suffixes():
-                yield one, name
-
-
-def _real(path: str) -> str:
-    """Return the one name of a file."""
-    return path if urls.is_url(path) else os.path.realpath(path)
-
-
 def _entry(path: str) -> str:
     """Return the one name of an entry of a folder: a link beside the file that it leads to is another one."""
     folder, last = os.path.split(path.rstrip("/"))
-    is_name = not urls.is_url(path) and last not in ("", ".", "..")
-    return os.path.join(os.path.realpath(folder), last) if is_name else _real(path)
+    is_name = last not in ("", ".", "..")
+    return os.path.join(os.path.realpath(folder), last) if is_name else os.path.realpath(path)
 
 
 def _in_folder(
@@ -167,9 +143,6 @@ def _in_folder(
 
 def is_unmatched_pattern(source: str) -> bool:
     """Return whether the name of a source is a pattern, and not the name of a file."""
-    if urls.is_url(source):
-        # One that matches something is not among the sources.
-        return urls.is_pattern(source)
     return glob.has_magic(source) and not os.path.lexists(source)
 
 
@@ -180,11 +153,10 @@ def _refusal(
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
-    is_here = not urls.is_url(source)
-    if is_here and os.path.isdir(source) and not is_zarr(Path(source)):
+    if os.path.isdir(source) and not is_zarr(Path(source)):
         remedy = "Check its permissions, or leave it out."
         return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
-    if is_here and not os.path.exists(source) and (why_not := _why_not_opened(source)):
+    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
         return why_not
     if not is_written:
         extension = os.path.splitext(target)[1].lower()
@@ -203,8 +175,8 @@ def _refusal(
 
 def _why_not_whole(target: str) -> EngineError | None:
     """Return why what has the name of a result is none: `batch` writes whole files, others may not have."""
-    if urls.is_url(target) or os.path.isdir(target):
-        return None  # fetched whole; a store, which gets its name when it is whole
+    if os.path.isdir(target):
+        return None  # a store, which gets its name when it is whole
     try:
         header_form(target)
     except EngineError as error:
@@ -235,8 +207,6 @@ def header_form(path: str, **limits: Any) -> Form:
 
 
 def _is_same(source: str, target: str) -> bool:
-    if urls.is_url(source) or urls.is_url(target):
-        return source == target
     return os.path.exists(target) and os.path.samefile(source, target)
 
 
@@ -250,6 +220,6 @@ def _why_not_opened(source: str) -> EngineError | None:
 
 def why_not_new(target: str) -> EngineError | None:
     """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
-    if not urls.exists(target):
+    if not os.path.lexists(target):
         return None
     return BadValue(target, "it exists; use --overwrite to replace it")

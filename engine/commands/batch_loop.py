@@ -4,12 +4,14 @@ A source (`batch_sources`) filters them, and hands each over when it is begun or
 writes, which is mostly waiting for the disk.
 """
 
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import BoundedSemaphore, Event
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +20,6 @@ from engine.commands.batch_files import PictureFile, why_not_new
 from engine.commands.batch_watch import watched
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
-from engine.files import urls
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.shortages import shortage_of
@@ -190,10 +191,10 @@ def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: b
 
     `may_be_there` says that the very same result may have been written before, which is left as it is.
     """
-    make_folder(urls.parent(file.target), with_parents=True)
+    make_folder(os.path.dirname(file.target) or ".", with_parents=True)
     # Asked again: another program may have written it since the batch began, hours ago.
     if not file.replaces and (why_not := why_not_new(file.target)):
-        if may_be_there and urls.content(file.target) == data:
+        if may_be_there and Path(file.target).read_bytes() == data:
             return
         raise why_not
     atomic_write(file.target, data)

@@ -21,7 +21,7 @@ from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError
-from engine.files import urls
+from engine.files.atomic_write import path_text
 from engine.files.output_checks import check_place, make_folder
 from engine.image.form import Form
 from engine.image.formats import FORMATS, offered_suffixes, titles
@@ -138,7 +138,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
     how, device, why = settled(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.settings.unused_quality(written)]
-    return BatchPlan(how, files, device, notes, urls.local_path(settings.out), settings.scheduler, skipped)
+    return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
 
 
 def _on_workers(how: AnyFilter) -> AnyFilter:
@@ -178,9 +178,7 @@ def _prepare_folder(folder: str) -> None:
 
 def _check_folder(folder: str) -> None:
     """Check that a folder could be made, and written into: the nearest that is there is asked."""
-    if urls.is_url(folder):
-        return  # asking it would write
-    folder = os.path.abspath(urls.local_path(folder))
+    folder = os.path.abspath(path_text(folder))
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     _check_written(folder)
@@ -188,7 +186,7 @@ def _check_folder(folder: str) -> None:
 
 def _check_written(folder: str) -> None:
     try:
-        check_place(urls.joined(folder, "result"))
+        check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
         what = f"No result can be written into the folder {folder!r}"
         raise FileWriteError(what, error.why, "Choose another folder.") from error

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import reprlib
 import stat
 from collections.abc import Iterator
@@ -9,11 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
-from engine.files import urls
 from engine.files.part_files import part_file, remove_dead_parts
 from engine.interrupts import undivided
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
+# Two letters at least: one is a drive of Windows.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 # The cause and the remedy of each error number of the operating system.
 _REASONS: dict[int, tuple[str, str]] = {
@@ -44,6 +46,9 @@ def path_text(path: str | os.PathLike[str]) -> str:
     if not text:
         # It would be the folder that one is in.
         raise BadValue("'' is not a path", "it is empty", "Give the name of a file.")
+    if _ADDRESS.match(text):
+        remedy = "Download a picture first and give its path; upload a result afterwards."
+        raise BadValue(f"{text} is not a path", "files are read from and written to disks", remedy)
     return text
 
 
@@ -55,16 +60,12 @@ def atomic_write(
     The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
     A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
     that it points to is replaced. Without `permissions` those of a replaced file are kept, and a new one has
-    the usual ones. An address (`engine.files.urls`) is written so too.
+    the usual ones.
 
     Raises FileWriteError: the folder does not exist or cannot be written, the disk is full, `path` is a
     folder, and the like.
     """
-    name = urls.local_path(path_text(path))
-    if urls.is_url(name):
-        urls.write(name, data)
-        return
-    path = name
+    path = path_text(path)
     with write_errors(path):
         target = writable_target(path)
         with undivided():

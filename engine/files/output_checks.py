@@ -4,8 +4,7 @@ import os
 import tempfile
 
 from engine.errors import BadValue
-from engine.files import urls
-from engine.files.atomic_write import writable_target, write_errors
+from engine.files.atomic_write import path_text, writable_target, write_errors
 
 
 def check_place(path: str) -> None:
@@ -14,10 +13,6 @@ def check_place(path: str) -> None:
     Raises FileWriteError: the folder does not exist or cannot be written, or the path is a folder, a device
     or a protected file.
     """
-    path = urls.local_path(path)
-    if urls.is_url(path):
-        urls.check_place(path)
-        return
     # Permissions alone do not show that a disk is read-only.
     with write_errors(path), tempfile.TemporaryFile(dir=writable_target(path).parent):
         pass
@@ -25,11 +20,7 @@ def check_place(path: str) -> None:
 
 def make_folder(folder: str, *, with_parents: bool = False) -> None:
     """Make a folder, if needed, in one that exists, or with those around it; raises FileWriteError."""
-    folder = urls.local_path(folder)
-    if urls.is_url(folder):
-        urls.make_folder(folder)
-        return
-    with write_errors(folder):
+    with write_errors(path_text(folder)):
         if with_parents:
             os.makedirs(folder, exist_ok=True)
         elif not os.path.isdir(folder):
@@ -43,9 +34,8 @@ def check_other_file(
 
     `what` says in the error what the source is where it is no picture.
     """
-    output, source = urls.local_path(output), urls.local_path(source)
     try:
-        is_same = output == source if urls.is_url(output) else os.path.samefile(output, source)
+        is_same = os.path.samefile(output, source)
     except (OSError, ValueError):
         # One of them is not there; opening it says so.
         is_same = False

@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from engine.errors import BadValue, EngineError, ImageReadError
-from engine.files import urls
+from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
@@ -59,8 +58,7 @@ def open_image(
     Parameters
     ----------
     path : str or path-like
-        The file, or an address that fsspec opens, such as https://example.org/photo.png. Its first bytes
-        decide what it is, not its extension.
+        The file. Its first bytes decide what it is, not its extension.
     max_bytes : int
         Limit on the bytes of the file and on the memory that decoding takes, checked before it is taken.
     work_bytes : callable of (Form) -> int, optional
@@ -89,13 +87,9 @@ def open_image(
         raise BadValue(
             f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
         )
-    path = Path(urls.local_path(name))
+    path = Path(name)
     with errors_in_words(name):
-        file = (
-            _fetched(name, max_bytes, remedy)
-            if urls.is_url(name)
-            else open_regular_file(path, max_bytes, remedy)
-        )
+        file = open_regular_file(path, max_bytes, remedy)
     with file:
         with errors_in_words(name):
             known = format_of(file.read(HEAD_BYTES))
@@ -151,7 +145,8 @@ def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
         if not stat.S_ISREG(facts.st_mode):
             raise Refused("it is a device or a pipe, not a file", "Choose a picture file.")
         if facts.st_size > max_bytes:
-            raise Refused(_sizes(bytes_text(facts.st_size), max_bytes), remedy)
+            why = f"the file has {bytes_text(facts.st_size)}, the limit is {bytes_text(max_bytes)}"
+            raise Refused(why, remedy)
         return path.open("rb")
     except (OSError, ValueError) as error:
         known = (texts for kind, *texts in _NOT_OPENED if isinstance(error, kind))
@@ -159,21 +154,6 @@ def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
             known, (getattr(error, "strerror", None) or str(error), "Check the name and the disk.")
         )
         raise Refused(why, remedy) from error
-
-
-def _fetched(url: str, max_bytes: int, remedy: str) -> BinaryIO:
-    try:
-        file = urls.opened(url, max_bytes)
-    except EngineError as error:
-        raise Refused(error.why, error.remedy) from error
-    if os.fstat(file.fileno()).st_size > max_bytes:
-        file.close()
-        raise Refused(_sizes("more", max_bytes), remedy)
-    return file
-
-
-def _sizes(size: str, max_bytes: int) -> str:
-    return f"the file has {size}, the limit is {bytes_text(max_bytes)}"
 
 
 def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:

@@ -351,7 +351,7 @@ def test_that_a_missing_dask_is_said_in_words(monkeypatch):
 def test_that_the_engine_and_a_filter_load_no_dask():
     code = (
         "import sys, engine; engine.correlate([[1, 2]], [[1]], device='cpu'); engine.filter_dask;"
-        "print({'dask', 'distributed', 'fsspec'} & set(sys.modules))"
+        "print({'dask', 'distributed'} & set(sys.modules))"
     )
     assert fresh_python("-c", code).strip() == "set()"
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import threading
-import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
-from engine.files import urls
-from engine.files.atomic_write import atomic_write
 from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
@@ -497,42 +494,6 @@ def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, o
     monkeypatch.setattr(picture_opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)
-
-
-@pytest.fixture
-def at(photos):
-    """Return a new folder in fsspec's memory, with the photos in a folder of it."""
-    pytest.importorskip("fsspec")
-    folder = f"memory://{uuid.uuid4().hex}"
-    for name in names(photos):
-        atomic_write(f"{folder}/photos/{name}", (photos / name).read_bytes())
-    return folder
-
-
-@pytest.mark.parametrize("options", ["", "--recursive"])
-def test_that_a_folder_at_an_address_is_filtered_as_one_on_a_disk(command, batch, at, photos, out, options):
-    batch(photos, options, status=2)
-    answer = command("batch", f"{at}/photos", "--out", f"{at}/out", MASK, options)
-    assert answer.status == 2
-    found = {name: urls.content(one) for one, name in urls.files_in(f"{at}/out", recursive=True)}
-    assert found == {name: (out / name).read_bytes() for name in names(out)}
-
-
-def test_that_results_at_an_address_are_not_replaced(command, at):
-    do = f"batch {at}/photos/grey.png --out {at}/out {MASK}"
-    assert command(do).status == 0
-    assert "it exists; use --overwrite" in command(do).out
-    assert command(do, "--overwrite").status == 0
-
-
-def test_that_a_pattern_at_an_address_gives_its_files(command, at):
-    answer = command(f"batch {at}/photos/*.tif --out {at}/out", MASK)
-    assert (answer.status, [name for _, name in urls.files_in(f"{at}/out", recursive=True)]) == (
-        0,
-        ["rgb.tif"],
-    )
-    nothing = command(f"batch {at}/photos/*.bmp --out {at}/out", MASK)
-    assert (nothing.status, "no file matches it" in nothing.err) == (2, True)
 
 
 def test_that_clipped_results_are_said_once_for_the_run(command, tmp_path, out):

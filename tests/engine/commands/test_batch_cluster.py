@@ -1,7 +1,5 @@
 """`batch --scheduler`: the same files as on one machine, whatever ends on the way."""
 
-import functools
-import http.server
 import itertools
 import os
 import signal
@@ -21,7 +19,6 @@ from engine.commands.batch_files import PictureFile
 from engine.device.core_count import cores
 from engine.device.device_list import cpu_chosen_as, cpu_info
 from engine.errors import BadValue, EngineError
-from engine.files import urls
 from engine.image.formats import format_to_save
 from tests.engine.cluster import faulty_calls
 from tests.engine.cluster.started import two_workers
@@ -253,31 +250,6 @@ def test_that_a_missing_extra_is_named(command, photos, tmp_path, monkeypatch):
     assert "haloscope[cluster]" in answer.err
 
 
-def test_that_pictures_of_a_web_server_are_filtered_by_workers(batch, workers, photos, tmp_path):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *given):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=photos))
-    threading.Thread(target=server.serve_forever).start()
-    try:
-        address = f"http://127.0.0.1:{server.server_port}"
-        names = ("00.png", "01.tif", "02.jpg", "missing.png")
-        answer = batch(inputs=[f"{address}/{name}" for name in names], cluster=workers, status=2)
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert "missing.png cannot be opened: there is no such file" in answer.out
-    batch(out="alone")
-    alone = contents(tmp_path / "alone")
-    assert contents(tmp_path / "out") == {name: alone[name] for name in names[:3]}
-
-
-def test_that_a_folder_in_this_process_alone_is_refused_for_workers(batch, workers):
-    answer = batch(out="memory://results", cluster=workers, status=2)
-    assert "memory://results is not seen on" in answer.out
-
-
 def test_that_a_result_written_by_the_same_task_before_is_left(tmp_path):
     target = tmp_path / "a.png"
     file = PictureFile("b.png", str(target), format_to_save("a.png"))
@@ -302,11 +274,6 @@ def test_that_tasks_have_each_file_once_and_end_small(tmp_path, count, threads):
     tasks = list(batch_cluster._tasks(files, threads))
     assert [file for task in tasks for file in task] == files
     assert len(tasks[-1]) == 1
-
-
-def test_that_an_address_and_a_path_are_told_apart():
-    texts = "C://x", "a/b.png", "file:///a.png", "s3://b/a.png", "https://h/a.png?x=1"
-    assert [text for text in texts if urls.is_url(text)] == ["s3://b/a.png", "https://h/a.png?x=1"]
 
 
 def test_that_auto_chooses_on_a_worker_by_the_cores_of_the_machine_that_asks():

@@ -4,12 +4,14 @@ import errno
 import os
 import stat
 
+import numpy as np
 import pytest
 
+import engine
 from engine.course import papers
 from engine.errors import BadValue, EngineError, FileWriteError
 from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_place
+from engine.files.output_checks import check_place, make_folder
 from engine.mask import preset_texts, presets
 
 
@@ -41,6 +43,23 @@ def test_that_a_link_to_a_pipe_is_a_device():
 def test_that_an_empty_name_is_no_path():
     with pytest.raises(BadValue, match="'' is not a path"):
         check_place("")
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/a.png", "https://example.org/a.png", "file:///a.png"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda address: engine.open_image(address),
+        lambda address: engine.save_image(np.eye(3), address),
+        check_place,
+        make_folder,
+    ],
+    ids=["open", "save", "check", "make"],
+)
+def test_that_an_address_is_refused_with_what_to_do(address, use):
+    with pytest.raises(BadValue, match=r"Download a picture first") as refused:
+        use(address)
+    assert address in refused.value.what
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
