@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engine.api.product import matmul
     from engine.cluster.chunked import filter_dask, operate_dask
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
+    from engine.flow.filtering import Streamed, filter_stream, pinned_array
     from engine.geometry.block import Block
     from engine.geometry.border import Border
     from engine.geometry.refusal import UnsupportedVariant
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
-    from engine.streams.filtering import Streamed, filter_stream, pinned_array
     from engine.work.filtering.results import RunResult
 
 __version__ = "0.2.0"
@@ -68,7 +68,7 @@ _NAMES = {
     "engine.mask.presets": "preset preset_names",
     "engine.mask.text": "format_mask parse_mask",
     "engine.work.filtering.results": "RunResult",
-    "engine.streams.filtering": "Streamed filter_stream pinned_array",
+    "engine.flow.filtering": "Streamed filter_stream pinned_array",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -18,9 +18,8 @@ from engine.cluster.cuts import Cut
 from engine.device.core_count import launches_on
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.run.variant import AnyVariant
-from engine.streams.bands import refuse_cut
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.request import FilterRequest
 from engine.work.filtering.resolve import ResolvedFilter
@@ -132,8 +131,11 @@ def compute_chunk(chunk: np.ndarray, settled: Settled, block_id: tuple[int, ...]
 
 def refuse_in_chunks(variant: Variant) -> None:
     """Raise UnsupportedVariant for a variant whose results depend on where the chunks are cut."""
-    remedy = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
-    refuse_cut(variant, "an array in chunks", "chunk", remedy)
+    if not variant.band_invariant:
+        why = "its sums run through the whole picture, and parts would differ from it in their last digits"
+        remedy = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
+        refusal = Refusal("not-in-bands", why, remedy=remedy)
+        raise UnsupportedVariant(f"variant '{variant.key}' on an array in chunks", refusal)
 
 
 def _like(shape: tuple[int, ...], given: np.dtype) -> np.ndarray:

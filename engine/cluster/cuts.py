@@ -1,6 +1,6 @@
 """How Dask's chunks cut the rows or the columns of a picture, and which halo each chunk gets.
 
-A chunk with its halo is filtered as a picture of its own, as a band is (`engine.streams.bands`): at the
+A chunk with its halo is filtered as a picture of its own, as a band is (`engine.geometry.cut`): at the
 picture's own edges it ends where the picture does, so that the variant applies the border's rule itself.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.streams.bands import stays_near
+from engine.geometry.cut import stays_near
 
 Reach = tuple[int, int]
 """Cells before and after a sample that its result reads along an axis."""

@@ -31,10 +31,10 @@ from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
+from engine.flow.filtering import filter_stream
 from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
-from engine.streams.filtering import filter_stream
 from engine.verify.verification import Verification
 
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
@@ -101,7 +101,7 @@ class Job:
         picture = self.opened.picture
         notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
-        clipped = self.how.clipped(self.call, self.opened.picture.dtype, self.opened.dtype, values)
+        clipped = self.how.clipped(self.call, self.opened, values)
         return data, Finished(file, None, notes, verification, found, clipped=clipped)
 
 

@@ -13,13 +13,11 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.files.standard_streams import printable
-from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.result_picture import finished_picture, loss_sentences
 from engine.results.measurement import Measurement, StepTime
 from engine.run.variant import AnyVariant
 from engine.work.chain_files import chain_named
-from engine.work.filtering.clipping import Clipped, clipped_values
 from engine.work.merge import Merger, merged_where_faster
 from engine.work.request import ChainRequest
 from engine.work.resolve import ResolvedChain
@@ -37,7 +35,7 @@ class ChainFilter(PictureFilter[ChainCall]):
         chain = chain_named(settings.chain or "")
         if settings.range != "clip":
             chain = replace(chain, range=settings.range)
-        self.chain = chain
+        self.chain, self.range = chain, chain.range
         self.name = printable(chain.title or settings.chain or "")
         self.done = f"computed ({self.name})"
         self._mergers: tuple[Merger, ...] = ()
@@ -58,11 +56,11 @@ class ChainFilter(PictureFilter[ChainCall]):
         chain = self._merged(shape, pixels.dtype.name)
         return ChainCall(pixels, chain, device=self._device, layout=self.settings.layout)
 
-    def resolved(self, samples: np.ndarray) -> ResolvedChain:
-        """Return the steps for samples (H, W, C) of a picture in bands, whose values are not looked at."""
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedChain:
+        """Return the steps for a picture in parts, linear ones merged if that is asked for."""
         chain = self._merged(samples.shape, samples.dtype.name)
         asked = ChainRequest(chain=chain, device=self._device, layout=self.settings.layout)
-        return ResolvedChain(asked, samples, in_bands=True)
+        return ResolvedChain(asked, samples).in_parts()
 
     @property
     def _device(self) -> str:
@@ -100,14 +98,6 @@ class ChainFilter(PictureFilter[ChainCall]):
         mode = "clip" if dtype == np.float32 else self.chain.range
         finished = finished_picture(picture, values, dtype, mode)
         return Result(finished, loss_sentences(values, finished.pixels, picture.dtype))
-
-    def clipped(
-        self, call: ChainCall, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
-    ) -> Clipped | None:
-        """Return how much of the result is clipped in the file, by values all over it."""
-        if self.chain.range != "clip" or saved.kind == "f":
-            return None
-        return clipped_values(np.atleast_3d(values), full_scale_of(given))
 
     def document(self, call: ChainCall) -> dict[str, object]:
         """Return what ran, with the time of each step, for JSON."""

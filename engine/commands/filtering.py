@@ -79,8 +79,15 @@ def run(settings: FilterSettings) -> int:
 def _filter(settings: FilterSettings) -> int:
     output, asked = settings.output, settings.picture
     if is_in_parts(settings.input, output, asked):
+        # With --overwrite too: it is read while the result is written.
+        check_other_file(output, settings.input)
+        if settings.explain:
+            why = "its kernel is not timed alone"
+            raise BadValue("--explain with a picture in bands", why, "Leave it out, or use `explain`.")
+        how = filter_for(asked, mask_for(asked))
         # Loaded only with a picture that is larger than memory.
-        status: int = import_module("engine.commands.large_filtering").run(settings)
+        in_bands = import_module("engine.commands.in_bands")
+        status: int = in_bands.run(how, settings.input, output, as_json=settings.json, version=VERSION)
         return status
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
@@ -148,7 +155,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not results:
             on_values(values)
-        clipped = how.clipped(call, opened.picture.dtype, opened.dtype, values)
+        clipped = how.clipped(call, opened, values)
         # Before it is encoded: it takes four times the memory of an 8-bit picture.
         del values
         result, data, lost_or_left = results[0].result()

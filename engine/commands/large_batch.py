@@ -9,10 +9,11 @@ from engine.commands.batch_files import PictureFile, why_not_new
 from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_sources import Source
 from engine.commands.batch_watch import say_begun
-from engine.commands.large_filter import filter_large
-from engine.commands.large_progress import ProgressLog
+from engine.commands.in_bands import ProgressLog, facts_of, work_of
 from engine.commands.picture_filter import AnyFilter
+from engine.device_info import titles
 from engine.files.output_checks import make_folder
+from engine.flow.file import filter_file
 
 
 class InParts:
@@ -49,10 +50,11 @@ class InParts:
         make_folder(os.path.dirname(file.target) or ".", with_parents=True)
         if not file.replaces and (why_not := why_not_new(file.target)):
             raise why_not
-        memory = self._how.settings.memory
-        done = filter_large(self._how, file.source, file.target, memory=memory, report=report)
+        how = self._how
+        done = filter_file(work_of(how), file.source, file.target, memory=how.settings.memory, report=report)
         with interrupts.undivided():
             loop.written += 1
-        loop.devices[done.device.title] = None
-        loop.variants[done.choice.variant.key] = None
-        return Finished(file, None, done.notes, done.verification, done.document, clipped=done.clipped)
+        loop.devices |= dict.fromkeys(titles(done.devices))
+        loop.variants[done.resolved.choice.variant.key] = None
+        facts = facts_of(how, done)
+        return Finished(file, None, done.notes, done.verification, facts, clipped=done.clipped)

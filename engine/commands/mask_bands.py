@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from engine.api.request import Request
 from engine.commands.batch_memory import Loan
-from engine.commands.mask_filter import MaskFilter, is_finite
+from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_filter import AFFORDABLE_MULTIPLY_ADDS, AnyFilter
 from engine.commands.picture_opening import Opened
 from engine.device.launches import Prepared
+from engine.geometry.cut import bands as bands_of
 from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import Loss
-from engine.streams.bands import cut, rows_of_chunk
 from engine.verify.checked_samples import CheckedSamples
 from engine.work.filtering.agreement import regions_to_check
 
@@ -42,7 +42,7 @@ def is_for_bands(how: AnyFilter, call: Any, opened: Opened) -> bool:
         and not call.problem.is_quantised
         and np.dtype(np.float32) not in {call.samples.dtype, opened.dtype}
         and (how.settings.alpha == "keep" or opened.picture.alpha is None)
-        and is_finite(call)
+        and call.is_finite
     )
 
 
@@ -56,8 +56,8 @@ def filtered_in_bands(
         request.samples.shape, np.dtype(np.float32), regions if how.settings.verify else ()
     )
     out = loan.result(request.samples, opened.dtype)
-    bands = cut(request.problem, rows_of_chunk(request.problem, BAND_BYTES))
-    highest = max(band.rows for band in bands)
+    bands = bands_of(request.reach, request.problem.height, request.problem.rows_of(BAND_BYTES))
+    highest = max(band.length for band in bands)
     rows = np.broadcast_to(request.samples[:1], (highest, *request.samples.shape[1:]))
     floats = loan.result(rows, np.float32)
     prepared = cache(partial(_prepared, request))
@@ -67,8 +67,8 @@ def filtered_in_bands(
         for band in bands:
             sources = [request.samples[first:last] for first, last in band.sources]
             image = sources[0] if len(sources) == 1 else np.concatenate(sources)
-            prepared(band.rows).launch(image, floats[: band.rows])
-            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
+            prepared(band.length).launch(image, floats[: band.length])
+            yield band.first, floats[band.inside]
 
     if mode == "rescale":
         found = [finite_range(values) for _, values in filtered()]

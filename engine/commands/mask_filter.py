@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.api.request import Request
+from engine.api.request import Request, request_of
 from engine.commands.output import mask_document
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
@@ -15,15 +15,12 @@ from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.files.standard_streams import printable
-from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, loss_sentences
 from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask, names_size
 from engine.work.filtering.auto.planner import why_not_gpu
-from engine.work.filtering.clipping import Clipped, can_clip, sample_clipped
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.resolve import ResolvedFilter, describe_problem
 from engine.work.filtering.variants import Variant, variant
 
@@ -40,6 +37,7 @@ class MaskFilter(PictureFilter[Request]):
         super().__init__(settings)
         self.mask = mask
         self.name = "convolution" if settings.flip else "correlation"
+        self.range, self.filters_alpha = settings.range, settings.alpha == "filter"
 
     def own_notes(self) -> tuple[str, ...]:
         """Return a sentence where the sides of a Gaussian cut much of it off."""
@@ -94,15 +92,21 @@ class MaskFilter(PictureFilter[Request]):
         if in_bands and not request.choice.variant.band_invariant:
             # Another variant may take its bands, and round otherwise.
             return request
-        return self.as_saved(request, dtype == picture.dtype)
+        return self.as_saved(request, dtype)
 
-    def as_saved(self, request: R, is_same_type: bool) -> R:
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedFilter:
+        """Return the request to filter a picture in parts."""
+
+        def on_device(device: str) -> ResolvedFilter:
+            asked = self.arguments() | {"device": device, "variant": self.settings.variant}
+            return ResolvedFilter(request_of(mask=self.mask, anchor=None, **asked), samples).in_parts()
+
+        return self.as_saved(self.cheapest(on_device), saved)
+
+    def as_saved(self, request: R, saved: np.dtype[Any]) -> R:
         """Return a request whose kernel writes the samples of the file, where that is the same."""
         asked = self.settings
-        is_same = asked.range == "clip" or (asked.range == "absolute" and _is_never_negative(request))
-        if asked.result_type == AUTO_TYPE and is_same and is_same_type and is_finite(request):
-            return request.quantised() or request
-        return request
+        return request.as_saved(saved, asked.range) if asked.result_type == AUTO_TYPE else request
 
     def cheapest(self, on_device: Callable[[str], R]) -> R:
         """Return the request on the device that is asked for; of `auto` the one that is done sooner."""
@@ -131,29 +135,21 @@ class MaskFilter(PictureFilter[Request]):
         result = "same" if self.settings.result_type == "same" else "float32"
         return {name: getattr(self.settings, name) for name in names} | {"result": result}
 
-    def what(self, call: Request) -> str:
+    def what(self, call: ResolvedFilter) -> str:
         """Return the mask, how it is applied, and the border, in words."""
-        return self.what_of(call.problem)
-
-    def what_of(self, problem: Problem) -> str:
-        """Return the same for a problem."""
         mask = self.mask
         name = printable(mask.name) or "a custom mask"
         size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} × {mask.columns}"
         flipped = "rotated by 180 degrees" if self.settings.flip else ""
         about = ", ".join(filter(None, (size, flipped)))
-        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {problem.border},"
+        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {call.problem.border},"
 
-    def facts(self, call: Request) -> dict[str, object]:
+    def facts(self, call: ResolvedFilter) -> dict[str, object]:
         """Return the mask, before it is flipped, and the border, for JSON."""
-        return self.facts_of(call.problem)
-
-    def facts_of(self, problem: Problem) -> dict[str, object]:
-        """Return the same for a problem."""
         return {
             "operation": self.name,
             "mask": {"name": self.mask.title} | mask_document(self.mask),
-            "border": str(problem.border),
+            "border": str(call.problem.border),
         }
 
     def document(self, call: Request) -> dict[str, object]:
@@ -172,17 +168,6 @@ class MaskFilter(PictureFilter[Request]):
         pixels = finished.pixels.reshape(colours.shape)
         return Result(finished, loss_sentences(colours, pixels, picture.dtype))
 
-    def clipped(
-        self, call: Request, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
-    ) -> Clipped | None:
-        """Return how much of the result is clipped in the file, by windows all over the picture."""
-        if self.settings.range != "clip" or saved.kind == "f":
-            return None
-        white = full_scale_of(given)
-        if given.kind == "u" and not can_clip(call.mask, white, call.problem.ghost_value):
-            return None
-        return sample_clipped(call.samples, call.mask, white)
-
     def unused(self, call: Request, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         asked, notes = self.settings, []
@@ -199,21 +184,3 @@ class MaskFilter(PictureFilter[Request]):
             # Not what `auto` would choose for such results: another variant may round otherwise.
             return asked | {"variant": chosen.key, "result": "same"}
         return asked | {"variant": self.settings.variant}
-
-
-def is_finite(request: ResolvedFilter) -> bool:
-    """Return whether no result can become infinite, which is noted (`Loss`)."""
-    samples, mask = request.samples.dtype, request.asked.mask
-    if samples == np.float32:
-        return False
-    largest = max(float(np.iinfo(samples).max), abs(request.problem.ghost_value))
-    most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
-    # Far below what the rounding of a sum could lift over it.
-    return most < float(np.finfo(np.float32).max) / 2
-
-
-def _is_never_negative(request: ResolvedFilter) -> bool:
-    """Return whether no result can be below 0, so that it is its own absolute value."""
-    mask, samples = request.asked.mask, request.samples.dtype
-    least = min(float(mask.weights.min()), mask.offset, request.problem.ghost_value)
-    return samples != np.float32 and least >= 0.0

@@ -1,7 +1,7 @@
 """An operation other than a mask, done on each picture."""
 
 from dataclasses import asdict
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from engine.image.picture import Picture
 from engine.image.result_picture import in_depth
 from engine.work.operations.contract import Operation
 from engine.work.operations.drawing import histogram_picture, marked
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import ResolvedOperation, resolved_for_parts
 from engine.work.operations.table import parameters_from
 from engine.work.operations.variants import OperationVariant, operation_variant
 
@@ -50,29 +52,42 @@ class OperationFilter(PictureFilter[OperationCall]):
 
     def call(self, opened: Opened, *, in_bands: bool = False) -> OperationCall:
         """Return the call that does the operation on a picture."""
-        return self.call_of(opened.picture.pixels)
-
-    def call_of(self, pixels: np.ndarray) -> OperationCall:
-        """Return the call for an array."""
         asked = self.settings
-        # With `auto` on the CPU, as starting a GPU takes longer than all.
-        device = "cpu" if asked.device == AUTO and asked.variant == AUTO else asked.device
         return OperationCall(
-            pixels,
+            opened.picture.pixels,
             self.name,
             self.parameters,
             patch=self.patch,
             key=asked.variant,
             block=asked.block,
-            device=device,
+            device=self._device,
             layout=asked.layout,
         )
 
-    def what(self, call: OperationCall) -> str:
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedOperation:
+        """Return what does the operation on a picture in parts."""
+        asked = self.settings
+        request = OperationRequest(
+            operation=self.name,
+            settings=self.parameters,
+            variant=asked.variant,
+            block=asked.block,
+            device=self._device,
+            layout=asked.layout,
+        )
+        return resolved_for_parts(request, samples)
+
+    @property
+    def _device(self) -> str:
+        """With `auto` the CPU, as starting a GPU takes longer than all."""
+        asked = self.settings
+        return "cpu" if asked.device == AUTO and asked.variant == AUTO else asked.device
+
+    def what(self, call: ResolvedOperation) -> str:
         """Return the operation with its parameters, in words."""
         return call.problem.operation_text
 
-    def facts(self, call: OperationCall) -> dict[str, object]:
+    def facts(self, call: ResolvedOperation) -> dict[str, object]:
         """Return the operation with its parameters, for JSON."""
         return {"operation": self.name, "settings": call.problem.parameters}
 

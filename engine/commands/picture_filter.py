@@ -13,7 +13,9 @@ from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo, titles
 from engine.files.standard_streams import printable
+from engine.flow.plan import Resolved
 from engine.geometry.layout import Layout
+from engine.image.convert import RangeMode
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
@@ -23,7 +25,7 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
-from engine.work.filtering.clipping import Clipped
+from engine.work.filtering.clipping import Clipped, clipped_in_file
 
 if TYPE_CHECKING:
     from engine.api.chain import ChainCall
@@ -56,6 +58,9 @@ class PictureFilter(ABC, Generic[C]):
     name: str  # what is computed, in a word
     done = "filtered"  # what became of the pictures, for the summary of a batch
     mask: Mask | None = None
+    range: RangeMode | None = None
+    """What becomes of values out of range; None: the values have the range of the picture's type."""
+    filters_alpha = False
 
     def __init__(self, settings: PictureSettings) -> None:
         self.settings = settings
@@ -103,6 +108,13 @@ class PictureFilter(ABC, Generic[C]):
         return None
 
     @abstractmethod
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
+        """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
+
+        `saved` is the type of the file for the result. `auto` chooses what can be cut.
+        """
+
+    @abstractmethod
     def what(self, call: C) -> str:
         """Return what is computed, in words."""
 
@@ -114,15 +126,9 @@ class PictureFilter(ABC, Generic[C]):
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
 
-    def clipped(
-        self, call: C, given: np.dtype[Any], saved: np.dtype[Any], values: np.ndarray
-    ) -> Clipped | None:
-        """Return how much of the result is clipped in the file; None where nothing can be.
-
-        The picture is of the type `given` and the file of the type `saved`. Of a mask some variants write
-        values that are clipped already.
-        """
-        return None
+    def clipped(self, call: C, opened: Opened, values: np.ndarray) -> Clipped | None:
+        """Return how much of the result is clipped in the file; None where nothing can be."""
+        return clipped_in_file(call.job(), values, opened.dtype, self.range)
 
     def measured(
         self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool

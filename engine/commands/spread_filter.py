@@ -11,11 +11,11 @@ from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import all_gpus, backend
 from engine.device_info import DeviceInfo
+from engine.flow.filtering import filter_stream
+from engine.flow.timeline import Queue, Timeline
 from engine.mask.mask import Mask
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.run.measure import unrun
-from engine.streams.filtering import filter_stream
-from engine.streams.timeline import Queue, Timeline
 
 
 class SpreadFilter(MaskFilter):

@@ -15,6 +15,7 @@ from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
+from engine.geometry.cut import Reach
 from engine.reason import Reason
 from engine.results.problem import P
 from engine.run.device_choice import refuse_unsuitable
@@ -33,6 +34,7 @@ class Task(ABC, Generic[P, O, V]):
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     variants: Sequence[V] = ()  # every one, in teaching order
+    proof_rows: ClassVar[int] = 0  # of float32 that the oracle takes for each row that a result depends on
     static_counts: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -70,6 +72,22 @@ class Task(ABC, Generic[P, O, V]):
 
     def refuse_operands(self, variant: V, operands: O) -> None:
         """Refuse, with an `UnsupportedVariant`, operands that a variant cannot take."""
+
+    def reach(self, job: "Job[P, O, V]") -> Reach:
+        """Return how far the cells lie that a sample of the result depends on."""
+        return Reach(whole=job.variant.key)
+
+    def between(self, job: "Job[P, O, V]") -> int:
+        """Return how many pictures of float32 there are beside the picture and the result, on the CPU."""
+        return 0
+
+    def part(self, job: "Job[P, O, V]", samples: Any) -> "Job[P, O, V]":
+        """Return the same job for a part of its picture, as a picture of its own."""
+        raise NotImplementedError
+
+    def refuse_samples(self, job: "Job[P, O, V]") -> None:
+        """Refuse samples of a picture, or of a part of one, that the job cannot take."""
+        self.refuse_operands(job.variant, job.operands)
 
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""

@@ -14,6 +14,7 @@ from engine.host.picture_jobs import keeps_values
 from engine.host.protocol import Filtered
 from engine.host.result_memory import ResultMemory
 from engine.host.shared_array import Computed
+from engine.host.tiles import TiledScreen
 from engine.host.verbs import Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -23,7 +24,6 @@ from engine.work.chain_files import ready_chains
 from engine.work.filtering.clipping import clipped_values
 from engine.work.kept_results import KeptResults
 from engine.work.messages import Chained, ChainJob, ChainsRequest
-from engine.work.planned import uncut_step
 from engine.work.resolve import ResolvedChain
 from engine.work.step_times import steps_of, with_steps
 from engine.work.steps import Chain
@@ -40,12 +40,14 @@ def describe(request: Describe[ChainsRequest], report: Checkpoint) -> tuple[Chai
 def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
     """Do the steps that changed, and those after them, and prepare the result for the screen."""
     begin, asked = time.perf_counter(), request.job
-    resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
     report(Progress("computing the chain", 0.0, 5.0))
-    if not _keeps_values(resolved):
+    resolved = None
+    if not isinstance(asked.picture.screen, TiledScreen):
+        resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
+    if resolved is None or not _keeps_values(resolved):
         _kept.drop()
         # By name: what computes parts of pictures is loaded with the first large one.
-        return Chained(*import_module(asked.tile_answers).preview_in_bands(asked, report))
+        return Chained(*import_module(asked.tile_answers).preview(asked, report))
     with ResultMemory(asked.picture, keeps=True) as memory:
         out = memory.allocate(resolved.samples, "float32")
         if resolved.device.kind == "cpu":
@@ -61,6 +63,9 @@ def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
 def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
     """Verify, warm up, sample; prepare the result for the screen."""
     begin, asked = time.perf_counter(), request.job
+    if isinstance(asked.picture.screen, TiledScreen):
+        of_part: Any = import_module(asked.tile_answers).run_part(asked, request.budget_s, report)
+        return Chained(of_part, (), of_part.result)
     resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
     machine, job = backend(resolved.device.key), resolved.job()
     with ResultMemory(asked.picture, keeps=_keeps_values(resolved)) as memory:
@@ -77,15 +82,14 @@ def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
 def _keeps_values(resolved: ResolvedChain) -> bool:
     """Return whether the values of the result are kept: of a large picture that can be cut they are not."""
     asked: Any = resolved.asked
-    return keeps_values(asked.picture) or uncut_step(resolved.plan) is not None
+    return keeps_values(asked.picture) or bool(resolved.reach.whole)
 
 
 def _shown(memory: ResultMemory, asked: ChainJob, resolved: ResolvedChain, begin: float) -> Filtered:
     device, range_mode = resolved.device.key, asked.chain.range
     # Before it is given back.
     clipped = clipped_values(memory.array, resolved.white, range_mode)
-    job = replace(asked, chain=resolved.as_planned, shown="", device=device)
-    values, screen = memory.shown(range_mode, Computed(job))
+    values, screen = memory.shown(range_mode, Computed(resolved.settled))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return Filtered(
         values,

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.results.measurement import StepTime
+from engine.verify.regions import Region
 from engine.work.request import ChainRequest
 from engine.work.results import ChainResult
 from engine.work.steps import Chain
@@ -15,8 +16,17 @@ class ChainJob(ChainRequest):
     """Everything that a chain on a picture depends on. Preview and Run reply: Chained."""
 
     answers: ClassVar[str] = "engine.work.answers"
-    tile_answers: ClassVar[str] = "engine.streams.tile_answers"
+    tile_answers: ClassVar[str] = "engine.flow.tiles"
+    resolved_by: ClassVar[str] = "engine.work.resolve:ResolvedChain"
+    region: ClassVar[Region | None] = None  # a chain is done with all of the picture
     picture: PictureHandle
+    # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
+    centre: tuple[int, int] | None = None
+
+    @property
+    def range_mode(self) -> str:
+        """How results outside the picture's range are shown."""
+        return self.chain.range
 
 
 @dataclass(frozen=True, slots=True)

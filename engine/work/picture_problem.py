@@ -1,7 +1,9 @@
 """What the problems of tasks that compute pictures share."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,6 +62,17 @@ class PictureProblem(TaskProblem):
     def copied_bytes(self) -> int:
         """Bytes of the picture and of the result."""
         return self.samples * self.itemsize + self.values * self.result_itemsize
+
+    def rows_of(self, size: int) -> int:
+        """Return how many rows have about that many bytes, of the picture or of the result; at least 1."""
+        row = self.width * self.channels * max(self.itemsize, self.result_itemsize)
+        return max(1, size // row)
+
+    def of_size(self, height: int, width: int) -> Self:
+        """Return the same for a picture, or a part of one, of another size."""
+        problem: Any = self
+        same: Self = replace(problem, height=height, width=width)
+        return same
 
     @property
     def simulator_limit(self) -> str:

@@ -3,17 +3,18 @@
 It is plain data, which goes to another process with its job; variants are named by their keys.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.cut import Reach, common_border, is_near
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant
-from engine.work.chain_problem import ChainProblem
 from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_named
@@ -67,12 +68,26 @@ class PlannedStep:
 
     @property
     def reached(self) -> tuple[int, int] | None:
-        """The same along rows and along columns; None: on the whole picture, which cannot be cut."""
+        """The same along rows and along columns."""
         if isinstance(self.problem, Problem):
             sides = zip(self.problem.anchor, self.problem.mask_shape, strict=True)
             rows, columns = (max(before, side - 1 - before) for before, side in sides)
-            return None if self.problem.border is Border.WRAP else (rows, columns)
+            return rows, columns
         return None if self.reach is None else (self.reach, self.reach)
+
+    @property
+    def border(self) -> Border:
+        """The rule for the cells outside: operations repeat the nearest one."""
+        return self.problem.border if isinstance(self.problem, Problem) else Border.REPLICATE
+
+    def of_size(self, height: int, width: int) -> "PlannedStep":
+        """Return the same step for a picture of another size."""
+        return replace(self, problem=self.problem and self.problem.of_size(height, width))
+
+    def refuse(self, samples: np.ndarray) -> None:
+        """Refuse samples of a picture that an operation does not take."""
+        if isinstance(self.problem, OperationProblem):
+            operation_named(self.problem.operation).refuse(samples, self.problem.parameters)
 
     @property
     def cost(self) -> int:
@@ -92,27 +107,28 @@ def last_readers(plan: Plan) -> dict[int, int]:
     return {one: at for one, at in reads if one >= 0 or plan[at].reads_floats}
 
 
-def uncut_step(plan: Plan) -> PlannedStep | None:
-    """Return the first step whose result depends on the whole picture; None: a picture can be cut for all."""
-    return next((planned for planned in plan if planned.reached is None), None)
-
-
-def as_cut(problem: ChainProblem, plan: Plan) -> Problem:
-    """Return the filtering whose windows are what a result of the chain depends on, to cut a picture for it.
+def reach_of(plan: Plan) -> Reach:
+    """Return the cells that a result of the chain depends on, along its longest way.
 
     Each part is done as a picture of its own. What its edges within the picture make wrong lies in its halo,
     which is dropped; at the edges of the picture itself the borders of the steps hold.
     """
     reached: list[tuple[int, int]] = []
+    borders: list[Border] = []
     for planned in plan:
-        own, before = planned.reached or (0, 0), [reached[one] for one in planned.inputs if one >= 0]
+        if planned.reached is None:
+            return Reach(whole=f"step {planned.step.id} ({planned.step.title})")
+        borders += [planned.border] if any(planned.reached) else []
+        own, before = planned.reached, [reached[one] for one in planned.inputs if one >= 0]
         rows, columns = (own[axis] + max((one[axis] for one in before), default=0) for axis in (0, 1))
         reached.append((rows, columns))
+    if (border := common_border(borders)) is None:
+        far = next(one for one in plan if not is_near(one.border))
+        return Reach(whole=f"step {far.step.id} with the border {far.border}")
     rows, columns = reached[-1]
-    return Problem(
-        height=problem.height, width=problem.width, channels=problem.channels, dtype=problem.dtype,
-        mask_shape=(2 * rows + 1, 2 * columns + 1), anchor=(rows, columns), border=Border.REPLICATE,
-    )  # fmt: skip
+    variants = [planned.variant for planned in plan]
+    exact = all(one.band_invariant for one in variants if isinstance(one, Variant))
+    return Reach((rows, rows), (columns, columns), border, exact=exact)
 
 
 def most_between(plan: Plan) -> int:

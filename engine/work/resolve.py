@@ -1,8 +1,9 @@
 """Resolves a request for a chain into what the pipeline computes: problem, device, a variant per step."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError
 from engine.geometry.block import Block
+from engine.geometry.cut import Reach
 from engine.run.task import Choice, Job
 from engine.work.chain_problem import ChainProblem
 from engine.work.chain_variants import CHAIN_VARIANTS, ChainVariant
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
 from engine.work.operations.variants import operation_variant, operation_variants
-from engine.work.planned import COMBINED, ChainOperands, Plan, PlannedStep
+from engine.work.planned import COMBINED, ChainOperands, Plan, PlannedStep, reach_of
 from engine.work.request import ChainRequest
 from engine.work.steps import Chain, MaskStep, Node, OperationStep
 from engine.work.task import CHAIN, ChainJob
@@ -26,12 +28,15 @@ from engine.work.task import CHAIN, ChainJob
 class ResolvedChain:
     """A request with its problem, device, and steps with their variants.
 
-    `samples` are (H, W, C). With `in_bands` no variant is taken whose results depend on where a band begins.
-    Raises EngineError for what cannot be computed; the error names the step.
+    `samples` are (H, W, C). Raises EngineError for what cannot be computed; the error names the step.
     """
 
-    def __init__(self, asked: ChainRequest, samples: np.ndarray, *, in_bands: bool = False) -> None:
-        self.asked, self.samples, self._in_bands = asked, samples, in_bands
+    # Of parts of a picture, of so many rows, no variant is taken whose results depend on where it is cut.
+    _in_parts = False
+    _part_rows: int | None = None
+
+    def __init__(self, asked: ChainRequest, samples: np.ndarray) -> None:
+        self.asked, self.samples = asked, samples
         chain, (height, width, channels) = asked.chain, samples.shape
         title = chain.title or chain.key or ", ".join(step.title for step in chain.steps)
         self.problem = ChainProblem(height, width, channels, samples.dtype.name, title, chain.text)
@@ -46,6 +51,30 @@ class ResolvedChain:
     def plan(self) -> Plan:
         """Every step with its variant and its block."""
         return tuple(self._planned(node) for node in self.nodes)
+
+    @property
+    def reach(self) -> Reach:
+        """The cells that a result depends on."""
+        return reach_of(self.plan)
+
+    def in_parts(self, rows: int | None = None) -> Self:
+        """Return it with variants whose results do not depend on where a picture is cut, if none is named.
+
+        `auto` chooses for parts of so many rows.
+        """
+        other = copy(self)
+        other.__dict__.pop("plan", None)
+        other._in_parts, other._part_rows = True, rows
+        return other
+
+    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
+        """Return it as it is: the type of its results is always the same."""
+        return self
+
+    @property
+    def settled(self) -> ChainRequest:
+        """The request with the device and the variants that were chosen."""
+        return replace(self.asked, chain=self.as_planned, shown="", device=self.device.key)
 
     @property
     def as_planned(self) -> Chain:
@@ -94,7 +123,8 @@ class ResolvedChain:
             border=step.border,
             cval=step.cval,
         )
-        chosen = choose(step.variant, problem, mask, step.block, self.device, in_bands=self._in_bands)
+        chosen_for = replace(problem, height=self._part_rows) if self._part_rows else problem
+        chosen = choose(step.variant, chosen_for, mask, step.block, self.device, in_bands=self._in_parts)
         variant = chosen.variant
         if step.variant == AUTO and variant.library and variant.device is DeviceKind.CUDA:
             # Of a library's there are no passes to put among the others.

@@ -1,17 +1,21 @@
 """The task of a chain, for the pipeline."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.geometry.cut import Reach
 from engine.run.task import Job, Task
 from engine.work.chain_problem import ChainProblem
 from engine.work.chain_variants import CHAIN_VARIANTS, ChainVariant
 from engine.work.filtering.task import refuse_non_finite
 from engine.work.filtering.variants import Variant
-from engine.work.planned import ChainOperands, Plan
+from engine.work.planned import ChainOperands, Plan, most_between, reach_of
 from engine.work.steps import digest_of
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
 
     problem = ChainProblem
     variants = CHAIN_VARIANTS
+    # Measured 12, and what malloc keeps: the windows of a row of pixels that are checked make whole rows.
+    proof_rows = 16
     heading = "Chains (`python main.py filter --chain FILE`)"
 
     def expected_launch_s(self, job: "ChainJob", device: DeviceInfo) -> float:
@@ -55,6 +61,27 @@ class ChainTask(Task[ChainProblem, ChainOperands, ChainVariant]):
         verify = import_module("engine.work.chain_agreement").verify
         proof: Verification = verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
         return proof
+
+    def reach(self, job: "ChainJob") -> Reach:
+        """Return how far all steps together reach."""
+        return reach_of(job.operands.plan)
+
+    def between(self, job: "ChainJob") -> int:
+        """Return how many results of steps exist at once."""
+        return most_between(job.operands.plan)
+
+    def part(self, job: "ChainJob", samples: np.ndarray) -> "ChainJob":
+        """Return the job for a part of its picture."""
+        height, width = samples.shape[:2]
+        plan = tuple(planned.of_size(height, width) for planned in job.operands.plan)
+        operands = replace(job.operands, samples=samples, plan=plan)
+        return replace(job, problem=job.problem.of_size(height, width), operands=operands)
+
+    def refuse_samples(self, job: "ChainJob") -> None:
+        """Refuse samples that a step does not take."""
+        super().refuse_samples(job)
+        for planned in job.operands.plan:
+            planned.refuse(job.operands.samples)
 
     def labels(self, job: "ChainJob") -> dict[str, Any]:
         """Return the layout of the rows, where it can be chosen, and what tells the steps from others."""

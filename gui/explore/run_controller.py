@@ -15,7 +15,6 @@ from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
-from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
@@ -70,7 +69,7 @@ class RunController(QObject):
         if job is None:
             return
         if is_chain(job):
-            run = Run(job, seen=self._seen())
+            run = Run(self._where_looked_at(job), seen=self._seen())
             title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
             made = Job(
                 title, run, lambda reply: self._replied(job, reply), lambda e: self._failed(job, None, e)
@@ -138,9 +137,7 @@ class RunController(QObject):
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
     def _run_of(self, job: StepJob, budget_s: float | None = None) -> Job:
-        asked = job
-        if isinstance(job, FilterJob) and isinstance(job.picture.screen, TiledScreen):
-            asked = replace(job, centre=self._workspace.looked_at)
+        asked = self._where_looked_at(job)
         variant = self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         how = {} if budget_s is None else {"budget_s": budget_s}
@@ -164,6 +161,11 @@ class RunController(QObject):
             self._display.show(reply)
         else:
             self._keeper.discard(segments_of(reply))
+
+    def _where_looked_at(self, job: PictureJob) -> PictureJob:
+        """Return a job that measures the part of a picture in its file that is looked at."""
+        is_in_file = isinstance(job.picture.screen, TiledScreen)
+        return replace(job, centre=self._workspace.looked_at) if is_in_file else job
 
     def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
         result = failed_run(job, variant, error)

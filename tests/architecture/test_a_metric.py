@@ -134,7 +134,7 @@ follow_imports = silent
 [mypy-numpy.*,numba.*,llvmlite.*,zarr.*,PIL.*,tifffile.*]
 follow_imports = skip
 ignore_missing_imports = True
-[mypy-engine.image.*,engine.device.*,engine.streams.*,engine.host.*,engine.api.*,engine.files.*,engine.mask.*]
+[mypy-engine.image.*,engine.device.*,engine.flow.*,engine.host.*,engine.api.*,engine.files.*,engine.mask.*]
 follow_imports = skip
 ignore_missing_imports = True
 """

@@ -5,6 +5,7 @@ import pytest
 
 import engine
 from engine.api.chain import ChainCall
+from engine.flow import result as result_of_window
 from engine.host import picture_jobs, shared
 from engine.host.protocol import OpenPicture
 from engine.host.request import answer
@@ -14,7 +15,6 @@ from engine.host.verbs import Preview
 from engine.image.samples import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.streams import result_parts
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_named, ready_chains
 from engine.work.messages import ChainJob
@@ -58,7 +58,7 @@ def test_that_a_chain_on_the_device_is_that_of_the_cpu_where_all_of_it_is_exact(
 @pytest.mark.parametrize("key", ["sobel-magnitude", "denoise-edges", "soft-glow"])
 def test_that_parts_of_a_chain_of_a_large_picture_have_the_bits_of_the_whole(key, device, monkeypatch):
     monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
-    monkeypatch.setattr(result_parts, "_BAND_BYTES", 8 * 100 * 512 * 12)
+    monkeypatch.setattr(result_of_window, "_BAND_BYTES", 8 * 100 * 512 * 12)
     opened = answer(OpenPicture(sample="astronaut"), lambda step: None)
     job = ChainJob(picture=opened, chain=chain_named(key), device=device)
     reply = answer(Preview(job), lambda step: None)

@@ -6,10 +6,11 @@ import pytest
 import engine
 from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
-from engine.commands.large_filter import filter_large
+from engine.commands.in_bands import work_of
 from engine.commands.picture_kinds import filter_for, mask_for
+from engine.flow import memory as memory_plan
+from engine.flow.file import filter_file
 from engine.geometry.border import Border
-from engine.streams import large_plan
 
 MASK = "1 2 0 -1; 3 5 1 0; -2 0 4 1"
 
@@ -20,8 +21,8 @@ MASK = "1 2 0 -1; 3 5 1 0; -2 0 4 1"
 def test_that_bands_on_the_device_have_the_bits_of_the_whole(
     device, border, key, sizes, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(large_plan, "_READ_BYTES", sizes[0])
-    monkeypatch.setattr(large_plan, "_BAND_BYTES", sizes[1])
+    monkeypatch.setattr(memory_plan, "_READ_BYTES", sizes[0])
+    monkeypatch.setattr(memory_plan, "_BAND_BYTES", sizes[1])
     pixels = np.random.default_rng(1).integers(0, 255, (1500, 700, 3), np.uint8)
     np.save(tmp_path / "in.npy", pixels)
     source, output = str(tmp_path / "in.npy"), str(tmp_path / "out.npy")
@@ -38,7 +39,8 @@ def test_that_bands_on_the_device_have_the_bits_of_the_whole(
         "float32",
     ]
     settings = read("filter", FilterSettings, [*words, "--variant", key, "--device", device])
-    filter_large(filter_for(settings.picture, mask_for(settings.picture)), source, output, memory=None)
+    how = filter_for(settings.picture, mask_for(settings.picture))
+    filter_file(work_of(how), source, output, memory=None)
     whole = engine.correlate(
         pixels, MASK, border=border, cval=9 * (border == "constant"), variant=key, device=device
     )

@@ -7,9 +7,9 @@ import engine
 from engine.commands.command_line import main
 from engine.device.devices import all_gpus, device_named
 from engine.errors import DeviceFault
+from engine.flow import filtering
+from engine.flow.cuda_queues import CudaQueues
 from engine.geometry.border import Border
-from engine.streams import filtering
-from engine.streams.cuda_queues import CudaQueues
 from engine.work.filtering.variants import variant
 from tests.gpu.test_streams_on_device import BAND_INVARIANT, bits
 from tests.gpu.test_variants_on_device import binomial_for

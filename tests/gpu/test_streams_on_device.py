@@ -13,8 +13,8 @@ from engine.device import device_memory, pinned_memory
 from engine.device.cuda_graph import check
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
+from engine.flow.timeline import Queue
 from engine.geometry.border import Border
-from engine.streams.timeline import Queue
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.gpu.test_variants_on_device import binomial_for
 

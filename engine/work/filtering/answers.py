@@ -8,7 +8,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend
@@ -31,8 +30,6 @@ from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.work.filtering.asked_problem import asked_problem
 from engine.work.filtering.clipping import clipped_part
-from engine.work.filtering.large import resolved_for_tiles
-from engine.work.filtering.measured_part import measured_part
 from engine.work.filtering.messages import FilterJob, FiltersRequest
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.resolve import ResolvedFilter
@@ -48,11 +45,10 @@ def describe(request: Describe[FiltersRequest], report: Checkpoint) -> tuple[Var
 
 def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
     """Filter once and prepare the result for the screen; of a large picture nothing before it is seen."""
-    if isinstance(request.job.picture.screen, TiledScreen):
-        return _tiled(request.job, request.job.picture.screen)
-    if not keeps_values(request.job.picture):
+    picture = request.job.picture
+    if isinstance(picture.screen, TiledScreen) or not keeps_values(picture):
         # By name: what filters parts of pictures is loaded with the first large one.
-        shown: Filtered = import_module(request.job.tile_answers).preview_in_bands(request.job, report)[0]
+        shown: Filtered = import_module(request.job.tile_answers).preview(request.job, report)[0]
         return shown
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
@@ -67,7 +63,10 @@ def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
 def run(request: Run[FilterJob], report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
     if isinstance(request.job.picture.screen, TiledScreen):
-        return _run_part(request, request.job.picture.screen, report)
+        of_part: Filtered = import_module(request.job.tile_answers).run_part(
+            request.job, request.budget_s, report
+        )
+        return of_part
     resolved, plan = _ResolvedJob(request.job), SamplingPlan(budget_s=request.budget_s)
     with resolved.memory() as memory:
         values = resolved.allocated(memory)
@@ -75,38 +74,6 @@ def run(request: Run[FilterJob], report: Checkpoint) -> Filtered:
         if outcome.values is not None:
             return replace(resolved.filtered(memory), result=outcome.result)
     return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
-
-
-def _run_part(request: Run[FilterJob], screen: TiledScreen, report: Checkpoint) -> Filtered:
-    report(Progress("reading the part that is measured", 0.0, 5.0))
-    job = request.job
-    # What reads large pictures is loaded with the first one.
-    pixels = import_module("engine.host.tile_jobs").opened(screen.key).picture.read(0, *measured_part(job))
-    samples = np.ascontiguousarray(pixels[..., : job.picture.channels])
-    resolved = ResolvedFilter(job, samples)
-    plan = SamplingPlan(budget_s=request.budget_s)
-    outcome = measure(resolved.job(), backend(resolved.device.key), plan, checkpoint=report)
-    return Filtered(None, None, resolved.choice.variant.key, resolved.device.key, 0.0, outcome.result)
-
-
-def _tiled(asked: FilterJob, screen: TiledScreen) -> Filtered:
-    """Return the result of a large picture, whose tiles are asked for."""
-    resolved = resolved_for_tiles(asked)
-    job, device = resolved.job(), resolved.device
-    job.task.refuse(job.variant, job.problem, asked.mask, job.block, device)
-    notes = []
-    if not job.variant.band_invariant:
-        notes.append("This kernel rounds parts of a picture in another way than the whole.")
-    if asked.range_mode == "rescale":
-        notes.append("Rescaled to the range of 16 parts of the picture.")
-    return Filtered(
-        values=None,
-        screen=replace(screen, note=" ".join(notes)),
-        variant=job.variant.key,
-        device=device.key,
-        elapsed_ms=0.0,
-        chosen_because=job.chosen_because,
-    )
 
 
 def check(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.image.colour import full_scale_of
 from engine.mask.mask import Mask
+from engine.run.task import AnyJob
 from engine.work.filtering.problem import Problem
 
 HINT_FROM = 0.2
@@ -84,6 +85,24 @@ def clipped_part(samples: NDArray[Any], mask: Mask, problem: Problem, range_mode
         return 0.0, 0.0
     found = sample_clipped(samples, mask, white, mode)
     return found.below, found.above
+
+
+def clipped_in_file(
+    job: AnyJob, values: NDArray[Any], saved: np.dtype[Any], range_mode: str | None
+) -> Clipped | None:
+    """Return how much of a result is clipped in a file of a type; None where nothing can be.
+
+    Of a mask some variants write values that are clipped already: its windows all over the picture say it.
+    """
+    if range_mode != "clip" or saved.kind == "f":
+        return None
+    given, mask = job.operands.samples.dtype, getattr(job.operands, "mask", None)
+    white = full_scale_of(given)
+    if mask is None:
+        return clipped_values(np.atleast_3d(values), white)
+    if given.kind == "u" and not can_clip(mask, white, job.problem.ghost_value):
+        return None
+    return sample_clipped(job.operands.samples, mask, white)
 
 
 def sample_clipped(samples: NDArray[Any], mask: Mask, white: float, range_mode: str = "clip") -> Clipped:

@@ -1,7 +1,7 @@
 """What the engine's process is asked about filters, and its replies."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.geometry.tile_plan import TilePlan
 from engine.host.protocol import Filtered, PictureHandle
@@ -36,7 +36,8 @@ class FilterJob(FilterRequest):
     """Everything that one filtering depends on. Preview and Run reply: Filtered."""
 
     answers: ClassVar[str] = "engine.work.filtering.answers"
-    tile_answers: ClassVar[str] = "engine.streams.tile_answers"
+    tile_answers: ClassVar[str] = "engine.flow.tiles"
+    resolved_by: ClassVar[str] = "engine.work.filtering.resolve:ResolvedFilter"
     picture: PictureHandle
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
     # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
@@ -47,14 +48,16 @@ class FilterJob(FilterRequest):
 
 @dataclass(frozen=True, slots=True)
 class SaveFiltered(Request):
-    """Filter a picture that stays in its file to another file, in bands and in full size. Reply: Saved."""
+    """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved.
 
-    job: FilterJob
+    `job` is that of a filter, of an operation or of a chain.
+    """
+
+    job: Any
     path: str
     depth: str = "keep"
     path_field: ClassVar[str] = "path"
-    # It takes the road of the command `filter`.
-    handler: ClassVar[str] = "engine.commands.large_saving:save_filtered"
+    handler: ClassVar[str] = "engine.flow.saving:save_filtered"
 
 
 @dataclass(frozen=True, slots=True)

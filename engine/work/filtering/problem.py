@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.geometry.cut import Reach
 from engine.work.picture_problem import PictureProblem
 
 RESULT_TYPES = ("float32", "same")
@@ -54,6 +55,13 @@ class Problem(PictureProblem):
                 "a result is float32, or it has the picture's own type",
                 f"Choose float32{own}.",
             )
+
+    @property
+    def reach(self) -> Reach:
+        """The cells under the mask."""
+        sides = zip(self.anchor, self.mask_shape, strict=True)
+        rows, columns = ((before, side - 1 - before) for before, side in sides)
+        return Reach(rows, columns, self.border)
 
     @property
     def taps(self) -> int:

@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, UnknownName
 from engine.geometry.border import Border
+from engine.geometry.cut import Reach
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
@@ -97,6 +98,31 @@ class ResolvedFilter:
         asked = self.asked
         return choose(asked.variant, self.problem, asked.mask, asked.block, self.device)
 
+    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
+        """Return a request whose kernel writes the samples of a file of a type, where they are the same."""
+        is_same = range_mode == "clip" or (range_mode == "absolute" and self._is_never_negative)
+        if is_same and saved == self.samples.dtype and self.is_finite:
+            return self.quantised() or self
+        return self
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no result can become infinite, which is noted (`Loss`)."""
+        samples, mask = self.samples.dtype, self.asked.mask
+        if samples == np.float32:
+            return False
+        largest = max(float(np.iinfo(samples).max), abs(self.problem.ghost_value))
+        most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
+        # Far below what the rounding of a sum could lift over it.
+        return most < float(np.finfo(np.float32).max) / 2
+
+    @property
+    def _is_never_negative(self) -> bool:
+        """Whether no result can be below 0, so that it is its own absolute value."""
+        mask = self.asked.mask
+        least = min(float(mask.weights.min()), mask.offset, self.problem.ghost_value)
+        return self.samples.dtype != np.float32 and least >= 0.0
+
     def quantised(self) -> Self | None:
         """Return the same variant and block with results of the picture's 8 or 16 bit, where it writes them.
 
@@ -109,11 +135,33 @@ class ResolvedFilter:
         ):
             return None
         other = copy(self)
-        other.asked = replace(self.asked, result_type="same")
-        other.problem = problem
         # Not what `auto` would choose for such results: another variant may round otherwise.
+        block = choice.block if choice.variant.uses_block else self.asked.block
+        other.asked = replace(self.asked, result_type="same", variant=choice.variant.key, block=block)
+        other.problem = problem
         other.choice = choice
         return other
+
+    @property
+    def reach(self) -> Reach:
+        """The cells that a result depends on."""
+        return self.problem.reach
+
+    def in_parts(self, rows: int | None = None) -> Self:
+        """Return it with a variant whose results do not depend on where a picture is cut, if none is named.
+
+        `auto` chooses for parts of so many rows.
+        """
+        other, asked = copy(self), self.asked
+        problem = self.problem if rows is None else replace(self.problem, height=rows)
+        other.choice = choose(asked.variant, problem, asked.mask, asked.block, self.device, in_bands=True)
+        return other
+
+    @property
+    def settled(self) -> FilterRequest:
+        """The request with the device, the variant and the block that were chosen."""
+        variant, block, _ = self.choice
+        return replace(self.asked, variant=variant.key, block=block, device=self.device.key)
 
     def job(self) -> FilterJob:
         """Return the job for the pipeline."""

@@ -1,13 +1,14 @@
 """The task of filtering for the pipeline."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.geometry.cut import Reach
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
@@ -75,6 +76,15 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
     def refuse_operands(self, variant: Variant, operands: FilterOperands) -> None:
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
         refuse_non_finite(variant, operands.samples)
+
+    def reach(self, job: "FilterJob") -> Reach:
+        """Return the cells under the mask."""
+        return replace(job.problem.reach, exact=job.variant.band_invariant)
+
+    def part(self, job: "FilterJob", samples: np.ndarray) -> "FilterJob":
+        """Return the job for a part of its picture."""
+        problem = job.problem.of_size(*samples.shape[:2])
+        return replace(job, problem=problem, operands=replace(job.operands, samples=samples))
 
     def labels(self, job: "FilterJob") -> dict[str, Any]:
         """Return the mask's name and weights, and the layout where it can be chosen."""

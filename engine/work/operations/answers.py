@@ -6,6 +6,8 @@ Questions about variants are answered on the thread that reads the pipe.
 import time
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Availability, Filtered
+from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.open import open_image
@@ -23,6 +26,7 @@ from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
+from engine.work.filtering.measured_part import blank
 from engine.work.operations.drawing import marked
 from engine.work.operations.messages import Operated, OperationInfo, OperationJob, OperationsRequest
 from engine.work.operations.resolve import ResolvedOperation
@@ -41,8 +45,11 @@ def describe(request: Describe[OperationsRequest], report: Checkpoint) -> tuple[
 
 def preview(request: Preview[OperationJob], report: Checkpoint) -> Operated:
     """Do an operation once and prepare what it found for the screen."""
-    begin = time.perf_counter()
-    resolved = resolved_job(request.job)
+    begin, asked = time.perf_counter(), request.job
+    if isinstance(asked.picture.screen, TiledScreen):
+        # By name: what computes parts of pictures is loaded with the first large one.
+        return Operated(import_module(asked.tile_answers).preview(asked, report)[0])
+    resolved = resolved_job(asked)
     job, machine = resolved.job(), backend(resolved.device.key)
     report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
     values = compute(job, machine)
@@ -51,8 +58,11 @@ def preview(request: Preview[OperationJob], report: Checkpoint) -> Operated:
 
 def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
     """Verify, warm up, sample; prepare what was found for the screen."""
-    begin = time.perf_counter()
-    resolved = resolved_job(request.job)
+    begin, asked = time.perf_counter(), request.job
+    if isinstance(asked.picture.screen, TiledScreen):
+        of_part: Any = import_module(asked.tile_answers).run_part(asked, request.budget_s, report)
+        return Operated(of_part, result=of_part.result)
+    resolved = resolved_job(asked)
     machine = backend(resolved.device.key)
     plan = SamplingPlan(budget_s=request.budget_s)
     outcome = measure(resolved.job(), machine, plan, checkpoint=report)
@@ -78,7 +88,9 @@ def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availabilit
 def resolved_job(job: OperationJob) -> ResolvedOperation:
     """Return a job of the window with its operation, problem, device, variant and block."""
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
-    return ResolvedOperation(job, shared.attach(job.picture.in_memory), patch)
+    in_file = isinstance(job.picture.screen, TiledScreen)
+    samples = blank(job.picture) if in_file else shared.attach(job.picture.in_memory)
+    return ResolvedOperation(job, samples, patch)
 
 
 def _shown(job: OperationJob, resolved: ResolvedOperation, values: np.ndarray, begin: float) -> Operated:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered, PictureHandle
+from engine.verify.regions import Region
 from engine.work.operations.found import Mark, Quantity
 from engine.work.operations.request import OperationRequest
 from engine.work.operations.results import OperationResult
@@ -15,8 +16,14 @@ class OperationJob(OperationRequest):
     """Everything that one operation on a picture depends on. Preview and Run reply: Operated."""
 
     answers: ClassVar[str] = "engine.work.operations.answers"
+    tile_answers: ClassVar[str] = "engine.flow.tiles"
+    resolved_by: ClassVar[str] = "engine.work.operations.resolve:resolved_for_parts"
+    region: ClassVar[Region | None] = None  # an operation is done with all of the picture
+    range_mode: ClassVar[str] = "clip"  # results are of the picture's type
     file_fields: ClassVar[tuple[str, ...]] = ("patch_path",)
     picture: PictureHandle
+    # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
+    centre: tuple[int, int] | None = None
     patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
 
 

@@ -1,6 +1,6 @@
 """OperationProblem: everything about an operation on a picture but the pixels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -59,6 +59,11 @@ class OperationProblem(PictureProblem):
     def parameters(self) -> dict[str, Value]:
         """The parameters by name."""
         return dict(self.settings)
+
+    def of_size(self, height: int, width: int) -> "OperationProblem":
+        """Return the same for another picture, of an operation whose result has the picture's size."""
+        result = height, width, self.result_shape[2]
+        return replace(self, height=height, width=width, result_shape=result)
 
     def whole(self, name: str) -> int:
         """Return a parameter that is a whole number."""

@@ -1,12 +1,15 @@
 """Resolves a request for an operation into what the pipeline computes: problem, device, variant and block."""
 
+from dataclasses import replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
+from engine.geometry.cut import Reach
 from engine.reason import Reason
 from engine.run.device_choice import device_for
 from engine.run.task import Choice, Job
@@ -57,6 +60,14 @@ def resolved_operands(
     return operation, problem, OperationOperands(samples, ready, asked.layout)
 
 
+def resolved_for_parts(asked: OperationRequest, samples: np.ndarray) -> "ResolvedOperation":
+    """Return a request resolved for a picture of which only the shape and the type are known yet."""
+    if operation_named(asked.operation).takes_patch:
+        why = "its result depends on the whole picture at once"
+        raise BadValue(f"{asked.operation} on a picture in parts", why, "Take a smaller picture, or a part.")
+    return ResolvedOperation(asked, samples)
+
+
 class ResolvedOperation:
     """A request with its operation, problem, device, variant and block; raises what is named above."""
 
@@ -81,6 +92,25 @@ class ResolvedOperation:
         chosen = (able or known)[-1]
         reason = Reason("last-in-list", f"the fastest on {self.device.title}")
         return Choice(chosen, chosen.block_for(self.asked.block), reason)
+
+    @property
+    def reach(self) -> Reach:
+        """The cells that a result depends on."""
+        return OPERATION.reach(self.job())
+
+    def in_parts(self, rows: int | None = None) -> Self:
+        """Return it as it is: no variant's results depend on where a picture is cut."""
+        return self
+
+    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
+        """Return it as it is: the type of its results is always the same."""
+        return self
+
+    @property
+    def settled(self) -> OperationRequest:
+        """The request with the device, the variant and the block that were chosen."""
+        variant, block, _ = self.choice
+        return replace(self.asked, variant=variant.key, block=block, device=self.device.key)
 
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""

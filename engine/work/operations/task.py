@@ -1,12 +1,14 @@
 """The task of an operation on a picture, for the pipeline."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.geometry.cut import Reach
 from engine.run.task import Job, Task
 from engine.work.operations.contract import OperationOperands, Patch
 from engine.work.operations.problem import OperationProblem
@@ -58,6 +60,23 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
         """Compare with the operation's oracle."""
         operation = OPERATIONS[job.problem.operation]
         return operation.verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+
+    def reach(self, job: "OperationJob") -> Reach:
+        """Return the window of the operation; one without a window needs the whole picture."""
+        window = OPERATIONS[job.problem.operation].window
+        if window is None:
+            return Reach(whole=job.problem.operation)
+        side = window(job.problem.parameters)
+        return Reach((side, side), (side, side))
+
+    def part(self, job: "OperationJob", samples: np.ndarray) -> "OperationJob":
+        """Return the job for a part of its picture."""
+        problem = job.problem.of_size(*samples.shape[:2])
+        return replace(job, problem=problem, operands=replace(job.operands, samples=samples))
+
+    def refuse_samples(self, job: "OperationJob") -> None:
+        """Refuse samples that the operation does not take."""
+        OPERATIONS[job.problem.operation].refuse(job.operands.samples, job.problem.parameters)
 
     def labels(self, job: "OperationJob") -> dict[str, Any]:
         """Return the layout of the rows, where it can be chosen."""

@@ -159,7 +159,7 @@ class PictureController(QObject):
 
     def save_result(self, path: Path, depth: str = "keep", *, metadata: bool = True) -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
-        picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()
+        picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.job()
         if not self.can_save_result() or picture is None or result is None:
             return
         request: Request

@@ -12,12 +12,14 @@ import tifffile
 from PIL import Image
 
 import engine
-from engine.commands import large_filter
 from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
+from engine.commands.in_bands import work_of
 from engine.commands.picture_kinds import filter_for, mask_for
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
+from engine.flow import file as in_file
+from engine.flow import memory as memory_plan
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.image.large.npy_writer import NpyResult
@@ -28,7 +30,6 @@ from engine.image.metadata import metadata_of
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
-from engine.streams import large_plan
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.fresh_python import ROOT
 
@@ -41,8 +42,8 @@ CPU = [known.key for known in VARIANTS if known.device is DeviceKind.CPU and kno
 @pytest.fixture(autouse=True)
 def _small_bands(monkeypatch):
     """Cut small pictures into many steps and bands, as large ones are."""
-    monkeypatch.setattr(large_plan, "_READ_BYTES", 4096)
-    monkeypatch.setattr(large_plan, "_BAND_BYTES", 2048)
+    monkeypatch.setattr(memory_plan, "_READ_BYTES", 4096)
+    monkeypatch.setattr(memory_plan, "_BAND_BYTES", 2048)
 
 
 def picture(dtype="uint8", channels=3, height=HEIGHT, width=WIDTH):
@@ -98,7 +99,7 @@ def filtered(source, output, *arguments, memory=None):
     """Filter a file in bands; return what became of it."""
     settings = read("filter", FilterSettings, [source, str(output), *arguments, "--device", "cpu"])
     how = filter_for(settings.picture, mask_for(settings.picture))
-    return large_filter.filter_large(how, source, str(output), memory=memory)
+    return in_file.filter_file(work_of(how), source, str(output), memory=memory)
 
 
 KINDS = [
@@ -337,7 +338,7 @@ def test_that_nothing_is_left_of_what_is_refused(tmp_path):
 
 def test_that_a_disk_without_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
     source = written("tif tile=1", picture(), tmp_path)
-    monkeypatch.setattr(large_filter.PartFolder, "free_bytes", lambda part: 1000)
+    monkeypatch.setattr(in_file.PartFolder, "free_bytes", lambda part: 1000)
     with pytest.raises(FileWriteError, match="1000 bytes free"):
         filtered(source, tmp_path / "out.tif", "--mask", "box:3")
     assert os.listdir(tmp_path) == ["in.tif"]
@@ -358,11 +359,12 @@ def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
 KILLED = """
 import os, signal, sys
 from engine import interrupts
-from engine.commands import large_filter
+from engine.commands.in_bands import work_of
+from engine.flow import file as in_file
 from engine.commands.command_line import main
 from engine.image.large.part_folder import PartFolder
-from engine.streams import large_plan
-large_plan._READ_BYTES, large_plan._BAND_BYTES, large_filter.JOURNAL_S = 4096, 2048, 0.0
+from engine.flow import memory as memory_plan
+memory_plan._READ_BYTES, memory_plan._BAND_BYTES, in_file.JOURNAL_S = 4096, 2048, 0.0
 interrupts.listen()
 note, notes = PartFolder.note, []
 def noted(*given):
@@ -381,7 +383,7 @@ class Killed(Exception):
 
 def killing(monkeypatch, count):
     """Stop a run of this process when it has written down so often what is done."""
-    note, notes = large_filter.PartFolder.note, []
+    note, notes = in_file.PartFolder.note, []
 
     def noted(*given):
         note(*given)
@@ -389,7 +391,7 @@ def killing(monkeypatch, count):
         if len(notes) == count:
             raise Killed
 
-    monkeypatch.setattr(large_filter.PartFolder, "note", noted)
+    monkeypatch.setattr(in_file.PartFolder, "note", noted)
 
 
 def killed(count, *arguments):
@@ -481,7 +483,7 @@ def journal_with(part, old, new):
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_that_a_damaged_part_is_begun_anew(damage, tmp_path, monkeypatch):
     """A result of 120 M pixels had 58.7 M wrong ones, and was called verified."""
-    monkeypatch.setattr(large_filter, "JOURNAL_S", 0.0)
+    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     kind = next((kind for kind in ("tif", "zarr") if kind in damage), "npy")
     output = tmp_path / f"out.{kind}"
     source = written(
@@ -685,7 +687,7 @@ def test_that_a_bound_of_memory_holds_for_a_process(rows, what, tmp_path):
 
 def test_that_two_processes_never_write_one_result(tmp_path):
     source = written("npy", picture(), tmp_path)
-    part = large_filter.PartFolder(str(tmp_path / "out.npy"))
+    part = in_file.PartFolder(str(tmp_path / "out.npy"))
     part.begin()
     with pytest.raises(FileWriteError, match="another process writes it now"):
         filtered(source, tmp_path / "out.npy", "--mask", "box:3")
@@ -697,7 +699,7 @@ def test_that_two_processes_never_write_one_result(tmp_path):
 def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatch):
     source = written(kind, picture(height=400), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
-    monkeypatch.setattr(large_filter, "JOURNAL_S", 0.0)
+    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
     with monkeypatch.context() as full:
         for writer in (TiffResult, NpyResult, ZarrResult):
@@ -720,7 +722,7 @@ def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
     words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
     settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
     how = filter_for(settings.picture, mask_for(settings.picture))
-    large_filter.filter_large(how, source, words[1], memory=None)
+    in_file.filter_file(work_of(how), source, words[1], memory=None)
     whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
     assert np.array_equal(as_read(words[1]), whole)
 

@@ -84,7 +84,7 @@ def test_that_a_filter_loads_only_what_it_needs(tmp_path):
     """Of 450 modules 30 were not needed: 15 of 200 ms."""
     unneeded = (
         "numpy.random statistics engine.mask.text engine.tasks.network engine.tasks.product "
-        "engine.results.columns engine.streams engine.device.cuda numba scipy PIL tifffile"
+        "engine.results.columns engine.flow engine.device.cuda numba scipy PIL tifffile"
     )
     words = ["filter", sample_path("impulse"), tmp_path / "out.png", "--mask", "box-3", "--device", "cpu"]
     run = f"import sys, engine.commands.command_line as c; assert c.main({list(map(str, words))}) == 0"

@@ -11,9 +11,9 @@ from engine.commands import batch_plan, batch_sources, spread_filter
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
-from engine.streams import chunking, filtering
-from tests.engine.streams.fake_gpus import install
-from tests.engine.streams.fake_queues import FakeQueues
+from engine.flow import filtering, stream
+from tests.engine.flow.fake_gpus import install
+from tests.engine.flow.fake_queues import FakeQueues
 
 MASK = "--mask gaussian:5:1 --border mirror --variant cpu-serial"
 
@@ -30,7 +30,7 @@ def gpus(monkeypatch):
         monkeypatch.setattr(batch_plan, "device_for", lambda variant, key: by_key.get(key, cpu_info()))
         monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
         for name in ("SMALLEST_CHUNK_BYTES", "SMALLEST_CHUNK_IN_ORDER_BYTES"):
-            monkeypatch.setattr(chunking, name, 1 << 9)
+            monkeypatch.setattr(stream, name, 1 << 9)
         return made
 
     return install_gpus

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from engine.errors import Cancelled, ImageReadError, ImageWriteError
+from engine.flow import result as result_of_window
 from engine.host import shared
 from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
 from engine.host.display_range import pixels_of
@@ -27,7 +28,6 @@ from engine.image.large.decoded import decoded_bytes
 from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image
 from engine.image.save import save_image
-from engine.streams import result_parts
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
@@ -309,7 +309,7 @@ def test_that_a_picture_and_its_result_take_what_they_may_while_the_next_one_is_
     shown = sum(math.prod(shape) for shape, _ in screen_arrays(height, width))
     is_large = level_shapes(height, width)[0] != screen_arrays(height, width)[0][0]
     result = shown + (0 if is_large else 4 * form.decoded_bytes)
-    bands = 2 * result_parts._BAND_BYTES if is_large else 0
+    bands = 2 * result_of_window._BAND_BYTES if is_large else 0
     taken = form.decoded_bytes + shown + 2 * result + bands
     if bytes_with_result(form) > WHOLE_RESULT_BYTES:
         taken = decoded_bytes(form) + TILES_BYTES

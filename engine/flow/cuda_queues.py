@@ -16,9 +16,9 @@ from engine.device.device_memory import array_in, device_array
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device.pinned_memory import pinned_array
+from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.timeline import Queue
 from engine.geometry.layout import Layout
-from engine.streams.chunk_jobs import ChunkJob
-from engine.streams.timeline import Queue
 
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64

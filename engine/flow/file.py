@@ -1,11 +1,11 @@
-"""Pictures larger than memory: `filter` and `batch` take them in bands, to a file of the same kinds."""
+"""A picture larger than memory, in bands, to a file that appears whole or not at all."""
 
 import hashlib
 import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,18 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.commands.large_bands import bands_for
-from engine.commands.large_state import State
-from engine.commands.mask_filter import MaskFilter
-from engine.commands.operation_filter import OperationFilter
-from engine.commands.picture_filter import AnyFilter
-from engine.commands.picture_opening import result_dtype
-from engine.device_info import ALL_GPUS, DeviceInfo
+from engine.device_info import DeviceInfo, titles
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
+from engine.flow.journal import State
+from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory
+from engine.flow.plan import Plan, Resolved
+from engine.flow.rows import Part, RowStream, by_stream
 from engine.image.colour import full_scale_of
-from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.convert import RangeMode, change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.large.checked_file import PartDamaged
 from engine.image.large.kinds import is_zarr, kind_of_result
@@ -37,11 +35,8 @@ from engine.image.large.result import LargeResult, RowUnits
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 from engine.image.result_picture import Loss, filtered_alpha
-from engine.run.task import Choice
-from engine.streams.large import LargeStream, Part
-from engine.streams.large_plan import LargePlan, free_disk_words, plan_large
 from engine.verify.verification import Verification
-from engine.work.filtering.clipping import Clipped
+from engine.work.filtering.clipping import Clipped, clipped_in_file
 
 # Multiply-adds that the oracle may spend on a band: a few ms, while the kernel takes 20 to 100.
 BAND_MULTIPLY_ADDS = 2_000_000
@@ -51,24 +46,47 @@ JOURNAL_S = 5.0
 _SPARE_DISK_BYTES = 64 << 20
 
 
+# A chooser tells no larger pictures apart, and what looks at all samples has fewer to look at.
+_MOST_ROWS = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is done with a picture, and how its result is saved.
+
+    `resolve` chooses device and variants for samples (H, W, C), whose values are not looked at, of a result
+    that is saved in a type; `saved_type` returns that for the type of the picture. `range` is what becomes of
+    float32 values out of range; None: the values have the range of the picture's type. `gpus` are several
+    that share the work.
+    """
+
+    resolve: Callable[[NDArray[Any], np.dtype[Any]], Resolved]
+    saved_type: Callable[[np.dtype[Any]], np.dtype[Any]]
+    range: RangeMode | None
+    filters_alpha: bool = False
+    verify: bool = True
+    metadata: bool = True
+    gpus: Sequence[DeviceInfo] = ()
+
+
 @dataclass(slots=True)
 class Done:
-    """What became of a large picture."""
+    """What became of a large picture; `where` says what did it, in words, after what is done."""
 
-    headline: str
+    resolved: Resolved
+    where: str
+    devices: Sequence[DeviceInfo]
     verification: Verification | None
     notes: tuple[str, ...]
     elapsed_s: float
     document: dict[str, object]
-    choice: Choice[Any]
-    device: DeviceInfo
     source_bytes: int
     clipped: Clipped
     resumed_row: int = 0
 
 
-def filter_large(
-    how: AnyFilter,
+def filter_file(
+    work: Work,
     source: str | LargePicture,
     output: str,
     *,
@@ -97,7 +115,7 @@ def filter_large(
             if isinstance(source, LargePicture)
             else stack.enter_context(open_large(source, cache_bytes=0))
         )
-        run = _Run(how, picture, output, memory, report, on_state)
+        run = _Run(work, picture, output, memory, report, on_state)
         stack.callback(run.close)
         run.prepare()
         try:
@@ -118,14 +136,14 @@ def filter_large(
 class _Run:
     def __init__(
         self,
-        how: AnyFilter,
+        work: Work,
         picture: LargePicture,
         output: str,
         memory: int | None,
         report: Callable[[float, str], None],
         on_state: Callable[[int, int], None],
     ) -> None:
-        self.how, self.picture, self.output, self.memory = how, picture, output, memory
+        self.work, self.picture, self.output, self.memory = work, picture, output, memory
         self.report, self.on_state = report, on_state
         self.part = PartFolder(output)
         self.notes: list[str] = []
@@ -137,8 +155,7 @@ class _Run:
 
     def prepare(self) -> None:
         """Check all that can be checked, and make the file or open what an earlier run has left."""
-        how, picture = self.how, self.picture
-        asked = how.settings
+        work, picture = self.work, self.picture
         kind = kind_of_result(self.output)
         if not kind:
             raise BadValue(
@@ -147,21 +164,23 @@ class _Run:
                 "End the name in .tif, .zarr or .npy.",
             )
         _check_place(self.output, kind)
-        self.dtype = result_dtype(asked, picture.dtype)
-        self.colours = picture.channels
-        self._is_operation = isinstance(how, OperationFilter)
-        if picture.has_alpha and (asked.alpha == "keep" or not isinstance(how, MaskFilter)):
-            self.colours -= 1
-        shape = picture.height, picture.width, self.colours
-        self.bands = bands_for(how, shape, picture.dtype, self.dtype)
-        self.problem, self.device, self.choice = self.bands.problem, self.bands.device, self.bands.choice
-        storage, lost = result_storage(picture, kind, metadata=asked.metadata)
+        self.dtype = work.saved_type(picture.dtype)
+        self.colours = picture.channels - (picture.has_alpha and not work.filters_alpha)
+        # The shape alone: it takes no memory.
+        shape = min(picture.height, _MOST_ROWS), picture.width, self.colours
+        self.resolved = work.resolve(np.broadcast_to(np.zeros((), picture.dtype), shape), self.dtype)
+        self.plan = Plan.of(self.resolved)
+        self.plan.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
+        self.plan.refuse()
+        self.is_on_gpu = self.plan.device.is_usable_gpu
+        self.devices = self.work.gpus if self.is_on_gpu and self.work.gpus else (self.plan.device,)
+        storage, lost = result_storage(picture, kind, metadata=work.metadata)
         self.part.hold()
         self.task = self._task(storage)
         why = self._continued(storage)
         self._check_disk(storage)
         # Refused before anything is written.
-        self.plan = self._plan(storage)
+        self.rows_planned = self._memory_plan(storage)
         if self.result is not None:
             self.resumed_row = self.state.rows
             self.notes.append(
@@ -177,8 +196,6 @@ class _Run:
                 self.part.remove()
                 raise
         self.notes += lost
-        if asked.device == ALL_GPUS and self.device.kind == "cuda":
-            self.notes.append("A picture in bands is filtered by one GPU, the first.")
 
     def _continued(self, storage: Storage) -> str:
         """Open what an earlier run has left, if it is whole; else return why it is begun anew."""
@@ -205,24 +222,22 @@ class _Run:
             self._scratch = ScratchLevel(self.part.folder, level, result, state.scratch)
         self.state = state
 
-    def _plan(self, storage: Storage) -> LargePlan:
-        return plan_large(
-            self.picture, self.problem, storage, self.dtype, self.memory,
-            on_gpu=self.device.kind == "cuda", between=self.bands.between,
-            proof_bytes=self.bands.proof_bytes,
-        )  # fmt: skip
+    def _memory_plan(self, storage: Storage) -> MemoryPlan:
+        gpus = len(self.devices) if self.is_on_gpu else 0
+        return plan_memory(
+            self.picture, self.plan, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
+        )
 
     def _task(self, storage: Storage) -> dict[str, Any]:
         """Return what a part is of: the settings, and the file with its size and time."""
-        how, asked = self.how, self.how.settings
-        mask = how.mask
+        work, job = self.work, self.plan.job
+        mask = getattr(job.operands, "mask", None)
+        asked = replace(self.resolved.settled, device=self.plan.device.kind)
         settings: list[Any] = [
-            how.name, self.bands.identity,
-            None if mask is None else [mask.weights32.tolist(), mask.anchor, mask.offset],
-            str(self.problem.border), self.problem.cval, self.choice.variant.key, self.device.kind,
-            self.problem.result_dtype, str(self.dtype), self.bands.range, asked.alpha, list(asked.set),
-            *([] if asked.metadata else ["no metadata"]),
-            asked.flip, asked.verify, repr(replace(storage, details={})), self.picture.channels,
+            repr(asked), job.task.labels(job).get("weights_digest"),
+            None if mask is None else [mask.anchor, mask.offset],
+            job.problem.result_dtype, str(self.dtype), work.range, work.filters_alpha, work.metadata,
+            work.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
         digest = hashlib.sha256(json.dumps(settings, allow_nan=False).encode()).hexdigest()
         return {"settings": digest, "source": _identity(self.picture.path)}
@@ -249,15 +264,14 @@ class _Run:
 
     def first_pass(self) -> None:
         """Find the smallest and the largest value, where the range needs them."""
-        asked = self.how.settings
-        is_needed = self.problem.result_dtype == "float32" and self.bands.range == "rescale"
-        if self._is_operation or not is_needed or self.state.ends is not None:
+        is_needed = self.plan.problem.result_dtype == "float32" and self.work.range == "rescale"
+        if not is_needed or self.state.ends is not None:
             return
         ends = [np.inf, -np.inf]
 
         def take(part: Part) -> None:
             values = part.values
-            if self.picture.has_alpha and asked.alpha == "filter":
+            if self.picture.has_alpha and self.work.filters_alpha:
                 values = values[..., :-1]
             low, high = finite_range(values)
             ends[:] = min(ends[0], low), max(ends[1], high)
@@ -294,9 +308,10 @@ class _Run:
                 self.note()
 
         def take(part: Part) -> None:
-            proof = self._verified(part) if self.how.settings.verify else None
+            proof = self._verified(part) if self.work.verify else None
             saved, loss = self._finished(part)
-            rows, clipped = len(part.values), self.bands.clipped(part, picture.dtype, self.dtype)
+            rows, job = len(part.values), self.plan.at(part.image).job
+            clipped = clipped_in_file(job, part.values, self.dtype, self.work.range) or Clipped()
             found.append((part.top + rows, (rows, proof, loss, clipped)))
             units.add(saved, write)
             self._report(part, "filtered", share, 1.0)
@@ -305,13 +320,18 @@ class _Run:
         self.note()
 
     def _stream(self, take: Callable[[Part], None], first_row: int) -> None:
-        LargeStream(self.picture, self.problem, self.bands.run, self.plan, take).run(first_row)
+        run_bands = by_stream(self.plan, self.work.gpus)
+        RowStream(self.picture, self.plan, run_bands, self.rows_planned, take).run(first_row)
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
-        found = self.bands.verified(part, BAND_MULTIPLY_ADDS)
+        job = replace(self.plan.at(part.image).job, seed=part.top, affordable=BAND_MULTIPLY_ADDS)
+        # Those of its halo too, as it is a picture of its own; they belong to other bands.
+        found = job.task.verify(part.all_values, job, lambda fraction: None)
+        own = len(part.values) / len(part.all_values)
+        found = replace(found, checked_pixels=round(own * found.checked_pixels))
         where = f"in the rows from {part.top:,} on"
-        found.refuse_wrong(f"The result of '{self.choice.variant.key}', {where},")
+        found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
     def _finished(self, part: Part) -> tuple[NDArray[Any], Loss]:
@@ -320,13 +340,13 @@ class _Run:
         picture, values = self.picture, part.values
         has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
         colours = values[..., :-1] if has_filtered_alpha else values
-        if self._is_operation or colours.dtype != np.float32 or self.dtype == np.float32:
+        if self.work.range is None or colours.dtype != np.float32 or self.dtype == np.float32:
             saved = change_depth(colours, self.dtype)
         else:
             ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
             white = full_scale_of(picture.dtype)
-            saved = to_depth(colours, self.dtype, range_mode=self.bands.range, white=white, ends=ends)
-        loss.add(colours, saved, picture.dtype, counts_cut=self._is_operation)
+            saved = to_depth(colours, self.dtype, range_mode=self.work.range, white=white, ends=ends)
+        loss.add(colours, saved, picture.dtype, counts_cut=self.work.range is None)
         if not picture.has_alpha:
             return saved, loss
         if has_filtered_alpha:
@@ -389,39 +409,44 @@ class _Run:
 
     def done(self, elapsed_s: float) -> Done:
         """Return what became of the picture."""
-        picture, state, verify_it = self.picture, self.state, self.how.settings.verify
+        picture, state, resolved = self.picture, self.state, self.resolved
         pixels = picture.height * picture.width
         lost = state.loss.sentences(pixels * self.colours, self.dtype)
-        block, choice, device = self.choice.block, self.choice, self.device
-        shown = f", block {block}" if choice.variant.uses_block else ""
-        chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
-        rounded = f", {self.problem.result_dtype} results" if self.problem.result_dtype != "float32" else ""
-        where = f"by {choice.variant.key} on {device.title}{shown}{rounded}{chosen}"
+        (variant, block, reason), result_dtype = resolved.choice, self.plan.problem.result_dtype
+        shown = f", block {block}" if variant.uses_block else ""
+        chosen = f" (auto: {reason.clauses})" if reason else ""
+        rounded = f", {result_dtype} results" if self.plan.problem.is_quantised else ""
+        rows = self.rows_planned
+        in_bands = f"in bands of {min(rows.band_rows, picture.height):,} rows"
+        where = f"by {variant.key} on {', '.join(titles(self.devices))}{shown}{rounded}{chosen}, {in_bands}"
         document: dict[str, object] = {
-            **self.bands.facts,
-            "variant": choice.variant.key,
-            "device": device.key,
-            "block": {"x": block.x, "y": block.y} if choice.variant.uses_block else None,
-            "result_dtype": self.problem.result_dtype,
+            "variant": variant.key,
+            "device": ", ".join(device.key for device in self.devices),
+            "block": {"x": block.x, "y": block.y} if variant.uses_block else None,
+            "result_dtype": result_dtype,
             "rows": picture.height, "columns": picture.width, "channels": picture.channels,
             "source_format": picture.format,
             "levels": len(self.result.levels) if self.result is not None else 1,
-            "bands": {"step_rows": self.plan.step_rows, "band_rows": self.plan.band_rows},
-            "memory_bytes": self.plan.needed_bytes,
+            "bands": {"step_rows": rows.step_rows, "band_rows": rows.band_rows},
+            "memory_bytes": rows.needed_bytes,
             "resumed_row": self.resumed_row,
         }  # fmt: skip
         return Done(
-            f"{self.bands.text} {where}, in bands of {min(self.plan.band_rows, picture.height):,} rows",
-            state.proof.whole(pixels) if verify_it else None,
+            resolved,
+            where,
+            self.devices,
+            state.proof.whole(pixels) if self.work.verify else None,
             (*picture.notes, *self.notes, *lost),
             elapsed_s,
             document,
-            choice,
-            device,
             pixels * picture.channels * picture.dtype.itemsize,
             Clipped(*(rows / picture.height for rows in state.clipped)),
             self.resumed_row,
         )
+
+
+_NAME_DIRECT = 'Name a direct variant, or "auto", or leave --variant out.'
+_NEEDS_ALL = "Give more memory (--max-bytes, without --memory), or take a smaller picture."
 
 
 def _check_place(output: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Answers what is asked of parts of a result: its tiles for the screen, and its values.
+"""Answers what the window asks of large pictures: a preview, a run, and of a result tiles and values.
 
 A picture in its file is filtered where it is seen, at the level that is seen: at full size its results have
 the bits of the whole, at other levels the mask is applied to the reduced picture. A large picture in memory
@@ -10,24 +10,28 @@ Called on: the main thread of the host process.
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.devices import backend
 from engine.errors import ImageReadError
+from engine.flow.result import Result, resolved, source_of
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed, SharedArray
-from engine.host.tile_jobs import answered, as_values
-from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tiles, Values
+from engine.host.tile_jobs import answered, as_values, opened
+from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, TiledScreen, Tiles, Values
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.streams.result_parts import ChainParts, FilterParts, PartsJob, ResultParts, source_of
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
-from engine.work.messages import ChainJob
+from engine.work.filtering.measured_part import measured_part
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4
@@ -35,27 +39,23 @@ _MOST_TOGETHER = 4
 _MOST_READY = 3
 
 # The newest first, each with what its picture's memory was given to.
-_ready: list[tuple[ResultParts, int]] = []
+_ready: list[tuple[Result, int]] = []
 
 
-def _made(job: PartsJob) -> ResultParts:
-    return ChainParts(job) if isinstance(job, ChainJob) else FilterParts(job)
-
-
-def _result_of(job: PartsJob) -> ResultParts:
+def _result_of(job: Any) -> Result:
     at = _used(job)
     found = next((one for one, used in _ready if used == at and job in (one.job, one.asked)), None)
-    return _readied(found or _made(job))
+    return _readied(found or Result(job))
 
 
-def _readied(result: ResultParts) -> ResultParts:
+def _readied(result: Result) -> Result:
     at = _used(result.asked)
     others = [one for one in _ready if one[0] is not result and one[0].asked.picture == result.asked.picture]
     _ready[:] = [(result, at), *(one for one in others if one[1] == at)][:_MOST_READY]
     return result
 
 
-def _used(job: PartsJob) -> int:
+def _used(job: Any) -> int:
     pixels = job.picture.pixels
     return shared.uses(pixels) if isinstance(pixels, SharedArray) else 0
 
@@ -68,15 +68,18 @@ def _let_go() -> None:
 shared.keep_until_trimmed(_let_go)
 
 
-def preview_in_bands(job: PartsJob, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...]]:
+def preview(job: Any, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...]]:
     """Compute the result of a large picture in memory for the screen, and keep no values.
 
-    Returns it with the times of a chain's steps.
+    Of a picture in its file nothing is computed before it is seen. Returns it with the times of a chain's
+    steps.
     """
     begin = time.perf_counter()
+    if isinstance(job.picture.screen, TiledScreen):
+        return _unseen(job, job.picture.screen), ()
     # Anew for each preview: `auto` chooses by the times that are known by now.
-    result = _made(job)
-    result.refuse()
+    result = Result(job)
+    result.plan.refuse()
     # What is read of earlier ones is seldom wanted again.
     _ready.clear()
     _readied(result)
@@ -84,20 +87,49 @@ def preview_in_bands(job: PartsJob, report: Checkpoint) -> tuple[Filtered, tuple
     with SharedSegment() as segment:
         levels = segment.create(*screen_arrays(picture.height, picture.width))
         bands, ends = result.bands(source, report), result.ends(source, report)
-        screen = segment.rendered_in_bands(picture, levels, bands, result.range_mode, ends)
+        screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
     shown = Filtered(
         values=Computed(result.job),
         screen=screen,
-        variant=result.chosen.variant.key,
-        device=result.device.key,
+        variant=result.plan.job.variant.key,
+        device=result.plan.device.key,
         elapsed_ms=(time.perf_counter() - begin) * 1e3,
-        chosen_because=result.chosen.chosen_because,
+        chosen_because=result.plan.job.chosen_because,
         clipped=result.clipped,
     )
     return shown, result.steps
 
 
-def result_tiles(request: ResultTiles[PartsJob], report: Checkpoint) -> Tiles:
+def _unseen(asked: Any, screen: TiledScreen) -> Filtered:
+    """Return the result of a picture in its file, whose tiles are asked for."""
+    result = Result(asked)
+    result.plan.refuse()
+    notes = []
+    if not result.plan.reach.exact:
+        notes.append("This kernel rounds parts of a picture in another way than the whole.")
+    if asked.range_mode == "rescale":
+        notes.append("Rescaled to the range of 16 parts of the picture.")
+    return Filtered(
+        values=None,
+        screen=replace(screen, note=" ".join(notes)),
+        variant=result.plan.job.variant.key,
+        device=result.plan.device.key,
+        elapsed_ms=0.0,
+        chosen_because=result.plan.job.chosen_because,
+    )
+
+
+def run_part(asked: Any, budget_s: float, report: Checkpoint) -> Filtered:
+    """Verify and time a part of a picture in its file."""
+    report(Progress("reading the part that is measured", 0.0, 5.0))
+    pixels = opened(asked.picture.screen.key).picture.read(0, *measured_part(asked))
+    found = resolved(asked, np.ascontiguousarray(pixels[..., : asked.picture.channels]))
+    plan, machine = SamplingPlan(budget_s=budget_s), backend(found.device.key)
+    outcome = measure(found.job(), machine, plan, checkpoint=report)
+    return Filtered(None, None, found.choice.variant.key, found.device.key, 0.0, outcome.result)
+
+
+def result_tiles(request: ResultTiles[Any], report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = request.job, request.level, set(request.tiles)
@@ -146,18 +178,18 @@ def result_tiles(request: ResultTiles[PartsJob], report: Checkpoint) -> Tiles:
         tile,
         source,
         white=full_scale(np.dtype(job.picture.dtype)),
-        range_mode=result.range_mode,
+        range_mode=job.range_mode,
         ends=result.ends(source, report),
     )
 
 
-def result_values(request: ResultValues[PartsJob], report: Checkpoint) -> Values:
+def result_values(request: ResultValues[Any], report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
     return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
 
 
-def part_of_result(job: PartsJob, region: Region) -> NDArray[Any]:
+def part_of_result(job: Any, region: Region) -> NDArray[Any]:
     """Return the values of a result in a region of full size."""
     return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]

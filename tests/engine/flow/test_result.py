@@ -8,6 +8,7 @@ from PIL import Image
 
 import engine
 from engine.errors import BadValue
+from engine.flow import result, tiles
 from engine.geometry.border import Border
 from engine.host import picture_jobs, result_memory, shared
 from engine.host.display_levels import level_shapes, render
@@ -20,7 +21,6 @@ from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.streams import result_parts, tile_answers
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.filtering.compared import ComparePictures
@@ -43,9 +43,9 @@ def silent(step):
 def all_is_large(monkeypatch):
     """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
     monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
-    monkeypatch.setattr(result_parts, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(result, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
     monkeypatch.setattr(result_memory, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
-    monkeypatch.setattr(tile_answers, "_ready", [])
+    monkeypatch.setattr(tiles, "_ready", [])
 
 
 @pytest.fixture
@@ -236,8 +236,8 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
 
 def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
     asked = []
-    resolve = result_parts.resolved_for_tiles
-    monkeypatch.setattr(result_parts, "resolved_for_tiles", lambda job: asked.append(job) or resolve(job))
+    resolve = result.resolved
+    monkeypatch.setattr(result, "resolved", lambda job, of: asked.append(job) or resolve(job, of))
     job = FilterJob(picture=opened(pixels), mask=MASK, device="cpu")
     reply = ask(Preview(job))
     for read in (job, reply.values.job):
@@ -330,8 +330,10 @@ def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, op
     assert not np.array_equal(shared.attach(ask(ResultValues(job, screen, *part)).values), before)
 
 
-@pytest.mark.parametrize("step", [{"operation": "equalise"}, {"mask": "box-3", "border": "wrap"}])
-def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, step):
-    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": [step]}), device="cpu")
+@pytest.mark.parametrize(
+    "steps", [[{"operation": "equalise"}], [{"mask": "box-3", "border": "wrap"}, {"operation": "median"}]]
+)
+def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, steps):
+    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
     with pytest.raises(BadValue, match="depends on the whole picture"):
         ask(ResultValues(job, TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9)))

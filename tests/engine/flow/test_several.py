@@ -11,10 +11,10 @@ import engine
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.device.devices import device_named
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
+from engine.flow.timeline import Queue
 from engine.geometry.border import Border
-from engine.streams.timeline import Queue
-from tests.engine.streams.fake_gpus import install
-from tests.engine.streams.fake_queues import FakeQueues
+from tests.engine.flow.fake_gpus import install
+from tests.engine.flow.fake_queues import FakeQueues
 
 MASK = np.outer([1.0, 2.0, 3.0, 1.0, -2.0], [0.3, 1.0, -4.0])
 PICTURE = np.random.default_rng(1).random((331, 6, 2), np.float32)
@@ -232,11 +232,11 @@ def test_that_a_failure_leaves_nothing_under_way(monkeypatch, error, who):
         if who == "receive" and number == 7:
             raise error
 
-    def prepare(request, choice, problem):
+    def prepare(*of):
         raise error
 
     if who == "prepare":
-        monkeypatch.setattr("engine.streams.chunking._prepare", prepare)
+        monkeypatch.setattr("engine.flow.plan._prepared", prepare)
     with pytest.raises(type(error), match=str(error)):
         stream(pictures(), receive=receive)
     assert received == list(range(len(received)))

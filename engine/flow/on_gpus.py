@@ -8,12 +8,12 @@ from functools import partial
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
+from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.cuda_queues import CudaQueues
+from engine.flow.pipeline import Pipeline
+from engine.flow.several import Spread, StreamDevice
+from engine.flow.timeline import Span
 from engine.geometry.layout import Layout
-from engine.streams.chunk_jobs import ChunkJob
-from engine.streams.cuda_queues import CudaQueues
-from engine.streams.pipeline import Pipeline
-from engine.streams.several import Spread, StreamDevice
-from engine.streams.timeline import Span
 
 Finished = Callable[[ChunkJob], None]
 

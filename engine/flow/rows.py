@@ -9,66 +9,81 @@ mask reaches below, and those rows, with the halo, are carried over to the next 
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.api.request import Request
+from engine.device.anti_aliasing import trim_reused
+from engine.device_info import DeviceInfo
+from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
+from engine.flow.outputs import Outputs
+from engine.flow.plan import Plan
+from engine.flow.stream import Stream
+from engine.geometry.cut import Reach, Span, bands_between
 from engine.image.large.source import LargePicture
-from engine.results.progress import Checkpoint
-from engine.streams.bands import Band, bands_between
-from engine.streams.chunking import Stream
-from engine.streams.large_plan import GPU_CHUNK_BYTES, GPU_RING, LargePlan
-from engine.streams.outputs import Outputs
-from engine.work.filtering.problem import Problem
+from engine.results.progress import Progress
 
 Received = Callable[[int, np.ndarray], None]
 RunBands = Callable[[Iterator[np.ndarray], Iterator[np.ndarray], Received], object]
 
 
-def run_filter(resolve: Callable[[Any], Request], on_gpu: bool, checkpoint: Checkpoint) -> RunBands:
-    """Return what filters images by a stream; `resolve` returns the request for each, by the same variant."""
+def by_stream(plan: Plan, gpus: Sequence[DeviceInfo]) -> RunBands:
+    """Return what computes images by a stream, on the plan's device or on several GPUs."""
 
     def run(images: Iterator[np.ndarray], outputs: Iterator[np.ndarray], receive: Received) -> None:
         # On the CPU an image is not cut again.
-        chunk_bytes = GPU_CHUNK_BYTES if on_gpu else 1 << 62
-        Stream(resolve, Outputs(outputs), chunk_bytes, GPU_RING, checkpoint, receive).run(images)
+        chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
+        Stream(
+            plan.at, Outputs(outputs), chunk_bytes, GPU_RING, plan.job.operands.layout, _no_checkpoint,
+            receive, gpus,
+        ).run(_with_memory(images))  # fmt: skip
 
     return run
+
+
+def _with_memory(images: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield images; what lay between the steps of lower ones, those at an edge, serves no other."""
+    rows = 0
+    for image in images:
+        if len(image) > rows:
+            trim_reused()
+            rows = len(image)
+        yield image
+
+
+def _no_checkpoint(step: Progress) -> None:
+    """Ctrl+C ends the process; what is done is kept."""
 
 
 @dataclass(eq=False, slots=True)
 class Part:
     """Some rows of the result: from row `top` on; `image` is what they were computed from.
 
-    The results of the first rows of `image`, `skip` of them, are not wanted. `rows` are those of the picture
-    that belong to the results, with its alpha.
+    `rows` are those of the picture that belong to the results, with its alpha.
     """
 
     top: int
-    skip: int
     image: NDArray[Any]
     rows: NDArray[Any]
     values: NDArray[Any]
     all_values: NDArray[Any]  # of all rows of `image`
-    problem: Problem  # of `image`
 
 
-def steps(problem: Problem, step_rows: int, segment_rows: int, first_row: int = 0) -> tuple[Band, ...]:
+def steps(
+    reach: Reach, height: int, step_rows: int, segment_rows: int, first_row: int = 0
+) -> tuple[Span, ...]:
     """Return the rows of the results from `first_row` on, cut so that each step ends where segments do."""
-    height, mask_rows = problem.height, problem.mask_shape[0]
-    below = mask_rows - 1 - problem.anchor[0]
     step_rows = max(segment_rows, step_rows // segment_rows * segment_rows)
     edges = [first_row]
     for read in range(step_rows, height, step_rows):
-        edge = read - below
-        if edge - edges[-1] >= 2 * mask_rows and height - edge >= 2 * mask_rows:
+        edge = read - reach.rows[1]
+        if edge - edges[-1] >= 2 * reach.height and height - edge >= 2 * reach.height:
             edges.append(edge)
-    return bands_between(problem, (*edges, height))
+    return bands_between(reach, height, (*edges, height))
 
 
 class _Buffers:
@@ -103,23 +118,23 @@ def _array(buffer: NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[An
 class _Step:
     """Rows of the picture in a buffer; it is given back when all parts of it are done with."""
 
-    band: Band
+    band: Span
     buffer: NDArray[np.uint8]
     rows: NDArray[Any]
     parts: int = 1
 
 
-class LargeStream:
+class RowStream:
     """Filters a large picture.
 
     Parameters
     ----------
     picture : LargePicture
-    problem : Problem
-        Of the whole picture; where it has fewer channels, they are the first ones.
+    plan : Plan
+        What computes the picture; where its own has fewer channels, they are the first ones.
     run_bands : callable of (images, arrays for the results, receive)
         Filters images, one by one, and calls `receive` with the number and the result of each, in order.
-    plan : LargePlan
+    memory : MemoryPlan
     take : callable of Part
         Gets the results from top to bottom. Called on: a thread of its own.
     """
@@ -127,25 +142,28 @@ class LargeStream:
     def __init__(
         self,
         picture: LargePicture,
-        problem: Problem,
+        plan: Plan,
         run_bands: RunBands,
-        plan: LargePlan,
+        memory: MemoryPlan,
         take: Callable[[Part], None],
     ) -> None:
-        self._picture, self._problem, self._run_bands, self._plan = picture, problem, run_bands, plan
+        self._picture, self._reach, self._run_bands, self._memory = picture, plan.reach, run_bands, memory
         self._take = take
-        self._buffers = _Buffers(plan.buffers, waits=True)
-        self._values = _Buffers(plan.values, waits=False)
+        self._buffers = _Buffers(memory.buffers, waits=True)
+        self._values = _Buffers(memory.values, waits=False)
         self._under_way: deque[tuple[Part, NDArray[np.uint8], _Step]] = deque()
         self._results: queue.Queue[tuple[Part, NDArray[np.uint8], _Step] | None] = queue.Queue(1)
         self._lock = threading.Lock()
         self._error: BaseException | None = None
-        self._dtype = np.dtype(problem.dtype)
+        problem = plan.problem
+        self._channels: int = problem.channels
+        self._dtype, self._result_dtype = np.dtype(problem.dtype), np.dtype(problem.result_dtype)
 
     def run(self, first_row: int = 0) -> None:
         """Filter all rows from `first_row` on; errors of every thread are raised here."""
         taker = threading.Thread(target=self._take_all, name="large-results")
-        bands = steps(self._problem, self._plan.step_rows, self._picture.chunk[0], first_row)
+        picture = self._picture
+        bands = steps(self._reach, picture.height, self._memory.step_rows, picture.chunk[0], first_row)
         taker.start()
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="large-read") as reader:
@@ -163,7 +181,7 @@ class LargeStream:
         if self._error is not None:
             raise self._error
 
-    def _images(self, bands: tuple[Band, ...], reader: ThreadPoolExecutor) -> Iterator[NDArray[Any]]:
+    def _images(self, bands: tuple[Span, ...], reader: ThreadPoolExecutor) -> Iterator[NDArray[Any]]:
         """Yield the images of all bands, with their halos."""
         before: _Step | None = None
         pending: Future[_Step] = reader.submit(self._read, bands[0], None)
@@ -178,13 +196,13 @@ class LargeStream:
                 before = step
             yield from self._bands_of(step)
 
-    def _read(self, band: Band, before: _Step | None) -> _Step:
+    def _read(self, band: Span, before: _Step | None) -> _Step:
         """Return the rows of a step: the first ones from the step before, the others from the file.
 
         Called on: the reading thread.
         """
-        width, channels = self._problem.width, self._picture.channels
-        shape = band.rows, width, channels
+        width, channels = self._picture.width, self._picture.channels
+        shape = band.length, width, channels
         buffer = self._buffers.take(int(np.prod(shape)) * self._dtype.itemsize)
         if self._error is not None:
             raise self._error
@@ -209,27 +227,23 @@ class LargeStream:
 
     def _bands_of(self, step: _Step) -> Iterator[NDArray[Any]]:
         """Yield the images of the bands of a step."""
-        problem = replace(self._problem, height=step.band.rows)
-        begin, count = step.band.skip, step.band.bottom - step.band.top
+        begin, count = step.band.skip, step.band.last - step.band.first
         # None is higher than planned, or lower than a band may be.
-        parts = max(1, min(-(-count // self._plan.band_rows), count // (2 * problem.mask_shape[0])))
+        parts = max(1, min(-(-count // self._memory.band_rows), count // (2 * self._reach.height)))
         edges = [begin + count * number // parts for number in range(parts + 1)]
-        bands = bands_between(problem, edges)
+        bands = bands_between(self._reach, step.band.length, edges)
         with self._lock:
             step.parts += len(bands) - 1
         for band in bands:
             sources = [step.rows[first:last] for first, last in band.sources]
             samples = sources[0] if len(sources) == 1 else np.concatenate(sources)
             image = samples
-            if problem.channels < samples.shape[2]:
-                image = np.ascontiguousarray(samples[..., : problem.channels])
-            value = np.dtype(problem.result_dtype)
-            buffer = self._values.take(image.size * value.itemsize)
-            values = _array(buffer, image.shape, value)
-            top = step.band.top + band.top - begin
-            wanted = slice(band.skip, band.skip + band.bottom - band.top)
-            of_image = replace(problem, height=len(image))
-            part = Part(top, band.skip, image, samples[wanted], values[wanted], values, of_image)
+            if self._channels < samples.shape[2]:
+                image = np.ascontiguousarray(samples[..., : self._channels])
+            buffer = self._values.take(image.size * self._result_dtype.itemsize)
+            values = _array(buffer, image.shape, self._result_dtype)
+            top = step.band.first + band.first - begin
+            part = Part(top, image, samples[band.inside], values[band.inside], values)
             self._next = values
             self._under_way.append((part, buffer, step))
             if self._error is not None:

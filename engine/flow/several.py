@@ -16,12 +16,12 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from engine.errors import Cancelled, EngineError
-from engine.streams.chunk_jobs import ChunkJob
-from engine.streams.pipeline import Pipeline
-from engine.streams.timeline import Queue, Span
+from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.pipeline import Pipeline
+from engine.flow.timeline import Queue, Span
 
 if TYPE_CHECKING:
-    from engine.streams.cuda_queues import CudaQueues
+    from engine.flow.cuda_queues import CudaQueues
 
 _ORDER = {queue: place for place, queue in enumerate(Queue)}
 

@@ -13,14 +13,14 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import all_gpus, backend, device_named
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
+from engine.flow.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
+from engine.flow.outputs import Outputs, refuse_outputs
+from engine.flow.stream import Stream
+from engine.flow.timeline import Timeline
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.picture import Picture
 from engine.results.progress import Checkpoint
-from engine.streams.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
-from engine.streams.chunking import Stream
-from engine.streams.outputs import Outputs, refuse_outputs
-from engine.streams.timeline import Timeline
 
 DEFAULT_RING = 4
 
@@ -134,7 +134,14 @@ def filter_stream(
         resolve(np.zeros((1, 1), np.uint8))
     outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
     stream = Stream(
-        resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive, gpus
+        resolve if is_one else resolve_next,
+        outputs,
+        chunk_bytes,
+        int(ring),
+        Layout.named(layout),
+        checkpoint,
+        receive,
+        gpus,
     )
     timeline = stream.run((pictures,) if is_one else pictures)  # type: ignore[arg-type]
     return Streamed(stream.values[0] if is_one and receive is None else tuple(stream.values), timeline)

@@ -2,14 +2,14 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sized
+from typing import Any
 
 import numpy as np
 
-from engine.api.request import Request
 from engine.device.anti_aliasing import empty_result
 from engine.errors import BadValue
+from engine.flow.arguments import in_words
 from engine.image.picture import Picture
-from engine.streams.arguments import in_words
 
 _WHAT = "The arrays for the results"
 
@@ -58,7 +58,7 @@ class Outputs:
         self._arrays: Iterator[np.ndarray] | None = None if arrays is None else iter(arrays)
         self._intervals = IntervalsInUse()
 
-    def take(self, request: Request, number: int) -> np.ndarray:
+    def take(self, request: Any, number: int) -> np.ndarray:
         """Return the array for the result of a picture, the `number`-th from 1; a `BadValue` says why not."""
         dtype = np.dtype(request.problem.result_dtype)
         if self._arrays is None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.streams import chunking, filtering, on_gpus
+from engine.flow import filtering, on_gpus, stream
 from engine.work.filtering import resolve
-from tests.engine.streams.fake_queues import FakeQueues
+from tests.engine.flow.fake_queues import FakeQueues
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,6 @@ def install(monkeypatch, count, like, queues=FakeQueues):
     monkeypatch.setattr(resolve, "device_for", lambda variant, key: by_key[key])
     monkeypatch.setattr("engine.api.calls.device_named", by_key.get)
     monkeypatch.setattr(on_gpus, "queues_of", queues_of)
-    for module in (on_gpus, chunking):
+    for module in (on_gpus, stream):
         monkeypatch.setattr(module, "backend", lambda key: machine)
     return made

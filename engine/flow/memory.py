@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BadValue
+from engine.flow.plan import Plan
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import bytes_text
 from engine.image.large.segments import core_count
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-from engine.work.filtering.problem import Problem
 
 # What is read at a time, and what is filtered at a time: more is no faster.
 _READ_BYTES = 64 << 20
@@ -31,7 +31,7 @@ _USUAL_BYTES = 300 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LargePlan:
+class MemoryPlan:
     """Rows and buffers of a run.
 
     `step_rows` are read at a time, `band_rows` filtered at a time; `buffers` of the former and `values` of
@@ -45,54 +45,55 @@ class LargePlan:
     needed_bytes: int
 
 
-def plan_large(
+def plan_memory(
     picture: LargePicture,
-    problem: Problem,
+    work: Plan,
     storage: Storage,
     dtype: np.dtype[Any],
     memory: int | None,
     *,
-    on_gpu: bool,
-    between: int = 0,
-    proof_bytes: int = 0,
-) -> LargePlan:
+    gpus: int,
+    verify: bool,
+) -> MemoryPlan:
     """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
 
     The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
-    A band takes so many pictures of float32 `between` it and its result, and its proof `proof_bytes`.
     """
+    problem, halo, task, width = work.problem, work.reach.height, work.job.task, picture.width
+    between = task.between(work.job) if not gpus else 0
+    proof_bytes = task.proof_rows * halo * width * problem.channels * FLOAT_BYTES if verify else 0
     rows_of_segment = picture.chunk[0]
-    halo = problem.mask_shape[0]
-    in_row = problem.width * picture.channels * problem.itemsize
-    value_row = problem.width * problem.channels * problem.result_itemsize
-    float_row = problem.width * problem.channels * FLOAT_BYTES
-    out_row = problem.width * picture.channels * dtype.itemsize
+    in_row = width * picture.channels * problem.itemsize
+    value_row = width * problem.channels * problem.result_itemsize
+    float_row = width * problem.channels * FLOAT_BYTES
+    out_row = width * picture.channels * dtype.itemsize
     segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
     segment = max(segment, picture.segment_bytes)
     out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
-    fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if on_gpu else _LATER_BYTES)
-    fixed += min(storage.rows_at_once, problem.height) * out_row
+    fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if gpus else _LATER_BYTES)
+    fixed += min(storage.rows_at_once, picture.height) * out_row
     # Of what is decoded and encoded on threads, with the compressed bytes.
     fixed += 3 * core_count() * segment + 8 * core_count() * out_tile
     if storage.smallest is not None:  # rows while they are halved
-        fixed += min(storage.rows_at_once, problem.height) * out_row
+        fixed += min(storage.rows_at_once, picture.height) * out_row
     if storage.kind == "zarr":
-        fixed += 2 * min(storage.rows_at_once, problem.height) * out_row
+        fixed += 2 * min(storage.rows_at_once, picture.height) * out_row
 
-    def plan(step_rows: int, band_rows: int) -> LargePlan:
+    def plan(step_rows: int, band_rows: int) -> MemoryPlan:
         step_bytes = max(1, step_rows * in_row)
-        under_way = 2 * GPU_RING * GPU_CHUNK_BYTES
-        buffers = 3 + -(-under_way // step_bytes) if on_gpu else 3
-        if on_gpu:
-            under_way = 2 * GPU_RING * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
-        values = 2 * GPU_RING + 3 if on_gpu else 3
+        band_bytes = max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
+        # Of several GPUs whole bands wait for those before them.
+        waiting = 2 * GPU_RING * gpus * (band_bytes if gpus > 1 else GPU_CHUNK_BYTES)
+        under_way = 2 * GPU_RING * gpus * band_bytes
+        buffers = 3 + -(-waiting // step_bytes)
+        values = 2 * GPU_RING * gpus + 3
         # Colours without their alpha are copied, once for each result.
         copies = values if picture.channels > problem.channels else 0
         needed = fixed + buffers * (step_rows + 3 * halo) * in_row + values * (band_rows + halo) * value_row
         needed += copies * (band_rows + halo) * in_row
         needed += between * (band_rows + halo) * float_row
-        needed += 2 * under_way if on_gpu else 0
-        return LargePlan(step_rows, band_rows, buffers, values, needed)
+        needed += 2 * under_way
+        return MemoryPlan(step_rows, band_rows, buffers, values, needed)
 
     # A band holds twice the mask's rows (`bands`), and so does a step.
     least_step = -(-4 * halo // rows_of_segment) * rows_of_segment

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import engine
+from engine.api.request import Request
 from engine.errors import ImageReadError
+from engine.flow.memory import MemoryPlan
+from engine.flow.plan import Plan
+from engine.flow.rows import RowStream, steps
 from engine.geometry.border import Border
+from engine.geometry.cut import Reach
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-from engine.streams.large import LargeStream, steps
-from engine.streams.large_plan import LargePlan
-from engine.work.filtering.problem import Problem
 
 SEGMENT = 16
 HEIGHT, WIDTH = 150, 20
@@ -40,11 +42,10 @@ class Recorded(LargePicture):
         pass
 
 
-def problem(border=Border.MIRROR, height=HEIGHT):
-    return Problem(
-        height=height, width=WIDTH, channels=1, dtype="float32", mask_shape=MASK.shape, anchor=(2, 1),
-        border=border, cval=0.0, result_dtype="float32",
-    )  # fmt: skip
+def plan_for(border):
+    image = np.zeros((HEIGHT, WIDTH, 1), np.float32)
+    call = Request(image, MASK, border, 0.0, None, "cpu-serial", None, "cpu", flip=False)
+    return Plan.of(call)
 
 
 def late(ahead, border=Border.MIRROR):
@@ -76,8 +77,8 @@ def streamed(picture, ahead=0, border=Border.MIRROR, first_row=0, buffers=None, 
     def keep(part):
         found[part.top : part.top + len(part.values)] = part.values
 
-    plan = LargePlan(SEGMENT * 2, band_rows, buffers or 3 + ahead, 3, 0)
-    LargeStream(picture, problem(border), late(ahead, border), plan, take or keep).run(first_row)
+    memory = MemoryPlan(SEGMENT * 2, band_rows, buffers or 3 + ahead, 3, 0)
+    RowStream(picture, plan_for(border), late(ahead, border), memory, take or keep).run(first_row)
     return found
 
 
@@ -122,8 +123,8 @@ def test_that_results_may_begin_anywhere():
 
 @pytest.mark.parametrize("height", range(1, 60, 3))
 def test_that_steps_have_every_row_of_the_result_once(height):
-    found = steps(problem(height=height), SEGMENT, SEGMENT)
-    assert [row for band in found for row in range(band.top, band.bottom)] == list(range(height))
+    found = steps(Reach((2, 2), (1, 1)), height, SEGMENT, SEGMENT)
+    assert [row for band in found for row in range(band.first, band.last)] == list(range(height))
 
 
 @pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])

@@ -10,8 +10,8 @@ import numpy as np
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
 from engine.device.launches import Prepared
+from engine.flow.timeline import Chunk, Queue, Span
 from engine.geometry.layout import Layout
-from engine.streams.timeline import Chunk, Queue, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
+from engine.flow import staging
+from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.outputs import IntervalsInUse
+from engine.flow.pipeline import Pipeline
+from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border
+from engine.geometry.cut import bands as cut_in_bands
 from engine.mask.mask import Mask
 from engine.results.strict_json import json_text
-from engine.streams import staging
-from engine.streams.bands import cut, rows_of_chunk
-from engine.streams.chunk_jobs import ChunkJob
-from engine.streams.outputs import IntervalsInUse
-from engine.streams.pipeline import Pipeline
-from engine.streams.timeline import Chunk, Queue, Span, Timeline
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.oracle import correlate
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.resolve import describe_problem
-from tests.engine.streams.fake_queues import FakeQueues
+from tests.engine.flow.fake_queues import FakeQueues
 
 
 @st.composite
@@ -50,15 +50,14 @@ def test_that_bands_filtered_apart_are_the_whole(problem, wanted_rows):
     random = np.random.default_rng(1)
     image = random.integers(-9, 9, (problem.height, problem.width, 1)).astype(np.float32)
     mask = Mask(random.integers(-3, 4, problem.mask_shape), problem.anchor)
-    bands, found = cut(problem, wanted_rows), []
+    bands, found = cut_in_bands(problem.reach, problem.height, wanted_rows), []
     for band in bands:
         rows = np.concatenate([image[first:last] for first, last in band.sources])
-        assert len(rows) == band.rows
-        result = correlate(rows, mask, problem.border, problem.cval)
-        found.append(result[band.skip : band.skip + band.bottom - band.top])
+        assert len(rows) == band.length
+        found.append(correlate(rows, mask, problem.border, problem.cval)[band.inside])
     np.testing.assert_array_equal(np.concatenate(found), correlate(image, mask, problem.border, problem.cval))
-    assert [0, *(band.bottom for band in bands)] == [*(band.top for band in bands), problem.height]
-    heights = [band.bottom - band.top for band in bands]
+    assert [0, *(band.last for band in bands)] == [*(band.first for band in bands), problem.height]
+    heights = [band.last - band.first for band in bands]
     assert max(heights) - min(heights) <= 1
     assert max(heights) <= max(wanted_rows, 2 * problem.mask_shape[0])
     if len(bands) > 1:
@@ -67,10 +66,11 @@ def test_that_bands_filtered_apart_are_the_whole(problem, wanted_rows):
 
 def test_that_only_wrap_reads_the_rows_of_the_other_end():
     problem = Problem(100, 5, mask_shape=(5, 5), anchor=(2, 2), border=Border.WRAP)
-    assert cut(problem, 50)[0].sources == ((98, 100), (0, 52))
-    assert cut(problem, 50)[1].sources == ((48, 100), (0, 2))
+    first, last = cut_in_bands(problem.reach, 100, 50)
+    assert first.sources == ((98, 100), (0, 52))
+    assert last.sources == ((48, 100), (0, 2))
     mirrored = Problem(100, 5, mask_shape=(5, 5), anchor=(2, 2), border=Border.MIRROR)
-    assert cut(mirrored, 50)[0].sources == ((0, 52),)
+    assert cut_in_bands(mirrored.reach, 100, 50)[0].sources == ((0, 52),)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_that_only_wrap_reads_the_rows_of_the_other_end():
 )
 def test_that_a_chunk_is_measured_by_its_larger_copy(dtype, result, row_bytes):
     problem = Problem(100, 100, dtype=dtype, result_dtype=result)
-    assert rows_of_chunk(problem, 10 * row_bytes) == 10
-    assert rows_of_chunk(problem, 1) == 1
+    assert problem.rows_of(10 * row_bytes) == 10
+    assert problem.rows_of(1) == 1
 
 
 QUEUES = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)

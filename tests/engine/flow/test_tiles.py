@@ -14,9 +14,11 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
+from engine.work.chain_files import chain_named
 from engine.work.filtering.measured_part import MEASURED_SIDE
 from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.variants import VARIANTS
+from engine.work.messages import ChainJob
 from engine.work.operations.messages import OperationJob
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
@@ -144,9 +146,24 @@ def test_that_a_run_measures_the_part_that_is_looked_at(tmp_path):
     assert (result.problem.height, result.problem.width) == (64, MEASURED_SIDE)
 
 
-def test_that_an_operation_on_a_large_picture_is_refused_in_words(picture):
-    job = OperationJob(operation="median", settings={}, picture=picture)
-    with pytest.raises(engine.EngineError, match="stays in its file"):
+def test_that_operations_and_chains_on_a_picture_in_its_file_have_the_bits_of_the_whole(picture, pixels):
+    median = OperationJob(operation="median", settings={"size": 5}, picture=picture, device="cpu")
+    chain = ChainJob(chain=chain_named("unsharp"), picture=picture, device="cpu")
+    wholes = (
+        engine.operate(pixels, "median", size=5, device="cpu").picture,
+        engine.chain(pixels, "unsharp", device="cpu").values,
+    )
+    for job, whole in zip((median, chain), wholes, strict=True):
+        assert answer(Preview(job), silent).shown.values is None
+        for rows, columns in (((0, 9), (0, 601)), ((200, 300), (250, 260))):
+            np.testing.assert_array_equal(values_of(job, rows, columns), whole[slice(*rows), slice(*columns)])
+        assert answer(Run(job, 0.0), silent).result.is_proven
+
+
+@pytest.mark.parametrize("operation", ["equalise", "histogram", "find-patch"])
+def test_that_what_needs_all_of_a_picture_in_its_file_is_refused_in_words(picture, operation):
+    job = OperationJob(operation=operation, settings={}, picture=picture)
+    with pytest.raises(engine.EngineError, match="whole picture"):
         answer(Preview(job), silent)
 
 

@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.errors import Cancelled, EngineError
-from engine.streams.chunk_jobs import ChunkJob
-from engine.streams.staging import StagingThreads
-from engine.streams.timeline import Queue, Span
+from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.staging import StagingThreads
+from engine.flow.timeline import Queue, Span
 
 if TYPE_CHECKING:
-    from engine.streams.cuda_queues import CudaQueues
+    from engine.flow.cuda_queues import CudaQueues
 
 # Choosing and preparing a variant takes the host about as long as copying this much.
 BYTES_AHEAD = 48 << 20

@@ -1,0 +1,154 @@
+"""Plan: what computes a picture, wherever it is cut, chosen once: so every part has the bits of the whole."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from engine.device.devices import backend
+from engine.device.launches import Prepared
+from engine.device_info import DeviceInfo
+from engine.errors import BadValue
+from engine.geometry.cut import Cut, Reach, cut
+from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.run.compute import compute
+from engine.run.task import AnyJob, Choice
+
+# A picture's bands have six shapes at most, and the variant is prepared for each of them.
+MOST_PREPARED = 16
+
+
+class Resolved(Protocol):
+    """A request whose device and variants are chosen: a filter, an operation, a chain."""
+
+    device: DeviceInfo
+    samples: np.ndarray
+
+    @property
+    def choice(self) -> Choice[Any]:
+        """The variant, its block, and why."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far the cells lie that a result depends on, whatever the variant of a mask."""
+
+    def job(self) -> AnyJob:
+        """Return the job for the pipeline."""
+
+    def in_parts(self, rows: int | None = None) -> Self:
+        """Return it with variants of which the results do not depend on where a picture is cut.
+
+        `auto` chooses for parts of so many rows.
+        """
+
+    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
+        """Return it with results of the type of a file, where these are what the file has."""
+
+    @property
+    def settled(self) -> Any:
+        """The request with the device, the variants and the blocks that were chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A job, of a picture or of one that is as wide, and the device that does it.
+
+    `reach` is how far the cells lie that a result depends on.
+    """
+
+    job: AnyJob
+    device: DeviceInfo
+    reach: Reach
+
+    @classmethod
+    def of(cls, resolved: Resolved) -> "Plan":
+        """Return the plan of what is resolved."""
+        job = resolved.job()
+        return cls(job, resolved.device, job.task.reach(job))
+
+    def at(self, samples: np.ndarray) -> "Plan":
+        """Return the plan for a part of the picture, (H, W, C), as a picture of its own."""
+        return Plan(self.job.task.part(self.job, samples), self.device, self.reach)
+
+    def in_parts(self, rows: int | None = None) -> "Plan":
+        """Return it as it is: all is chosen."""
+        return self
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The samples of its picture, (H, W, C)."""
+        found: np.ndarray = self.job.operands.samples
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their shape."""
+        return self.samples.shape
+
+    @property
+    def problem(self) -> Any:
+        """The problem of its job, that of a picture."""
+        return self.job.problem
+
+    def cut(self, sides: tuple[int, int], rows: slice, columns: slice) -> Cut:
+        """Return what a rectangle of the result of a picture of (height, width) is computed from."""
+        return cut(self.reach, sides, rows, columns)
+
+    def part(self, samples: np.ndarray) -> AnyJob:
+        """Return the job for a part, (H, W, C), as a picture of its own; refuse what it cannot take."""
+        job = self.job.task.part(self.job, samples)
+        job.task.refuse_samples(job)
+        return job
+
+    def computed(self, samples: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Compute a part into an array of its shape and of the result's type."""
+        return compute(self.part(samples), backend(self.device.key), out)
+
+    def refuse(self) -> None:
+        """Raise an EngineError for what cannot be done with the whole picture."""
+        constant = self.job.task.constant(self.job.operands)
+        self.job.task.refuse(self.job.variant, self.job.problem, constant, self.job.block, self.device)
+
+    def refuse_cut(self, picture: str, remedy: str, needs_all: str) -> None:
+        """Refuse a plan whose results depend on where a picture is cut, which is `picture`: "one in bands".
+
+        `needs_all` says what helps where a result needs all of it.
+        """
+        if self.reach.whole:
+            why = "its result depends on the whole picture at once"
+            raise BadValue(f"{self.reach.whole} on {picture}", why, needs_all)
+        if not self.reach.exact:
+            why = "its sums run through the whole picture: parts would differ from it in their last digits"
+            what = f"variant '{self.job.variant.key}' on {picture}"
+            raise UnsupportedVariant(what, Refusal("not-in-bands", why, remedy=remedy))
+
+
+class Preparing:
+    """Variants that are ready to be launched, for a few shapes and threads. Called on: any thread.
+
+    What passes keep between them belongs to one thread, which has one device.
+    """
+
+    def __init__(self, devices: int = 1) -> None:
+        self._lock = threading.Lock()
+        self._kept = lru_cache(MOST_PREPARED * devices)(_prepared)
+
+    def ready(self, plan: Callable[[], Plan], shape: tuple[int, ...]) -> Prepared:
+        """Return the variant of a plan, ready for a part of that shape."""
+        # What one thread chooses and compiles, the next one finds.
+        with self._lock:
+            found = plan()
+            task, operands = found.job.task, found.job.operands
+            # The shape alone: it takes no memory.
+            job = task.part(found.job, np.broadcast_to(operands.samples[:1, :1], shape))
+            constant = task.constant(job.operands)
+            task.refuse(job.variant, job.problem, constant, job.block, found.device)
+            return self._kept(threading.get_ident(), job.variant, job.problem, constant, job.block)
+
+
+def _prepared(thread: int, variant: Any, problem: Any, constant: Any, block: Any) -> Prepared:
+    prepared: Prepared = variant.prepare(problem, constant, block)
+    return prepared

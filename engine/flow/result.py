@@ -1,0 +1,269 @@
+"""A result of the window: computed where it is asked for, with the bits of the whole.
+
+A rectangle is computed as a picture of its own. A variant whose sums depend on where a picture is cut does
+the same bands of whole rows each time: so the values of a pixel are always the same. Of a picture whose
+results are kept as a whole, because it is small, the band is the whole; so a result that depends on the whole
+picture can be read there, too.
+
+Called on: the main thread of the host process.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.anti_aliasing import reused_result
+from engine.device.devices import backend
+from engine.errors import BadValue, ImageReadError
+from engine.flow.plan import Plan, Resolved
+from engine.geometry.cut import Cut
+from engine.host import shared
+from engine.host.display_levels import full_scale, value_range
+from engine.host.halved_tiles import HalvedTiles
+from engine.host.picture_jobs import attached, keeps_values
+from engine.host.protocol import PictureHandle
+from engine.host.tile_jobs import opened
+from engine.host.tiles import TILE, Place, TiledScreen
+from engine.results.measurement import StepTime
+from engine.results.progress import Checkpoint, Progress
+from engine.run.compute import compute
+from engine.work.filtering.clipping import clipped_part, clipped_values
+from engine.work.filtering.measured_part import blank
+from engine.work.filtering.problem import Problem
+from engine.work.step_times import steps_of
+
+# The range of a picture in its file is that of so many parts of it, along each axis.
+_PARTS = 4
+# Values of a band of whole rows, of all steps of a chain together. Their memory serves the next band: fresh
+# pages take longer than the filter.
+_BAND_BYTES = 16 << 20
+# A band has so many times the rows that are computed for it above and below.
+_ROWS_PER_HALO = 8
+
+Samples = NDArray[Any]
+
+
+class InMemory:
+    """A picture in shared memory, read as `HalvedTiles` is: full size alone."""
+
+    note = ""
+    fault: ImageReadError | None = None
+
+    def __init__(self, picture: PictureHandle) -> None:
+        self._pixels, self._alpha = shared.attach(picture.in_memory), attached(picture.alpha)
+        self.levels = ((picture.height, picture.width),)
+        self._screen = TiledScreen("", self.levels)
+
+    def extent(self, level: int, place: Place) -> tuple[slice, slice]:
+        """Return the rows and columns that a tile covers."""
+        return self._screen.extent(level, place)
+
+    def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
+        """Return the pixels of a rectangle, the opacity as their last channel; whole rows without a copy."""
+        pixels = self._pixels[rows, columns]
+        return pixels if self._alpha is None else np.dstack([pixels, self._alpha[rows, columns]])
+
+
+Source = HalvedTiles | InMemory
+
+
+def source_of(picture: PictureHandle) -> Source:
+    """Return where the pixels of a picture are read."""
+    return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
+
+
+def resolved(job: Any, samples: Samples) -> Resolved:
+    """Return a job of the window with its device and variants, for samples (H, W, C)."""
+    module, _, name = job.resolved_by.partition(":")
+    found: Resolved = getattr(import_module(module), name)(job, samples)
+    return found
+
+
+class Result:
+    """A job of the window, ready to be computed anywhere in its picture: variants are chosen once.
+
+    `asked` is the job as it was asked for, `job` that with device, variants and blocks. `steps` are those of
+    a chain with the time that each took so far, on the CPU.
+    """
+
+    def __init__(self, asked: Any) -> None:
+        picture = asked.picture
+        self._is_in_memory = not isinstance(picture.screen, TiledScreen)
+        samples = shared.attach(picture.in_memory) if self._is_in_memory else blank(picture)
+        found = resolved(asked, samples)
+        found = found if self._is_in_memory else found.in_parts()
+        self.asked, self.job, self.plan = asked, found.settled, Plan.of(found)
+        reach, is_kept = self.plan.reach, self._is_in_memory and keeps_values(picture)
+        if reach.whole and not is_kept:
+            raise BadValue(
+                f"The result of {reach.whole}",
+                "each of its values depends on the whole picture, which is too large to compute it for a few",
+                "Crop the picture to a region.",
+            )
+        between = self.plan.job.task.between(self.plan.job)
+        self._band_bytes = _BAND_BYTES // (between + 2 if between else 1)
+        self._is_one_band = is_kept
+        self._took_ms: dict[str, float] = {}
+        self._ends: tuple[float, float] | None = None
+        self._clipped = 0.0, 0.0
+        # Of a variant that computes whole bands only.
+        self._last: tuple[slice, Samples] | None = None
+
+    @property
+    def steps(self) -> tuple[StepTime, ...]:
+        """The steps of a chain, with their times."""
+        return steps_of(self.plan.job.operands.plan, self._took_ms) if self._took_ms else ()
+
+    @cached_property
+    def _writes_clipped(self) -> bool:
+        """Whether values say nothing of what is clipped: a mask's kernel may write 8 or 16 bit."""
+        return isinstance(self.plan.job.problem, Problem)
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """The parts of the result below black and above white, 0 to 1, once its bands were made."""
+        if self._writes_clipped and self._is_in_memory:
+            samples = shared.attach(self.job.picture.in_memory)
+            return clipped_part(samples, self.job.mask, self.plan.job.problem, self.asked.range_mode)
+        return self._clipped
+
+    def let_go(self) -> None:
+        """Keep no values: they are computed again."""
+        self._last = None
+
+    def values(
+        self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
+    ) -> tuple[Samples, Samples]:
+        """Return the result in a rectangle of a level, and the opacity there (no channel without one).
+
+        Raises what `HalvedTiles.rectangle` raises.
+        """
+        reach = self.plan.reach
+        if self._is_in_memory and (reach.whole or not reach.exact):
+            opacity = source.rectangle(level, rows, columns, ends_at)[..., self._channels :]
+            return self._of_whole_bands(source, rows)[:, columns], opacity
+        return self._rectangle(source, level, rows, columns, ends_at)
+
+    def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
+        """Yield the result of a picture in memory in bands of whole rows."""
+        edges, job = self._edges(), self.plan.job
+        expected_s = 2.0 + job.task.expected_launch_s(job, self.plan.device)
+        white, range_mode = full_scale(np.dtype(self.job.picture.dtype)), self.asked.range_mode
+        below = above = 0.0
+        for top, bottom in itertools.pairwise(edges):
+            report(Progress("filtering", top / edges[-1], expected_s))
+            values = self._band(source, slice(top, bottom))
+            if not self._writes_clipped:
+                found, share = clipped_values(values, white, range_mode), len(values) / edges[-1]
+                below, above = below + share * found.below, above + share * found.above
+            yield slice(top, bottom), values
+            # Its memory serves the next band.
+            del values
+        self._clipped = below, above
+
+    def ends(self, source: Source, report: Checkpoint) -> tuple[float, float] | None:
+        """Return the range that "rescale" maps to the screen's; of a picture in its file that of parts."""
+        if self.asked.range_mode == "rescale" and self._ends is None:
+            in_bands = self._is_in_memory
+            parts = (part for _, part in self.bands(source, report)) if in_bands else self._parts(source)
+            lowest, highest = math.inf, -math.inf
+            for values in parts:
+                low, high = value_range(np.ascontiguousarray(values))
+                lowest, highest = min(lowest, low), max(highest, high)
+            self._ends = lowest, highest
+        return self._ends
+
+    def _parts(self, source: Source) -> Iterator[Samples]:
+        sides = source.levels[0]
+        starts = [
+            sorted({number * max(0, side - part.stop) // (_PARTS - 1) for number in range(_PARTS)})
+            for part, side in zip(source.extent(0, (0, 0)), sides, strict=True)
+        ]
+        for top in starts[0]:
+            for left in starts[1]:
+                rows, columns = slice(top, min(top + TILE, sides[0])), slice(left, min(left + TILE, sides[1]))
+                try:
+                    yield self.values(source, 0, rows, columns, math.inf)[0]
+                except ImageReadError:
+                    continue
+
+    @property
+    def _channels(self) -> int:
+        channels: int = self.asked.picture.channels
+        return channels
+
+    def _edges(self) -> list[int]:
+        """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""
+        height = self.asked.picture.height
+        if self._is_one_band:
+            return [0, height]
+        rows: int = max(self.plan.problem.rows_of(self._band_bytes), _ROWS_PER_HALO * self.plan.reach.height)
+        count = -(-height // rows)
+        return [*(height * number // count // 2 * 2 for number in range(count)), height]
+
+    def _of_whole_bands(self, source: Source, rows: slice) -> Samples:
+        edges, found = self._edges(), []
+        for top, bottom in itertools.pairwise(edges):
+            first, last = max(rows.start, top), min(rows.stop, bottom)
+            if first < last:
+                if self._last is None or self._last[0] != slice(top, bottom):
+                    self._last = slice(top, bottom), self._band(source, slice(top, bottom))
+                found.append(self._last[1][first - top : last - top])
+        return np.concatenate(found)
+
+    def _band(self, source: Source, rows: slice) -> Samples:
+        return self._rectangle(source, 0, rows, slice(0, self.asked.picture.width), math.inf)[0]
+
+    def _rectangle(
+        self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
+    ) -> tuple[Samples, Samples]:
+        cut = self.plan.cut(source.levels[level], rows, columns)
+        samples, channels, region = _joined(source, level, cut, ends_at), self._channels, self.asked.region
+        colours = np.ascontiguousarray(samples[..., :channels])
+        values = self._computed(colours)[cut.inside]
+        if region is not None:
+            values = _only_in(region.slices, (rows, columns), values, colours[cut.inside])
+        return values, samples[..., channels:][cut.inside]
+
+    def _computed(self, samples: Samples) -> Samples:
+        """Compute a part as a picture of its own, both (H, W, C)."""
+        job, device = self.plan.part(samples), self.plan.device
+        out = reused_result(samples, samples.shape, job.problem.result_dtype)
+        if device.kind != "cpu":
+            return compute(job, backend(device.key), out).reshape(samples.shape)
+        job.refuse(device)
+        prepared = job.task.prepare(job)
+        prepared.launch(samples, out)
+        for step, ms in getattr(prepared, "took_ms", {}).items():
+            self._took_ms[step] = self._took_ms.get(step, 0.0) + ms
+        return out
+
+
+def _only_in(
+    region: tuple[slice, slice], place: tuple[slice, slice], values: Samples, samples: Samples
+) -> Samples:
+    """Return the picture's own values where a result at a place lies outside the region."""
+    kept = samples.astype(values.dtype)
+    inside = tuple(
+        slice(max(0, wanted.start - here.start), max(0, wanted.stop - here.start))
+        for wanted, here in zip(region, place, strict=True)
+    )
+    kept[inside] = values[inside]
+    return kept
+
+
+def _joined(source: Source, level: int, cut: Cut, ends_at: float) -> Samples:
+    """Return the rectangles of a level that a part is made of, joined to one picture."""
+    parts = [
+        [source.rectangle(level, slice(*rows), slice(*columns), ends_at) for columns in cut.columns.sources]
+        for rows in cut.rows.sources
+    ]
+    if len(parts) == len(parts[0]) == 1:
+        return parts[0][0]
+    return np.concatenate([np.concatenate(row, axis=1) for row in parts])
