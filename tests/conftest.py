@@ -100,11 +100,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"tests/{name} was left out: {reason}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by what they use; engine tests first, so that the first failure is the deepest one.
+
+    Full products of what other tests try by pairs stay out unless they are asked for.
 
     Tests that need a GPU are skipped here without one: their fixtures would take 10 s to find that out.
     """
+    if "matrix" not in config.option.markexpr:
+        items[:] = [item for item in items if item.get_closest_marker("matrix") is None]
     without_gpu = None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver.")
     for item in items:
         fixtures = getattr(item, "fixturenames", ())

@@ -17,8 +17,7 @@ from engine.work.filtering.variants import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
-from tests.engine.variants.cases import Case
-from tests.engine.variants.counting import result_of
+from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.suited import suited
 
 HEIGHT, WIDTH = 7, 9

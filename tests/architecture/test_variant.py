@@ -38,7 +38,7 @@ from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsMode
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
-from tests.engine.variants.case_lists import simulator_cases
+from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.suited import mask_for, suited_cases
 
 # Keys made of the letters of others, which say nothing: only traits do.
@@ -126,7 +126,7 @@ def test_that_auto_never_chooses_a_variant_that_nobody_measured(device):
 
 
 def test_that_every_case_for_all_variants_reaches_a_new_one(toys):
-    whole = simulator_cases(whole=True, has_barrier=False)
+    whole = full_cases()
     assert suited_cases(PLAIN, whole) == suited_cases(serial.VARIANT, whole)
     assert all(case.mask_shape[0] == 1 for case in suited_cases(ONE_ROW, whole))
     assert mask_for(ONE_ROW, 3, 5).shape == (1, 5)

@@ -1,72 +1,58 @@
-"""The lecture's block (0,0) against what the threads of the kernels' own source read, load and store."""
+"""The lecture's block (0,0) against what the threads of the kernels read, load and store."""
 
 import numpy as np
 
+import engine
 from engine.course.product_block import TILE_WIDTH, WIDTH, block_rows, read_rows
-from engine.device.launches import Operand
-from engine.geometry.block import Block
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import matmul_variant
-from tests.engine.variants.counting import CountingArray, Counts, run_pass
-
-PRODUCT = MatrixProduct(WIDTH, WIDTH, WIDTH)
+from tests.engine.variants.executed import observed
 
 
-def traced(key):
-    """Return M, N, P and each access by the threads of a kernel: block, (ty, tx), array, what, index."""
-    counts = Counts(trace=[])
-    kinds = ("matrix", "matrix", "out")
-    m, n, p = (CountingArray(np.ones((WIDTH, WIDTH), np.float32), counts, kind) for kind in kinds)
-    (step,) = matmul_variant(key).passes(PRODUCT, None, Block(TILE_WIDTH, TILE_WIDTH))
-    matrices = iter((m, n, p))
-    arrays = {argument: next(matrices) for argument in step.arguments if not isinstance(argument, int)}
-    assert list(arrays)[-1] is Operand.OUT
-    run_pass(step, counts, arrays)
-    trace = [(block[:2], thread[1::-1], *rest) for block, thread, *rest in counts.trace]
-    return m, n, p, trace
+def traced(key, at=(0, 0)):
+    """Return what each thread of a block loads of M and of N and stores to P, in its own order."""
+    m = np.ones((WIDTH, WIDTH), np.float32)
+    with observed(trace=(*at, 0)) as launches:
+        engine.matmul(m, m.copy(), variant=key, tile=TILE_WIDTH, device="simulator")
+    ((step, run, arrays),) = launches
+    names = [arrays[one].name for one in step.arguments if not isinstance(one, int)]
+    found = {name: {} for name in names}
+    for done in (one for one in run.trace if one.array in names):
+        for thread, address in zip(done.threads.tolist(), done.addresses.tolist(), strict=True):
+            place = f"({thread // TILE_WIDTH},{thread % TILE_WIDTH})"
+            found[done.array].setdefault(place, []).append(divmod(address // 4, WIDTH))
+    return list(found.values())
 
 
 def words(pairs, name):
     return [f"{name}{row},{column}" for row, column in pairs]
 
 
-def of_block(trace, array, what="loads"):
-    """Return the indexes that each thread of block (0,0) accesses of an array, in its own order."""
-    found = {}
-    for block, thread, accessed, done, index in trace:
-        if accessed is array and (block, done) == ((0, 0), what):
-            found.setdefault(f"({thread[0]},{thread[1]})", []).append(index)
-    return found
-
-
 def test_that_the_threads_of_block_0_0_do_what_the_table_says():
     rows = {names[0]: (names[1], list(cells)) for names, cells in block_rows()}
-    m, n, p, trace = traced("matmul-naive")
-    reads = zip(of_block(trace, m).items(), of_block(trace, n).values(), strict=True)
+    of_m, of_n, of_p = traced("matmul-naive")
     assert len(rows) == TILE_WIDTH**2
-    for (thread, of_m), of_n in reads:
-        result, (accesses, *_) = rows[thread]
-        pairs = zip(words(of_m, "M"), words(of_n, "N"), strict=True)
+    for thread, (result, (accesses, *_)) in rows.items():
+        pairs = zip(words(of_m[thread], "M"), words(of_n[thread], "N"), strict=True)
         assert accesses == "; ".join(map(" ".join, pairs))
-        assert words(of_block(trace, p, "stores")[thread], "P") == [result]
+        assert words(of_p[thread], "P") == [result]
 
-    m, n, p, trace = traced("matmul-tiled")
-    for thread, of_m in of_block(trace, m).items():
-        result, (accesses, *phases) = rows[thread]
+    of_m, of_n, of_p = traced("matmul-tiled")
+    for thread, (result, (accesses, *phases)) in rows.items():
         loads, adds = phases[::2], phases[1::2]
-        pairs = zip(words(of_m, "M"), words(of_block(trace, n)[thread], "N"), strict=True)
+        pairs = zip(words(of_m[thread], "M"), words(of_n[thread], "N"), strict=True)
         assert loads == list(map(" ".join, pairs))
         # What is added phase by phase is what the naive kernel adds.
         assert " + ".join(adds) == accesses.replace("; ", " + ")
-        assert words(of_block(trace, p, "stores")[thread], "P") == [result]
+        assert words(of_p[thread], "P") == [result]
 
 
 def test_that_an_element_is_read_as_often_as_counted():
     (_, times), *_ = read_rows()
     elements = 2 * WIDTH * TILE_WIDTH, 2 * WIDTH * WIDTH
+    blocks = [(x, y) for x in range(WIDTH // TILE_WIDTH) for y in range(WIDTH // TILE_WIDTH)]
     for place, key in enumerate(("matmul-naive", "matmul-tiled")):
-        *_, trace = traced(key)
-        reads = [block for block, _, array, what, _ in trace if array.kind == "matrix" and what == "loads"]
-        assert times[place] == reads.count((0, 0)) // elements[0]
-        assert times[2 + place] == len(reads) // elements[1]
+        loads = [traced(key, at)[:2] for at in blocks]
+        loads = [traced(key, at)[:2] for at in blocks]
+        reads = [sum(len(cells) for one in both for cells in one.values()) for both in loads]
+        assert times[place] == reads[0] // elements[0]
+        assert times[2 + place] == sum(reads) // elements[1]
     assert list(times) == [2, 1, 4, 2]

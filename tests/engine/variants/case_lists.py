@@ -4,14 +4,13 @@ The same list serves the CPU variants, the CUDA variants in the simulator (a par
 device.
 """
 
-from dataclasses import replace
 from functools import cache, partial
 from itertools import cycle, product
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from tests.engine.variants.cases import Case, by_group
+from tests.engine.variants.cases import Case
 
 BORDERS = tuple(Border)
 
@@ -103,65 +102,44 @@ def full_cases():
     return tuple(_cases())
 
 
-# Pairs of what may go wrong together, at most 6 blocks each; the real device takes the full list.
-_BARRIER_CASES = (
-    Case("sim 1x1, mask larger", 1, 1, mask_shape=(3, 5), border=Border.REFLECT),
-    Case("sim one row", 1, 9, mask_shape=(3, 3), border=Border.WRAP),
-    Case("sim one column", 9, 1, mask_shape=(2, 5), border=Border.REPLICATE, block=Block(2, 4)),
-    Case("sim tile - 1", 3, 7, mask_shape=(3, 5), border=Border.ZERO),
-    Case("sim tile", 4, 8, mask_shape=(5, 3), border=Border.CONSTANT, cval=4.5),
-    Case("sim tile + 1", 5, 9, mask_shape=(3, 3), border=Border.MIRROR),
-    Case("sim primes", 7, 11, mask_shape=(5, 5), border=Border.REFLECT),
-    Case("sim 15x14 over the picture", 4, 2, mask_shape=(15, 14), border=Border.MIRROR),
-    Case("sim ghosts all round", 3, 3, mask_shape=(7, 9), border=Border.CONSTANT, cval=-3.0),
-    Case("sim uint8 RGB, exact", 4, 7, 3, "uint8", (3, 3), border=Border.REPLICATE, weights="whole"),
-    Case("sim uint16, 2 channels, offset", 5, 6, 2, "uint16", (2, 2), offset=12.75, border=Border.REFLECT),
-    Case("sim float32, 4 channels", 2, 5, 4, mask_shape=(1, 4), border=Border.WRAP),
-    Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4),
-         border=Border.ZERO),
-    Case("sim strange, wrap", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 3), border=Border.WRAP),
-    Case("sim subnormal, ones", 5, 9, mask_shape=(5, 5), pixels="subnormal", weights="ones"),
-    Case("sim subnormal, wide", 4, 5, mask_shape=(7, 9), pixels="subnormal", weights="ones"),
-    Case("sim Fortran", 5, 6, 2, layout="Fortran"),
-    Case("sim mirrored uint16", 4, 9, dtype="uint16", layout="mirrored"),
-    Case("sim block over picture", 5, 6, mask_shape=(3, 3), block=Block(16, 16), border=Border.MIRROR),
-    Case("sim flat block", 3, 9, mask_shape=(3, 2), block=Block(16, 1), border=Border.ZERO),
-    Case("sim high block", 9, 3, mask_shape=(4, 3), block=Block(1, 16), border=Border.REFLECT),
-    Case("sim packed rows", 5, 7, rows=Layout.PACKED),
-    Case("sim 1x127", 2, 9, mask_shape=(1, 127), border=Border.WRAP),
-    Case("sim 8 bit RGB, ties", 5, 7, 3, "uint8", (3, 3), weights="halves", offset=64.0, is_quantised=True),
-    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED,
-         is_quantised=True),
-    Case("sim odd block", 6, 9, mask_shape=(3, 5), block=Block(5, 3), border=Border.CONSTANT, cval=1.5),
-)  # fmt: skip
+# What a kernel in the simulator is tried with: small pictures of a few blocks.
+SAMPLES = {
+    "float32": {},
+    "NaN and infinity": {"pixels": "strange", "weights": "holes"},
+    "subnormal": {"pixels": "subnormal", "weights": "ones"},
+    "uint8": {"dtype": "uint8", "weights": "whole"},
+    "8 bit": {"dtype": "uint8", "weights": "halves", "offset": 64.0, "is_quantised": True},
+    "uint16": {"dtype": "uint16", "offset": 12.75},
+    "16 bit": {"dtype": "uint16", "weights": "halves", "is_quantised": True},
+}
+AXES = {
+    "border": BORDERS,
+    "samples": tuple(SAMPLES),
+    # One pixel, one row, one column, and more and less than whole blocks.
+    "size": _sizes("1x1 1x9 9x1 3x7 4x8 5x9 7x11"),
+    "channels": (1, 2, 3, 4),
+    "mask": _sizes("1x4 2x2 3x3 5x3 7x9 15x14"),
+    "anchor": ("in the middle", "first", "last"),
+    "block": tuple(Block(x, y) for x, y in _sizes("8x4 16x16 16x1 1x16 5x3")),
+    "rows": tuple(Layout),
+}
+# So large that some tiles of a kernel with blocks of its own touch no edge, and its rows take several steps.
+LARGE = {
+    **AXES,
+    "samples": ("float32", "uint8", "8 bit", "16 bit"),
+    "size": _sizes("70x403 99x400"),
+    "channels": (1, 3, 4),
+    "mask": _sizes("3x3 5x5 4x9"),
+    "block": (Block(16, 16),),
+}
+MATRIX = ("border", "samples", "mask", "block")
+"""The axes whose full product runs with `-m matrix`."""
 
 
-SIDES_IN_SIMULATOR = (1, 2, 3, 4, 5, 7, 8, 11, 15)
-
-
-def simulator_cases(*, whole, has_barrier):
-    """Return what is affordable in the simulator.
-
-    Parameters
-    ----------
-    whole : bool
-        Nearly every case, for the one variant that all others build on.
-    has_barrier : bool
-        Variants with barriers get the borders with their pairs only.
-    """
-    if whole:
-        small = (
-            case
-            for case in full_cases()
-            if case.height * case.width * case.mask_shape[0] * case.mask_shape[1] <= 6_000
-        )
-        return tuple(case for case in small if case.block.threads <= 64)
-    # One or two small blocks each. Half of the anchors and sides: devices get all of them (`full_cases`).
-    groups = by_group(full_cases())
-    anchors = tuple(replace(case, height=3, width=5, block=Block(4, 3)) for case in groups["anchor"][::2])
-    squares = tuple(
-        replace(case, height=3, width=4, block=Block(4, 3))
-        for case in groups["mask"]
-        if case.mask_shape[0] == case.mask_shape[1] and case.mask_shape[0] in SIDES_IN_SIMULATOR
-    )
-    return _BARRIER_CASES + anchors + squares + (() if has_barrier else groups["border"])
+def simulator_case(border, samples, size, channels, mask, anchor, block, rows):
+    """Return the case of one value of each axis."""
+    rows_of_mask, columns = mask
+    at = {"in the middle": None, "first": (0, 0), "last": (rows_of_mask - 1, columns - 1)}[anchor]
+    name = f"{border}, {samples}, {size} x {channels}, mask {mask}, anchor {anchor}, block {block}, {rows}"
+    how = {"border": border, "cval": 4.5, "anchor": at, "block": block, "rows": rows, "mask_shape": mask}
+    return Case(name, *size, channels, **how, **SAMPLES[samples])

@@ -182,6 +182,19 @@ def check(variant, case, device, placed=None):
     verified(result, samples, mask, problem, variant.added_to(problem, mask, samples))
 
 
+def result_of(variant, problem, mask, block, image):
+    """Return a variant's result on the CPU, or of its kernels in the simulator, unproven."""
+    machine = backend("simulator" if variant.has_kernels else "cpu")
+    with machine.selected():
+        prepared = variant.prepare(problem, mask, block)
+        buffers = machine.allocate(image, result_dtype=problem.result_dtype)
+        if machine.copies:
+            machine.upload(image, buffers)
+        machine.poison(buffers)
+        machine.run(prepared, buffers)
+    return machine.download(buffers)
+
+
 def fill_rows(array, value):
     """Fill an array of a device, or of the interpreter, with a value."""
     if isinstance(array, np.ndarray):

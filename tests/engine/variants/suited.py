@@ -5,16 +5,19 @@ trying.
 """
 
 from dataclasses import replace
+from functools import cache
+from itertools import product
 
 import numpy as np
 
 from engine.geometry.block import Block, Limits
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.variants.ladder import naive
 from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass
-from tests.engine.variants.case_lists import simulator_cases
+from tests.engine.variants.case_lists import AXES, LARGE, MATRIX, simulator_case
 from tests.engine.variants.cases import Case
+from tests.pairwise import pairwise
 
 LIMITS = Limits()
 
@@ -76,15 +79,31 @@ def suited_cases(variant, cases):
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
+@cache
+def _pairs(*, are_large):
+    """Return the rows of a kernel and values of the axes in which each two of them meet."""
+    kernels = [one for one in VARIANTS if one.has_kernels and not (are_large and one.uses_block)]
+
+    def is_possible(row):
+        of_case = {name: value for name, value in row.items() if name != "variant"}
+        return suited(row["variant"], simulator_case(**of_case)) is not None
+
+    return pairwise({"variant": kernels, **(LARGE if are_large else AXES)}, is_possible)
+
+
 def cases_in_simulator(variant):
-    """Return the cases of a CUDA variant that are affordable in the simulator."""
-    problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
-    has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
-    cases = suited_cases(variant, simulator_cases(whole=variant is naive.VARIANT, has_barrier=has_barrier))
-    if variant is naive.VARIANT:
-        return cases
-    # Every second one, other ones for neighbours: 0.6 s per case, 40 s in all. Devices get all.
-    return cases[VARIANTS.index(variant) % 2 :: 2]
+    """Return the cases of a kernel; all kernels together have each two values of what cases differ in."""
+    pairs = (*_pairs(are_large=False), *_pairs(are_large=True))
+    rows = [{**row} for row in pairs if row["variant"] is variant]
+    return tuple(suited(row.pop("variant"), simulator_case(**row)) for row in rows)
+
+
+def matrix_in_simulator(variant):
+    """Return the cases of each border, type, mask and block that a kernel takes."""
+    fixed = {"size": (7, 11), "channels": 3, "anchor": "last", "rows": Layout.PITCHED}
+    rows = product(*(AXES[name] for name in MATRIX))
+    cases = (simulator_case(**fixed, **dict(zip(MATRIX, row, strict=True))) for row in rows)
+    return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
 def mask_for(variant, rows, columns):

@@ -1,5 +1,6 @@
-"""What variants say of their tiles against what the threads of their own source really load and compute."""
+"""What variants say of their tiles against what the threads of a block load, keep, read and store in PTX."""
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
@@ -8,141 +9,46 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from engine.device.launches import Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import DIRECT
-from engine.variants.tensor_cores import digit_sums
 from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.variants import VARIANTS
-from tests.engine.variants import counting
-from tests.engine.variants.cases import Case
-from tests.engine.variants.counting import count
+from engine.work.filtering.variants import VARIANTS, variant
+from tests.engine.variants.cases import Case, result_of
+from tests.engine.variants.executed import observed
 from tests.engine.variants.suited import mask_for, suited, typed
 
-RANDOM = np.random.default_rng(6)
 KERNELS = [known for known in VARIANTS if known.has_kernels]
 TAUGHT = [known for known in KERNELS if known.uses_block]
-
-
-def described(known, case):
-    """Return the problem and mask of a case, the grid, and the tiles of each block by its place."""
-    mask, block = case.mask(), case.block
-    image = RANDOM.integers(0, 256, (case.height, case.width, case.channels)).astype(case.dtype)
-    result = case.dtype if case.is_quantised else "float32"
-    problem = describe_problem(image, mask, case.border, 2.0, result)
-    across, down, _ = known.plan(problem, block)[0].grid
-    tiles = {at: known.tiles(problem, block, at) for at in product(range(across), range(down))}
-    return problem, mask, image, tiles
-
-
-class Unknown:
-    """A sample whose value no access of memory depends on: it stands for all results of arithmetic."""
-
-    __array_ufunc__ = None
-    __slots__ = ()
-
-    def __init__(self, *value):
-        pass
-
-    def _same(self, other=None):
-        return self
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _same
-
-    def _no(self, other):
-        return False
-
-    __lt__ = __le__ = __gt__ = __ge__ = _no
-
-    def __int__(self):
-        return 0
-
-    def __float__(self):
-        return 0.0
-
-
-@pytest.fixture(autouse=True)
-def unknown_samples(monkeypatch):
-    """Have nothing computed: arithmetic on counted numbers took two thirds of the time."""
-    monkeypatch.setattr(counting, "Number", Unknown)
+OWN_BLOCKS = [known for known in KERNELS if not known.uses_block]
+GHOST = 0.0
 
 
 class Access:
-    """What threads of one pass of the traced run did, by block: in shared memory, past it, and to results."""
+    """What threads of a block did in one pass: with shared memory, past it, and to results."""
 
     def __init__(self):
+        self.loaded = defaultdict(list)  # by thread: sources read from global memory
         self.kept = defaultdict(list)  # by thread: sources in the order of the loads; None: a ghost cell
         self.read = defaultdict(Counter)  # by thread: sources read from shared memory
         self.direct = defaultdict(Counter)  # by thread: sources read from global memory and not kept
         self.stored = defaultdict(set)  # by thread: results
 
 
-def accesses(trace, plan_count, channels=0):
-    """Return the Access of each pass by block; of the first channel, or of all side by side."""
-    found = [defaultdict(Access) for _ in range(plan_count)]
-    held = {}  # what lies in shared memory, by block, array and index
-    # By block and thread: what was loaded from global memory and is not kept yet, the oldest first.
-    loaded = defaultdict(list)
-    weighed = set()  # blocks and threads whose last load was of a weight
-    passes = {"picture": 0, "scratch": plan_count - 1, "out": plan_count - 1}
-    now = 0
-
-    def place_of(index):
-        return (index[0], index[1] * channels + index[2]) if channels else index[:2]
-
-    for block, thread, array, what, index in trace:
-        kind, who = array.kind, (block, thread)
-        if kind in ("weight", "constant"):
-            weighed.add(who)
-            continue
-        of_weight = who in weighed
-        weighed.discard(who)
-        access, is_counted = found[now][block[:2]], channels or not block[2]
-        if kind == "shared" and what == "stores":
-            place, waiting = (block, id(array), index), loaded[who]
-            if of_weight and not waiting:
-                held[place] = "weight"
-                continue
-            held[place] = waiting.pop(0) if waiting else None
-            if is_counted:
-                access.kept[thread].append(held[place])
-            continue
-        if who in loaded and (what == "stores" or kind == "shared" or now != passes[kind]):
-            # Something else follows: what was loaded is not kept.
-            for source in loaded.pop(who):
-                access.direct[thread][source] += 1
-        if kind == "shared":
-            source = held.get((block, id(array), index))
-            if is_counted and source != "weight":
-                access.read[thread][source] += 1
-        elif what == "loads":
-            now = passes[kind]
-            if is_counted:
-                loaded[who].append(place_of(index))
-        elif is_counted:
-            number = 0 if kind == "scratch" else plan_count - 1
-            found[number][block[:2]].stored[thread].add(place_of(index))
-    return found
-
-
-def thread_of(plan, number):
-    return number % plan.block.x, number // plan.block.x, 0
-
-
 def said(plan):
-    """Return the same as the plan says it."""
+    """Return what a plan says that its block does."""
     wanted = Access()
     by_thread, source_of, loaders = defaultdict(list), cache(plan.source), plan.loaders.tolist()
     for row, column in np.argwhere(plan.loaders >= 0).tolist():
-        thread = thread_of(plan, int(plan.loaders[row, column]))
-        by_thread[thread].append((int(plan.steps[row, column]), row, column))
+        by_thread[loaders[row][column]].append((int(plan.steps[row, column]), row, column))
     for thread, loads in by_thread.items():
         # What is loaded at once are neighbours in a row.
         for (step, row, column), (next_step, *after) in pairwise(sorted(loads)):
             assert step < next_step or after == [row, column + 1], "two cells in one step"
         wanted.kept[thread] = [source_of(row, column) for _, row, column in sorted(loads)]
     for i, j in np.ndindex(plan.computers.shape):
-        thread = thread_of(plan, int(plan.computers[i, j]))
+        thread = int(plan.computers[i, j])
         wanted.stored[thread].add((int(plan.result_rows[i, j]), int(plan.result_columns[i, j])))
         rows, columns = plan.window(i, j)
         assert plan.loaders[rows, columns].shape == plan.window_shape
@@ -156,108 +62,147 @@ def said(plan):
     return wanted
 
 
-@pytest.mark.parametrize(
-    ("block", "border"),
-    [
-        (Block(4, 3), Border.ZERO),
-        pytest.param(Block(8, 8), Border.MIRROR, marks=pytest.mark.slow),
-        pytest.param(Block(2, 1), Border.MIRROR, marks=pytest.mark.slow),
-        pytest.param(Block(1, 5), Border.WRAP, marks=pytest.mark.slow),
-    ],
-    ids=str,
-)
+class Cells:
+    """Which sample of a row lies where in an array with padded rows."""
+
+    def __init__(self, array, width):
+        self.name, self._itemsize, self._row = array.name, array.values.itemsize, array.values[0].size
+        values = array.values.reshape(len(array.values), -1)[:, :width]
+        # No number is there twice: a thread that has it in shared memory has it from that cell.
+        self.of_value = {float(value): cell for cell, value in np.ndenumerate(values)} | {GHOST: None}
+
+    def accessed(self, step, opcode):
+        """Return the cells that each thread of a step accesses, neighbours at once."""
+        if opcode[0] == "cp":
+            size = int(step.text.split(",")[2])
+        else:
+            size = np.atleast_2d(step.values).shape[0] * int(re.sub(r"\D", "", opcode[-1])) // 8
+        first = step.addresses // self._itemsize
+        return [[divmod(one + k, self._row) for k in range(size // self._itemsize)] for one in first.tolist()]
+
+
+def did(trace, source, result):
+    """Return what the threads of a traced block did, between the array that they read and the other one."""
+    found = Access()
+    for step in trace:
+        if step.addresses is None:
+            continue
+        opcode = next(word for word in step.text.split() if word[0] != "@").split(".")
+        threads = step.threads.tolist()
+        if step.array == source.name:
+            for thread, cells in zip(threads, source.accessed(step, opcode), strict=True):
+                found.loaded[thread] += cells
+        elif step.array == result.name:
+            for thread, cells in zip(threads, result.accessed(step, opcode), strict=True):
+                found.stored[thread].update(cells)
+        elif step.space == "shared" and opcode[0] != "cp" and step.values.nbytes == 4 * len(threads):
+            for thread, value in zip(threads, step.values.view(np.float32).tolist(), strict=True):
+                if value in source.of_value and opcode[0] == "ld":
+                    found.read[thread][source.of_value[value]] += 1
+                elif value in source.of_value:
+                    found.kept[thread].append(source.of_value[value])
+    for thread, cells in found.loaded.items():
+        found.direct[thread] = Counter(cells) - Counter(found.kept[thread])
+    return found
+
+
+def traced(known, problem, mask, block, image, at):
+    """Return what the threads of one block did in each pass."""
+    with observed(trace=(*at, 0)) as launches:
+        result_of(known, problem, mask, block, image)
+    width = image[0].size
+    for step, run, arrays in launches[: len(known.plan(problem, block))]:
+        assert run.trace_is_whole
+        arguments = [arrays[one] for one in step.arguments if isinstance(one, Operand)]
+        yield did(run.trace, *(Cells(array, width) for array in arguments))
+
+
+def plain(accesses):
+    """Return what threads did without those that did nothing."""
+    return {thread: what for thread, what in accesses.items() if what}
+
+
+def picture_of(case):
+    """Return a picture without a zero, in which no number is twice as far as its type has so many."""
+    size, random = case.height * case.width * case.channels, np.random.default_rng(6)
+    values = random.permutation(size) + 1 if case.dtype == "float32" else random.integers(1, 256, size)
+    return values.astype(case.dtype).reshape(case.height, case.width, case.channels)
+
+
+def blocks_of(known, problem, block):
+    across, down, _ = known.plan(problem, block)[0].grid
+    return [*product(range(across), range(down))]
+
+
+@pytest.mark.parametrize(("block", "border"), [(Block(4, 3), Border.CONSTANT), (Block(2, 5), Border.WRAP)])
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
 def test_that_each_thread_does_what_the_tile_says(known, block, border):
-    case = Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border)
-    case = suited(known, case)
-    problem, mask, image, tiles = described(known, case)
-    trace = []
-    count(known, problem, mask, case.block, image, trace)
-    found = accesses(trace, len(next(iter(tiles.values()))))
-    results = [Counter() for _ in found]
-    for at, plans in tiles.items():
+    case = suited(known, Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border))
+    mask, image = case.mask(), picture_of(case)
+    problem = describe_problem(image, mask, border, GHOST)
+    places, results = blocks_of(known, problem, case.block), defaultdict(Counter)
+    for at in places:
+        plans = known.tiles(problem, case.block, at)
         for number, plan in enumerate(plans):
-            did, wanted = found[number][at], said(plan)
-            for name in ("kept", "read", "direct", "stored"):
-                assert dict(getattr(did, name)) == dict(getattr(wanted, name)), (at, number, name)
             results[number].update(zip(plan.result_rows.flat, plan.result_columns.flat, strict=True))
+        if at not in (places[0], places[len(places) // 2], places[-1]):
+            continue
+        found = traced(known, problem, mask, case.block, image, at)
+        for plan, own in zip(plans, found, strict=True):
+            wanted = said(plan)
+            for name in ("kept", "read", "direct", "stored"):
+                assert plain(getattr(own, name)) == plain(getattr(wanted, name)), (at, plan.title, name)
     # Every result has one block, and each pass its own.
     everywhere = Counter(product(range(problem.height), range(problem.width)))
-    assert results == [everywhere] * len(results)
+    assert all(one == everywhere for one in results.values())
 
 
-OWN_BLOCKS = [known for known in KERNELS if not known.uses_block]
-# (rows, columns, channels), sides of the mask, type. Rows of the padded picture begin on 16 bytes.
-EMITTED = {
-    "small": ((9, 45, 1), (3, 5), "float32"),
+# (rows, columns, channels), sides of the mask, type.
+SORTS = {
     "several blocks": ((18, 141, 1), (5, 4), "float32"),
     "channels": ((10, 45, 3), (3, 4), "float32"),
     "two steps": ((36, 13, 1), (7, 7), "float32"),
-    "large": ((10, 29, 1), (9, 8), "float32"),
     "ring": ((18, 29, 1), (30, 3), "float32"),
     "long": ((24, 29, 1), (40, 3), "float32"),
     "bytes": ((12, 269, 1), (4, 5), "uint8"),
     "bytes of channels": ((18, 45, 3), (3, 3), "uint8"),
 }
+# The sorts that have code of their own in a family.
+EMITTED = {
+    "register-blocked": ("several blocks", "channels", "bytes", "bytes of channels"),
+    "digit-sums": ("bytes", "bytes of channels"),
+    "separable-fused": ("several blocks", "two steps", "ring", "long", "bytes of channels"),
+    "low-rank-2": ("several blocks", "channels"),
+    "box": ("several blocks", "channels", "ring"),
+}
 
 
-def case_of(known, sort, border):
-    """Return the case of a sort as a variant takes it; None where it takes no such picture or mask."""
-    (height, width, channels), sides, dtype = EMITTED[sort]
-    anchor, is_quantised = (sides[0] - 1, 1), dtype == "uint8"
-    case = Case("tile", height, width, channels, dtype, sides, anchor, border, block=known.default_block)
-    case = suited(known, replace(case, is_quantised=is_quantised))
-    if case is None or (case.dtype, case.channels, case.is_quantised) != (dtype, channels, is_quantised):
-        return None
-    return case
-
-
-def emitted_cases():
-    """Yield each variant with each sort that it takes, the borders in turn; the first one is quick."""
-    # Sums of three products have the code of those of two, and one more product.
-    asked = [known for known in OWN_BLOCKS if known.rank <= 2]
-    pairs = [(known, sort) for known in asked for sort in EMITTED if case_of(known, sort, Border.ZERO)]
-    sorts, borders = [*EMITTED], (Border.ZERO, Border.MIRROR)
-    for known, sort in pairs:
-        # Each variant has both borders, and each sort, too, by one variant or another.
-        first = (OWN_BLOCKS.index(known) + sorts.index(sort)) % 2
-        is_alone = sum(other is known for other, _ in pairs) == 1
-        marks = () if (known, sort) == pairs[0] else pytest.mark.slow
-        for border in borders if is_alone else borders[first : first + 1]:
-            yield pytest.param(known, sort, border, id=f"{known.key}-{sort}-{border}", marks=marks)
-
-
-@pytest.mark.parametrize(("known", "sort", "border"), [*emitted_cases()])
-def test_that_kernels_with_blocks_of_their_own_load_what_the_tile_says(known, sort, border):
-    (height, width, channels), *_ = EMITTED[sort]
-    case = case_of(known, sort, border)
-    problem, mask, image, tiles = described(known, case)
-    plans = [plan for group in tiles.values() for plan in group]
-    trace = []
-    count(known, problem, mask, case.block, image, trace)
-    (found,) = accesses(trace, 1, channels)
-    results = Counter()
-    for plan in plans:
-        did, wanted = found[plan.at], said(plan)
-        # Of strips, each of a block's is another warp's.
-        for thread in wanted.kept:
-            # Sums that replace samples come from no cell; nor do ghost cells.
-            drawn = [source for source in wanted.kept[thread] if source is not None]
-            loaded = [source for source in did.kept[thread] if source is not None]
-            assert loaded[: len(drawn)] == drawn, (plan.at, thread)
-            assert len(loaded) == len(drawn) or plan.cut_rows
-        # In plain Python the first of four lanes does what tensor cores share among them.
-        alone = 4 if known is digit_sums.VARIANT else 1
-        stored = defaultdict(set)
-        for (x, y, z), own in wanted.stored.items():
-            stored[x - x % alone, y, z] |= own
-        for thread, own in stored.items():
-            assert own <= did.stored[thread]
-            assert own == did.stored[thread] or plan.cut_rows
-        results.update(zip(plan.result_rows.flat, plan.result_columns.flat, strict=True))
-        assert not plan.cut_rows or plan.shape[0] > 60
-    if not any(plan.cut_rows for plan in plans):
-        assert results == Counter(product(range(height), range(width * channels)))
+@pytest.mark.slow
+@pytest.mark.parametrize(("key", "sort"), [(key, sort) for key, sorts in EMITTED.items() for sort in sorts])
+def test_that_kernels_with_blocks_of_their_own_load_what_the_tile_says(key, sort):
+    known, ((height, width, channels), sides, dtype) = variant(key), SORTS[sort]
+    # Code for bytes loads a cell in place of a ghost cell, and then leaves it.
+    border = Border.CONSTANT if dtype == "float32" else Border.MIRROR
+    case = Case("tile", height, width, channels, dtype, sides, (sides[0] - 1, 1), border)
+    case = suited(known, replace(case, block=known.default_block, is_quantised=dtype == "uint8"))
+    mask, image = case.mask(), picture_of(case)
+    problem = describe_problem(image, mask, border, GHOST, case.problem().result_dtype)
+    results, is_cut = Counter(), False
+    for at in blocks_of(known, problem, case.block):
+        (own,) = traced(known, problem, mask, case.block, image, at)
+        for plan in known.tiles(problem, case.block, at):
+            wanted = said(plan)
+            for thread, cells in wanted.kept.items():
+                drawn = [cell for cell in cells if cell is not None]
+                assert own.loaded[thread][: len(drawn)] == drawn, (at, thread)
+                assert len(own.loaded[thread]) == len(drawn) or plan.cut_rows
+            for thread, stored in wanted.stored.items():
+                assert stored <= own.stored[thread]
+                assert stored == own.stored[thread] or plan.cut_rows
+            results.update(zip(plan.result_rows.flat, plan.result_columns.flat, strict=True))
+            is_cut |= bool(plan.cut_rows)
+            assert not plan.cut_rows or plan.shape[0] > 60
+    assert is_cut or results == Counter(product(range(height), range(width * channels)))
 
 
 def test_that_every_kernel_with_shared_memory_says_who_loads_what():
@@ -269,3 +214,4 @@ def test_that_every_kernel_with_shared_memory_says_who_loads_what():
         if has_tile and not known.tiles(problem, known.default_block, (0, 0)):
             silent.append(known.key)
     assert silent == []
+    assert {*EMITTED} == {known.key for known in OWN_BLOCKS if known.rank <= 2}

@@ -1,7 +1,6 @@
 """Every registered variant on every case and on tiny weights against the oracle; registering one tests it."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,43 +17,36 @@ from engine.work.filtering.auto.planner import choose, why_not
 from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import by_group, error_in_bounds, faults_of
-from tests.engine.variants.counting import result_of
-from tests.engine.variants.suited import cases_in_simulator, suited_cases
+from tests.engine.variants.cases import error_in_bounds, faults_of, result_of
+from tests.engine.variants.suited import cases_in_simulator, matrix_in_simulator, suited_cases
 
-ROOT = Path(__file__).parents[3]
-CPU = [variant for variant in VARIANTS if variant.device is DeviceKind.CPU]
-CUDA = [variant for variant in VARIANTS if variant.has_kernels]
+CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
+CUDA = [known for known in VARIANTS if known.has_kernels]
 
 
-def groups_of(variants, cases_of):
-    """Return (variant, group, its cases) for every variant."""
-    return [
-        pytest.param(variant, group, cases, id=f"{variant.key}-{group}")
-        for variant in variants
-        for group, cases in by_group(cases_of(variant)).items()
-    ]
+every_kernel = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
 
 
-@pytest.mark.parametrize(
-    ("variant", "group", "cases"), groups_of(CPU, lambda variant: suited_cases(variant, full_cases()))
-)
-def test_that_a_cpu_variant_agrees_with_the_oracle(variant, group, cases):
-    assert faults_of(variant, cases, "cpu") == {}
+@pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
+def test_that_a_cpu_variant_agrees_with_the_oracle(known):
+    assert faults_of(known, suited_cases(known, full_cases()), "cpu") == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "group", "cases"), groups_of(CUDA, cases_in_simulator))
-def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases):
-    assert faults_of(variant, cases, "simulator") == {}
+@every_kernel
+def test_that_a_kernel_agrees_with_the_oracle_in_the_simulator(known):
+    assert faults_of(known, cases_in_simulator(known), "simulator") == {}
+
+
+@pytest.mark.matrix
+@every_kernel
+def test_that_a_kernel_agrees_with_the_oracle_with_each_border_type_mask_and_block(known):
+    assert faults_of(known, matrix_in_simulator(known), "simulator") == {}
 
 
 LIMITS = Limits()
 SCALES = (1e-45, 1e-43, 1e-41, 1e-40, 1e-39, 1e-38, 1e-36, 1e-30)
 SHAPES = ((3, 3), (3, 9), (13, 3), (13, 13))
-# The counting run takes 0.1 s a case.
-SMALL_SHAPES = ((3, 7),)
-CPU = [known for known in VARIANTS if known.device == "cpu"]
 SIMULATED = [known for known in VARIANTS if known.has_kernels and known.rank == 1]
 
 
@@ -110,7 +102,7 @@ def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale):
 def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
     found = {
         (known.key, repr(mask)): over_the_bound(known, mask, pictures(6, 7)[number % 3])
-        for number, mask in enumerate(masks_of(scale, SMALL_SHAPES))
+        for number, mask in enumerate(masks_of(scale, ((3, 7),)))
         for known in SIMULATED
     }
     assert {known: error for known, error in found.items() if error is not None and not error <= 1.0} == {}

@@ -23,8 +23,8 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import problem_of, verified
-from tests.engine.variants.counting import count
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.executed import check_executed
 
 TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
 RANDOM = np.random.default_rng(23)
@@ -82,14 +82,11 @@ def test_that_masks_whose_results_must_be_exact_are_refused_for_whole_numbers_on
 
 
 def largest_error(mask, border, picture, cval):
-    """Return the largest error of `low-rank-2`'s own source, which holds what it states."""
+    """Return the largest error of `low-rank-2`, which holds what it states."""
     image = RANDOM.uniform(-255, 255, picture).astype(np.float32)
     problem = describe_problem(image, mask, border, cval)
-    result, added = (
-        count(TWO, problem, mask, TWO.default_block, image).out,
-        TWO.added_to(problem, mask, image),
-    )
-    return verified(result, image, mask, problem, added).max_error
+    result = check_executed(TWO, problem, mask, image)
+    return verified(result, image, mask, problem, TWO.added_to(problem, mask, image)).max_error
 
 
 @pytest.mark.slow

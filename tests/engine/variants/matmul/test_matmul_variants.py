@@ -1,18 +1,17 @@
 """Every way to multiply on every case against the oracle; its model of work against counts; its plan."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
 import engine
-from engine.device.launches import DeviceKind, Operand
+from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
-from engine.results.work import Work
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
-from engine.variants.matmul.operands import Matrix
-from tests.engine.variants.counting import CountingArray, Counts, run_pass
-from tests.engine.variants.matmul.cases import CASES, Case, check, compare
+from tests.engine.variants.executed import executed, observed
+from tests.engine.variants.matmul.cases import CASES, check, compare
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
@@ -26,42 +25,17 @@ def test_that_numpy_agrees_with_the_oracle():
 
 @pytest.mark.slow
 @every_cuda_variant
-def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant):
+def test_that_every_cuda_variant_agrees_with_the_oracle_and_its_model_in_the_simulator(variant):
     for case in CASES:
         a, b = case.matrices()
-        result = engine.matmul(a, b, variant=variant.key, tile=case.tile, device="simulator")
+        with observed(counted=True) as launches:
+            result = engine.matmul(a, b, variant=variant.key, tile=case.tile, device="simulator")
         compare(variant, case, result, as_matrix("A", a), as_matrix("B", b))
-
-
-@pytest.mark.parametrize(
-    "case",
-    [Case(4, 6, 8, 2), Case(5, 7, 3, 4, "whole"), Case(1, 1, 1, 3), Case(9, 4, 10, 5), Case(16, 32, 16, 16)],
-    ids=str,
-)
-@every_cuda_variant
-def test_that_the_model_counts_what_the_source_does(variant, case):
-    a, b = case.matrices()
-    counts = Counts()
-    arrays = {
-        Matrix.LEFT: CountingArray(a, counts, "matrix"),
-        Matrix.RIGHT: CountingArray(b, counts, "matrix"),
-        Operand.OUT: CountingArray(np.full((case.rows, case.columns), np.nan, np.float32), counts, "out"),
-    }
-    (step,) = variant.passes(case.product, None, case.block)
-    run_pass(step, counts, arrays)
-    elements = case.product.values
-    assert counts.out_stores == elements
-    assert variant.work(case.product, case.block) == Work(
-        flops=2 * counts.multiplications,
-        global_loads=counts.matrix_loads,
-        global_stores=elements,
-        global_load_bytes=4 * counts.matrix_loads,
-        global_store_bytes=4 * elements,
-        minimum_bytes=a.nbytes + b.nbytes + 4 * elements,
-        shared_loads=counts.shared_loads,
-        shared_stores=counts.shared_stores,
-    )
-    compare(variant, case, arrays[Operand.OUT].values, a, b)
+        model = variant.work(case.product, case.block)
+        elements = case.rows * case.inner + case.inner * case.columns + case.product.values
+        assert model.minimum_bytes == 4 * elements
+        found = replace(executed(launches), minimum_bytes=model.minimum_bytes)
+        assert found == model
 
 
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])

@@ -1,20 +1,22 @@
 """Every stage on small networks against the oracle; its model of work against counts; its divergence."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import engine
-from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass
+from engine.device.launches import Between, DeviceKind, HostStep
 from engine.geometry.block import Block, Limits
 from engine.tasks.network import worked_product
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
-from engine.tasks.network.problem import ForwardPass, Layer
+from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.network.weights import random_weights
-from engine.variants.network import constant_filters, fast, layer_kernels, unrolled_matrix
+from engine.variants.network import constant_filters, fast, unrolled_matrix
 from engine.variants.network.passes import chunks
-from tests.engine.variants.counting import CountingArray, Counts, run_pass
+from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, scores_of
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
@@ -38,74 +40,36 @@ def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
         check(stage, case, "cpu")
 
 
+def check_executed(stage, case):
+    """Compare a stage's scores with the oracle and its model of work with what the simulator counts."""
+    with observed(counted=True) as launches:
+        check(stage, case, "simulator")
+    found, work = executed(launches), stage.work(case.problem, BLOCK)
+    assert (work.picture_loads, work.global_loads) == (found.picture_loads, found.global_loads)
+    assert work.global_stores == found.global_stores
+    assert (work.shared_loads, work.shared_stores) == (found.shared_loads, found.shared_stores)
+    assert work.constant_loads == found.constant_loads
+    return launches
+
+
 @pytest.mark.slow
 @every_cuda_stage
-def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
-    from engine.run.on_device import measure_on
-    from engine.run.sampling import NO_SAMPLES
-    from engine.tasks.network.task import network_job
-
+def test_that_every_cuda_stage_agrees_with_the_oracle_and_its_model_in_the_simulator(stage):
     for case in SIMULATED:
-        outcome = measure_on(network_job(stage, *case.operands()), "simulator", NO_SAMPLES)
-        assert outcome.result.is_proven, outcome.result.status
-        assert outcome.values.shape == (case.batch, case.classes)
-
-
-def arrays_of(job_maps, problem, passes, counts):
-    """Return counting arrays for what the arguments of passes stand for."""
-    memory = {}
-    arrays = {
-        Operand.IMAGE: CountingArray(job_maps, counts, "picture"),
-        Operand.OUT: CountingArray(
-            np.full((problem.batch, problem.classes), np.nan, np.float32), counts, "out"
-        ),
-    }
-    for value in (value for step in passes for value in step.arguments if isinstance(value, Between)):
-        size = int(np.prod(value.shape))
-        flat = memory.setdefault(value.name, np.full(size, np.nan, np.float32))
-        arrays[value] = CountingArray(flat.reshape(value.shape), counts, "scratch")
-    return arrays
-
-
-@pytest.mark.slow
-@every_cuda_stage
-def test_that_the_model_counts_what_the_source_does(stage):
-    case = Case(1, 16, 2, 2, 3, 2)
-    drawings, weights = case.operands()
-    problem = case.problem
-    passes = stage.passes(problem, weights, BLOCK)
-    counts = Counts()
-    arrays = arrays_of(drawings.reshape(1, 1, 16, 16), problem, passes, counts)
-    for step in passes:
-        run_pass(step, counts, arrays)
-    work = stage.work(problem, BLOCK)
-    loads = counts.picture_loads + counts.weight_loads + counts.scratch_loads
-    assert (work.picture_loads, work.global_loads) == (counts.picture_loads, loads)
-    assert work.global_stores == counts.scratch_stores + counts.out_stores
-    assert (work.shared_loads, work.shared_stores) == (counts.shared_loads, counts.shared_stores)
-    assert work.constant_loads == counts.constant_loads
-    if any(value is Operand.OUT for step in passes for value in step.arguments):
-        scores = arrays[Operand.OUT].values
-        assert verify(scores, drawings, weights, problem, roundings=stage.roundings).passed
+        check_executed(stage, case)
 
 
 def apart_in_a_warp(stage_key):
     """Return how far apart the first values are that neighbouring threads of the second convolution read."""
-    problem, counts = Case(1, 16, 3, 1, 2, 2).problem, Counts(trace=[])
-    stage = network_variant(stage_key)
-    passes = stage.passes(problem, random_weights(problem, seed=1), BLOCK)
-    (step,) = (one for one in passes if one.name == "convolution-2")
-    arrays = arrays_of(np.ones((1, 1, 16, 16), np.float32), problem, passes, counts)
-    maps = next(value for value in step.arguments if isinstance(value, Between))
-    arrays[maps].values[...] = 1.0
-    run_pass(step, counts, arrays, in_order=True)
-    first = {}
-    for _, thread, array, what, index in counts.trace:
-        if array is arrays[maps] and what == "loads":
-            first.setdefault(thread, np.ravel_multi_index(index, maps.shape))
-    return first[1, 0, 0] - first[0, 0, 0]
+    with observed(trace=(0, 0, 0)) as launches:
+        check(network_variant(stage_key), Case(1, 16, 3, 1, 2, 2), "simulator")
+    (launch,) = (one for one in launches if one.step.name == "convolution-2")
+    maps = next(value for value in launch.step.arguments if isinstance(value, Between))
+    first = next(step for step in launch.run.trace if step.array == launch.arrays[maps].name)
+    return (first.addresses[1] - first.addresses[0]) // 4
 
 
+@pytest.mark.slow
 def test_that_neighbouring_threads_ask_for_neighbouring_values_but_in_the_reports_layout():
     assert apart_in_a_warp("network-connected") == 1
     assert apart_in_a_warp("network-uncoalesced") == 3  # maps of a value, 32 in the report
@@ -121,36 +85,19 @@ def test_that_the_linearisation_by_itself_is_one_launch_more():
     assert more == 100 * 1024
 
 
-def diverging_warps(launch, stored):
-    """Return the warps of which some threads stored and some did not, by (block, thread) that stored."""
-    warps = {}
-    for block, (x, y, _) in stored:
-        warps.setdefault((block, (y * launch.block[0] + x) // 32), set()).add((x, y))
-    threads = launch.block[0] * launch.block[1]
-    full = [32] * (threads // 32)
-    return sum(len(inside) < full[warp] for (_, warp), inside in warps.items())
-
-
 # The report: 12 and 4 for a map of the convolutions, 6 and 2 for one of the average pools.
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("side", "is_pool", "printed"), [(24, False, 12), (8, False, 4), (12, True, 6), (4, True, 2)]
-)
-def test_that_the_counting_run_finds_the_divergence_that_the_report_prints(side, is_pool, printed):
-    before = 2 * side if is_pool else side + 4
-    layer = Layer("a map", "A map", (1, side, side), 0, 0)
-    launch = layer_kernels.map_launch(1, layer)
-    counts = Counts(trace=[])
-    maps = CountingArray(np.ones((1, 1, before, before), np.float32), counts, "scratch")
-    results = CountingArray(np.full((1, 1, side, side), np.nan, np.float32), counts, "scratch")
-    values = [maps, results] if is_pool else [maps, np.ones((1, 1, 5, 5), np.float32), results]
-    keys = [Operand.IMAGE, Operand.OUT] if is_pool else [Operand.IMAGE, values[1], Operand.OUT]
-    kernel = layer_kernels.pool_kernel() if is_pool else layer_kernels.convolution_kernel()
-    step = Pass("a map", kernel, (), launch, tuple(keys))
-    run_pass(step, counts, {Operand.IMAGE: maps, Operand.OUT: results})
-    stored = [(block, thread) for block, thread, _, what, _ in counts.trace if what == "stores"]
-    assert len(stored) == side * side
-    assert diverging_warps(launch, stored) == printed
+def test_that_a_trace_finds_the_divergence_that_the_report_prints():
+    found = Counter()
+    # Of the first map, 24 x 24 in tiles of 16 x 16, the four blocks.
+    for tile in range(4):
+        with observed(trace=(0, 0, tile)) as launches:
+            check(network_variant("network-pool"), Case(1, 28, 1, 1, 1, 1), "simulator")
+        for step, run, _ in launches:
+            for warps in (one.threads // 32 for one in run.trace if "st.global" in one.text):
+                # Some threads of these warps have a result and others none.
+                found[step.name] += sum(0 < threads < 32 for threads in Counter(warps.tolist()).values())
+    assert found == {"convolution-1": 12, "convolution-2": 4, "pool-1": 6, "pool-2": 2}
 
 
 def test_that_the_worked_product_of_the_report_is_what_it_prints():
@@ -254,23 +201,13 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
         *(Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4), Case(2, 16, 1, 1, 1000, 2)),
         # Values before the hidden layer for two phases of it.
         Case(3, 16, 1, 130, 3, 2),
+        # Few drawings; channels in several phases, and more maps than a block has.
+        Case(1, 20, 33, 34, 5, 3),
     ],
     ids=str,
 )
 def test_that_the_blocks_for_many_drawings_give_the_same_scores(case, monkeypatch):
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
-    drawings, weights = case.operands()
-    problem, counts = case.problem, Counts()
-    passes = fast.VARIANT.passes(problem, weights, BLOCK)
+    _, second, *_ = check_executed(fast.VARIANT, case)
     # Several drawings per block, of which the last one has fewer; the sums in several phases.
-    assert passes[1].launch.grid[0] == -(-case.batch // fast.shapes(problem)[1].drawings)
-    arrays = arrays_of(drawings.reshape(case.batch, 1, case.side, case.side), problem, passes, counts)
-    for step in passes:
-        run_pass(step, counts, arrays)
-    assert verify(arrays[Operand.OUT].values, drawings, weights, problem).passed
-    work = fast.VARIANT.work(problem, BLOCK)
-    loads = counts.picture_loads + counts.weight_loads + counts.scratch_loads
-    assert (work.global_loads, work.shared_loads, work.shared_stores) == (
-        loads, counts.shared_loads, counts.shared_stores
-    )  # fmt: skip
-    assert work.global_stores == counts.scratch_stores + counts.out_stores
+    assert second.step.launch.grid[0] == -(-case.batch // fast.shapes(case.problem)[1].drawings)

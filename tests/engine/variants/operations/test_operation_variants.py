@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.launches import Between, DeviceKind, Operand
+from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
@@ -14,8 +14,8 @@ from engine.work.operations.request import OperationRequest
 from engine.work.operations.resolve import resolved_operands
 from engine.work.operations.table import OPERATIONS
 from engine.work.operations.variants import OPERATION_VARIANTS, operation_variants
-from tests.engine.variants.counting import CountingArray, Counts, run_pass
-from tests.engine.variants.operations.cases import COLOURS, SIMULATED, Case, cases_of, check
+from tests.engine.variants.executed import executed, observed
+from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CUDA]
@@ -67,88 +67,25 @@ def test_that_launches_at_the_same_time_count_into_bins_of_their_own():
     assert [counts[0, 0, 0] for counts in (out, *found)] == [12, 12, 12]
 
 
+# What the compiler loads once although the source names it in two places.
+LOADED_ONCE = {
+    ("median-naive", "picture_loads"), ("median-naive", "global_loads"), ("median-tiled", "shared_loads"),
+    ("cuda-bilateral", "picture_loads"), ("cuda-bilateral", "global_loads"), ("dct-direct", "global_loads"),
+}  # fmt: skip
+
+
 @pytest.mark.slow
 @every_cuda_variant
-def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant):
+def test_that_a_cuda_variant_agrees_with_the_oracle_and_its_model_in_the_simulator(variant):
     for case in (case for case in SIMULATED if case.operation == variant.operation):
-        check(variant, case, "simulator")
-
-
-def poison_of(dtype):
-    return np.nan if dtype == "float32" else 99
-
-
-SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 3, "height": 2},)}
-COUNTED = [
-    Case(variant.operation, settings, height, width, channels, dtype, block=block)
-    for variant in CUDA
-    for settings in SETTINGS.get(variant.operation, ({},))
-    for height, width, channels, dtype in (
-        (9, 11, 3 if variant.operation in COLOURS else 1, "uint8"),
-        (5, 7, 3, "float32"),
-    )
-    for block in ((Block(8, 8),) if variant.operation == "compress" else (Block(4, 3),))
-]
-
-# Of colour pictures these take 0.3 s and more.
-LONG = (("dct-direct",), ("median-naive", 5))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variant", "case"),
-    [
-        pytest.param(
-            variant,
-            case,
-            id=f"{variant.key} {case}",
-            marks=[pytest.mark.slow]
-            * (case.dtype == "uint8" or (variant.key, *case.settings.values()) in LONG),
-        )
-        for variant in CUDA
-        for case in dict.fromkeys(map(str, COUNTED))
-        for case in [next(one for one in COUNTED if str(one) == case)]
-        if case.operation == variant.operation
-    ],
-)
-def test_that_the_model_counts_what_the_source_does(variant, case):
-    samples = case.picture()
-    operation, problem, operands = resolved_operands(
-        OperationRequest(operation=case.operation, settings=case.settings), samples
-    )
-    counts = Counts()
-    # Rows may be padded with what must not be read or counted.
-    padded = np.full((problem.height, problem.width + 3, problem.channels), 77, samples.dtype)
-    padded[:, : problem.width] = samples
-    rows, columns, channels = problem.result_shape
-    out = np.full((rows, columns + 3, channels), poison_of(problem.result_dtype), problem.result_dtype)
-    arrays = {
-        Operand.IMAGE: CountingArray(padded, counts, "picture"),
-        Operand.OUT: CountingArray(out, counts, "out"),
-    }
-    passes = variant.passes(problem, operands.patch, case.block)
-    for value in (value for step in passes for value in step.arguments if isinstance(value, Between)):
-        empty = np.full(value.shape, poison_of(value.dtype), value.dtype)
-        arrays[value] = CountingArray(empty, counts, "scratch")
-    for step in passes:
-        run_pass(step, counts, arrays)
-    model = variant.work(problem, case.block)
-    assert (
-        model.picture_loads,
-        model.global_loads,
-        model.global_stores,
-        model.shared_loads,
-        model.shared_stores,
-    ) == (
-        counts.picture_loads,
-        counts.picture_loads + counts.weight_loads + counts.out_loads + counts.scratch_loads,
-        counts.out_stores + counts.scratch_stores,
-        counts.shared_loads,
-        counts.shared_stores,
-    )
-    assert model.flops >= counts.multiplications
-    proof = operation.verify(out[:, :columns], operands, problem, 0, None, lambda fraction: None)
-    assert proof.passed, proof.reason
+        with observed(counted=True) as launches:
+            resolved, _ = check(variant, case, "simulator")
+        found, model = executed(launches), variant.work(resolved.problem, resolved.choice.block)
+        for name in ("picture_loads", "global_loads", "global_stores", "shared_loads", "shared_stores"):
+            counted, said = getattr(found, name), getattr(model, name)
+            # NaN is counted into no bin.
+            is_less = (variant.key, name) in LOADED_ONCE or case.pixels == "strange"
+            assert counted <= said if is_less else counted == said, (case, name)
 
 
 def test_that_the_networks_find_the_middle_of_25_as_sorting_does():

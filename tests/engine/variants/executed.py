@@ -1,0 +1,94 @@
+"""What the kernels of a run in the simulator did: their accesses to memory, traced or counted as elements."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+from unittest import mock
+
+from engine.device import interpreted
+from engine.device.interpreted import run_pass
+from engine.device.launches import Operand, Pass
+from engine.ptx import Array, Run
+from engine.ptx.types import DTYPES
+from engine.results.work import Work
+from tests.engine.variants.cases import result_of, verified
+
+# Bytes of an element of shared memory that is copied to.
+_OF_FLOAT = 4
+
+
+class Launched(NamedTuple):
+    """A launch of a kernel: its pass, what came of it, and the arrays of the pass by placeholder."""
+
+    step: Pass
+    run: Run
+    arrays: Mapping[Any, Array]
+
+
+@contextmanager
+def observed(**asked: Any) -> Iterator[list[Launched]]:
+    """Note what is launched in the simulator meanwhile; `asked` as of `engine.ptx.run`."""
+    found = []
+
+    def run(step: Pass, arrays: Mapping[Any, Array], **others: Any) -> Run:
+        found.append(Launched(step, run_pass(step, arrays, **others | asked), dict(arrays)))
+        return found[-1].run
+
+    with mock.patch.object(interpreted, "run_pass", run):
+        yield found
+
+
+def executed(launches: Iterable[Launched]) -> Work:
+    """Return what launches did that were counted, as a model of work says it; of one repeated the first.
+
+    Elements that threads loaded and stored, products of single numbers; a copy from global to shared memory
+    is one load and one store. The least bytes are not known.
+    """
+    loads, stores, bytes_of, products = Counter(), Counter(), Counter(), 0
+    for _, run, arrays in {id(one.step): one for one in launches}.values():
+        itemsizes = {one.name: one.values.itemsize for one in arrays.values()}
+        picture = arrays[Operand.IMAGE].name if Operand.IMAGE in arrays else ""
+        for key, asked in run.counts.accesses.items():
+            kind = run.counts.instructions[key.number].modifiers[-1]
+            of_type = DTYPES[kind].itemsize if kind in DTYPES else _OF_FLOAT
+            count = asked.bytes // itemsizes.get(key.array, of_type)
+            is_load = key.kind in ("loads", "atomics") or (key.kind == "copies" and key.space == "global")
+            is_store = key.kind in ("stores", "atomics") or (key.kind == "copies" and key.space == "shared")
+            for is_done, done, name in ((is_load, loads, "loads"), (is_store, stores, "stores")):
+                if is_done:
+                    done[key.space] += count
+                    bytes_of[name] += asked.bytes * (key.space == "global")
+                    done["picture"] += count * (key.array == picture)
+        for block in run.machine.kernel.flow.blocks:
+            of_numbers = [one for one in block.instructions if one.modifiers[-1:] in (("f32",), ("f64",))]
+            found = sum(one.name in ("mul", "fma") for one in of_numbers)
+            products += found * run.counts.block_runs[block.number][1]
+    return Work(
+        flops=2 * products,
+        global_loads=loads["global"],
+        global_stores=stores["global"],
+        global_load_bytes=bytes_of["loads"],
+        global_store_bytes=bytes_of["stores"],
+        minimum_bytes=0,
+        picture_loads=loads["picture"],
+        shared_loads=loads["shared"],
+        shared_stores=stores["shared"],
+        constant_loads=loads["const"],
+    )
+
+
+def check_executed(variant, problem, mask, image, block=None):
+    """Run a variant's kernels in the simulator: the oracle's result, no fault, and what the model counts."""
+    block = block or variant.default_block
+    with observed(counted=True) as launches:
+        result = result_of(variant, problem, mask, block, image)
+    verified(result, image, mask, problem, variant.added_to(problem, mask, image))
+    model, found = variant.work(problem, block), executed(launches)
+    if not variant.uses_block:
+        # How long a thread keeps weights of constant memory in registers is up to the compiler.
+        assert bool(found.constant_loads) == bool(model.constant_loads)
+        found = replace(found, constant_loads=model.constant_loads)
+    assert replace(found, minimum_bytes=model.minimum_bytes) == model
+    return result
