@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+import pytest
+
 Row = dict[str, Any]
 
 
@@ -52,3 +54,8 @@ def pairwise(
         else:
             del missing[first]
     return found
+
+
+def by_pairs(**axes: Sequence[Any]) -> pytest.MarkDecorator:
+    """Return `parametrize` for a test with an argument for each axis: each two values meet."""
+    return pytest.mark.parametrize(tuple(axes), [tuple(row.values()) for row in pairwise(axes)], ids=str)

@@ -85,37 +85,37 @@ def test_that_the_grid_covers_the_picture_without_an_idle_block(known):
         assert launch.shared_bytes == 4 * cells
 
 
-@pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
-def test_that_a_cpu_variant_knows_no_block(known):
-    mask = Mask(np.ones((63, 63)))
-    assert known.plan(problem_of(5, 5, mask), Block(16, 16)) == ()
-    assert known.unsupported(problem_of(5, 5, mask), mask, Block(0, 0), LIMITS) is None
-    assert not known.uses_block
+def test_that_a_cpu_variant_knows_no_block():
+    for known in CPU:
+        mask = Mask(np.ones((63, 63)))
+        assert known.plan(problem_of(5, 5, mask), Block(16, 16)) == ()
+        assert known.unsupported(problem_of(5, 5, mask), mask, Block(0, 0), LIMITS) is None
+        assert not known.uses_block
 
 
-@pytest.mark.parametrize("known", [v for v in CUDA if v.uses_block], ids=lambda known: known.key)
-def test_that_an_illegal_block_is_refused_with_a_legal_one(known):
-    mask = mask_for(known, 3, 3)
-    problem = problem_of(50, 50, mask)
-    illegal = {
-        Block(2048, 1): "too wide",
-        Block(1, 2048): "too high",
-        Block(64, 32): "2,048 threads; the limit",
-    }
-    illegal |= dict.fromkeys((Block(0, 16), Block(16, 0), Block(-3, 4)), "no threads")
-    for block, words in illegal.items():
-        refusal = known.unsupported(problem, mask, block, LIMITS)
-        assert words in str(refusal)
-        assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
-        assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
+def test_that_an_illegal_block_is_refused_with_a_legal_one():
+    for known in [v for v in CUDA if v.uses_block]:
+        mask = mask_for(known, 3, 3)
+        problem = problem_of(50, 50, mask)
+        illegal = {
+            Block(2048, 1): "too wide",
+            Block(1, 2048): "too high",
+            Block(64, 32): "2,048 threads; the limit",
+        }
+        illegal |= dict.fromkeys((Block(0, 16), Block(16, 0), Block(-3, 4)), "no threads")
+        for block, words in illegal.items():
+            refusal = known.unsupported(problem, mask, block, LIMITS)
+            assert words in str(refusal)
+            assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+            assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
 
 
-@pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
-def test_that_the_default_block_is_legal(known):
-    side = min(15, math.isqrt(known.most_cells))
-    mask = mask_for(known, side, side)
-    problem = typed(known, problem_of(100, 100, mask))
-    assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
+def test_that_the_default_block_is_legal():
+    for known in CUDA:
+        side = min(15, math.isqrt(known.most_cells))
+        mask = mask_for(known, side, side)
+        problem = typed(known, problem_of(100, 100, mask))
+        assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
 
 
 def brute_force(block, limits, shared_bytes, least):
@@ -152,35 +152,35 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(block):
 
 
 @every_plain_variant
-@pytest.mark.parametrize("side", [3, 63])
-@pytest.mark.parametrize("block", [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)], ids=str)
-def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(known, block, side):
-    mask = Mask(np.ones((side, side)))
-    problem = problem_of(1 << 24, 8, mask)
-    refusal = known.unsupported(problem, mask, block, LIMITS)
-    if block == Block(32, 8):
-        assert "16,777,216 rows need 2,097,152 blocks of 32 × 8 down; CUDA allows 65,535" in str(refusal)
-    if refusal.nearest_block is None:
-        # 257 rows of threads and 62 of halo are too much for any width of this tile.
-        assert (known.key, side) == ("tiled", 63)
-        return
-    assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
-    (launch,) = known.plan(problem, refusal.nearest_block)
-    assert launch.grid[1] <= MAX_GRID_Y
-    # The highest grid is allowed, and one row more is not.
-    assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
-    refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)
-    assert refusal.nearest_block == Block(8, 5)
+def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(known):
+    for block in [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)]:
+        for side in [3, 63]:
+            mask = Mask(np.ones((side, side)))
+            problem = problem_of(1 << 24, 8, mask)
+            refusal = known.unsupported(problem, mask, block, LIMITS)
+            if block == Block(32, 8):
+                assert "16,777,216 rows need 2,097,152 blocks of 32 × 8 down; CUDA allows 65,535" in str(
+                    refusal
+                )
+            if refusal.nearest_block is None:
+                # 257 rows of threads and 62 of halo are too much for any width of this tile.
+                assert (known.key, side) == ("tiled", 63)
+                return
+            assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+            (launch,) = known.plan(problem, refusal.nearest_block)
+            assert launch.grid[1] <= MAX_GRID_Y
+            # The highest grid is allowed, and one row more is not.
+            assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
+            refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)
+            assert refusal.nearest_block == Block(8, 5)
 
 
-@pytest.mark.parametrize(
-    "known", [v for v in VARIANTS if v.has_kernels and not v.uses_block], ids=lambda known: known.key
-)
-def test_that_the_block_of_the_request_does_not_matter(known):
-    mask = mask_for(known, 9, 9)
-    problem = typed(known, problem_of(40, 300, mask))
-    assert known.plan(problem, Block(7, 3)) == known.plan(problem, known.default_block)
-    assert not refused(known, problem, mask, block=Block(0, 0))
+def test_that_the_block_of_the_request_does_not_matter():
+    for known in [v for v in VARIANTS if v.has_kernels and not v.uses_block]:
+        mask = mask_for(known, 9, 9)
+        problem = typed(known, problem_of(40, 300, mask))
+        assert known.plan(problem, Block(7, 3)) == known.plan(problem, known.default_block)
+        assert not refused(known, problem, mask, block=Block(0, 0))
 
 
 def test_that_masks_of_one_shape_share_a_kernel():

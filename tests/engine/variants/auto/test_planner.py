@@ -82,9 +82,8 @@ GHOSTS = ("float32 x 1", "ghost cells, float32 x 1", RGB)
 RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
 
 
-@pytest.mark.parametrize(
-    ("problem", "kinds", "nearest"),
-    [
+def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read():
+    for problem, kinds, nearest in [
         (Problem(9, 9, 4, "uint16"), KINDS, RGB),
         (Problem(9, 9, 3, "float32"), KINDS, "float32 x 1"),
         (Problem(9, 9), (), None),
@@ -95,10 +94,8 @@ RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
         (Problem(9, 9, 1, "uint8"), RESULTS, GREY),
         (Problem(9, 9, 3, "uint8", result_dtype="uint8"), RESULTS, RGB),
         (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
-    ],
-)
-def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(problem, kinds, nearest):
-    assert costs.nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
+    ]:
+        assert costs.nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
 
 
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
@@ -236,18 +233,18 @@ def refusal_of(known, result_dtype):
     return why_not(known, problem, mask, known.default_block, LIMITS)
 
 
-@pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
-def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(known):
-    own = refusal_of(known, "uint8" if known.uint8_only else "float32")
-    assert own is None or known.library
-    refusal = refusal_of(replace(known, integer_output=False), "uint8")
-    assert refusal.nearest_block is None
-    assert str(refusal).startswith(
-        "It writes float32 results only. Choose float32 results, or for uint8 one of: "
-    )
-    textbook = "cpu-serial" if known.device is DeviceKind.CPU else "naive"
-    assert textbook in str(refusal)
-    assert refusal_of(variant(textbook), "uint8") is None
+def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them():
+    for known in VARIANTS:
+        own = refusal_of(known, "uint8" if known.uint8_only else "float32")
+        assert own is None or known.library
+        refusal = refusal_of(replace(known, integer_output=False), "uint8")
+        assert refusal.nearest_block is None
+        assert str(refusal).startswith(
+            "It writes float32 results only. Choose float32 results, or for uint8 one of: "
+        )
+        textbook = "cpu-serial" if known.device is DeviceKind.CPU else "naive"
+        assert textbook in str(refusal)
+        assert refusal_of(variant(textbook), "uint8") is None
 
 
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=["cpu", "cuda"])

@@ -28,6 +28,7 @@ from engine.variants.cpu.register_tiles import (
 from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
+from tests.pairwise import by_pairs
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
@@ -53,9 +54,11 @@ WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WI
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
-@pytest.mark.parametrize("module", [parallel, separable, box], ids=[*KEYS, "cpu-box"])
+@by_pairs(
+    mask_shape=[(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)],
+    shape=[(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)],
+    module=[parallel, separable, box],
+)
 def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
     guard, guarded = 1024, []
 
@@ -89,15 +92,15 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("height", HEIGHTS)
-def test_that_tiles_meet_without_a_seam(key, height, monkeypatch):
-    for holder in (two_passes, streamed_bands):
-        monkeypatch.setattr(holder, "TILE_FLOATS", NARROW_TILE_FLOATS)
-    colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
-    for number, width in enumerate(WIDTHS):
-        border = list(Border)[(height + number) % len(Border)]
-        check(variant(key), colour("tiles", height, -(-width // 3), border=border), "cpu")
-        check(variant(key), Case("grey", height, width, weights="rank 1 even"), "cpu")
+def test_that_tiles_meet_without_a_seam(key, monkeypatch):
+    for height in HEIGHTS:
+        for holder in (two_passes, streamed_bands):
+            monkeypatch.setattr(holder, "TILE_FLOATS", NARROW_TILE_FLOATS)
+        colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
+        for number, width in enumerate(WIDTHS):
+            border = list(Border)[(height + number) % len(Border)]
+            check(variant(key), colour("tiles", height, -(-width // 3), border=border), "cpu")
+            check(variant(key), Case("grey", height, width, weights="rank 1 even"), "cpu")
 
 
 def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
@@ -107,9 +110,7 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [2, 7])
-@pytest.mark.parametrize("side", [7, 17])
-@every_banded_variant
+@by_pairs(module=[parallel, separable], side=[7, 17], threads=[2, 7])
 def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
@@ -121,9 +122,7 @@ def test_that_the_number_of_threads_does_not_change_the_result(module, side, thr
     assert np.array_equal(alone, filtered(module, image, mask))
 
 
-@pytest.mark.parametrize("width", [64, 63, 33])
-@pytest.mark.parametrize("first", [0, 1, 5])
-@every_banded_variant
+@by_pairs(module=[parallel, separable], width=[64, 63, 33], first=[0, 1, 5])
 def test_that_results_stored_past_the_cache_are_the_same(module, width, first, monkeypatch):
     image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
@@ -155,21 +154,19 @@ def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
     assert streamed_bands.StreamedBands.function._addresses == compiled
 
 
-@pytest.mark.parametrize(
-    ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]
-)
-def test_that_bands_cover_each_row_and_tile_once(height, tiles):
-    for cost_rows, workers in itertools.product((0, 2, 62), (1, 2, 7, 16)):
-        cut = bands.cut(height, tiles, workers, cost_rows)
-        # They begin at whole groups of rows.
-        assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
-        covered = np.zeros((height, tiles), int)
-        for top, bottom, tile in cut:
-            assert top < bottom
-            covered[top:bottom, tile] += 1
-        assert (covered == 1).all()
-        pieces = -(-height // bands.LEAST_ROWS) * tiles
-        assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
+def test_that_bands_cover_each_row_and_tile_once():
+    for height, tiles in [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]:
+        for cost_rows, workers in itertools.product((0, 2, 62), (1, 2, 7, 16)):
+            cut = bands.cut(height, tiles, workers, cost_rows)
+            # They begin at whole groups of rows.
+            assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
+            covered = np.zeros((height, tiles), int)
+            for top, bottom, tile in cut:
+                assert top < bottom
+                covered[top:bottom, tile] += 1
+            assert (covered == 1).all()
+            pieces = -(-height // bands.LEAST_ROWS) * tiles
+            assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
 
 
 @every_banded_variant
@@ -200,19 +197,19 @@ def test_that_only_what_samples_are_exactly_is_held():
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
 
 
-@pytest.mark.parametrize("before_line", [0, 3])
-@pytest.mark.parametrize("samples", [1, 30, 64, 1000])
-def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_line):
-    image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
-    halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
-    left_end, right_start = halo.columns(samples, before_line)
-    assert 0 <= left_end <= right_start <= samples
-    assert (right_start - left_end) % VECTOR == 0
-    if right_start > left_end:
-        assert left_end >= 2
-        assert right_start + 4 <= samples
-        assert left_end % LINE == before_line or not before_line
-    assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
+def test_that_all_taps_of_the_middle_lie_inside_the_picture():
+    for samples in [1, 30, 64, 1000]:
+        for before_line in [0, 3]:
+            image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
+            halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
+            left_end, right_start = halo.columns(samples, before_line)
+            assert 0 <= left_end <= right_start <= samples
+            assert (right_start - left_end) % VECTOR == 0
+            if right_start > left_end:
+                assert left_end >= 2
+                assert right_start + 4 <= samples
+                assert left_end % LINE == before_line or not before_line
+            assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
 
 
 def test_that_tiles_are_of_whole_vectors_whose_sums_fit():
@@ -244,17 +241,17 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("taps", range(1, 10))
-def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps, channels):
-    random = np.random.default_rng(9)
-    half = random.integers(1, 9, taps)
-    for dtype in ("uint8", "uint16"):
-        image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
-        for row in (half + half[::-1], (half + half[::-1]) / 7):
-            # In one walk, and in two passes.
-            for column in ([1, 2, 4, 8], list(range(1, 17))):
-                assert (len(column) in product_rows(True, False)) == (len(column) == 4)
-                filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
+def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(channels):
+    for taps in range(1, 10):
+        random = np.random.default_rng(9)
+        half = random.integers(1, 9, taps)
+        for dtype in ("uint8", "uint16"):
+            image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
+            for row in (half + half[::-1], (half + half[::-1]) / 7):
+                # In one walk, and in two passes.
+                for column in ([1, 2, 4, 8], list(range(1, 17))):
+                    assert (len(column) in product_rows(True, False)) == (len(column) == 4)
+                    filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
 
 
 def test_that_masks_that_are_no_product_are_refused_in_words():
@@ -301,22 +298,22 @@ def quantised(module, image, weights, offset=0.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @every_strip
-def test_that_results_are_saturated_and_rounded_half_to_even(module, rows, dtype):
-    largest = np.iinfo(dtype).max
-    image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
-    before = np.pad(image, ((0, 0), (1, 0), (0, 0)))[:, :-1].astype(float)
-    for left, own, offset in ((0.5, 0.0, 0.0), (1.5, -0.25, 0.5), (-3.0, 2.0, 0.0), (300.0, 0.0, -1.0)):
-        weights = np.zeros((rows, 2))
-        weights[rows // 2] = left, own
-        wanted = np.rint(np.clip(left * before + own * image + offset, 0, largest)).astype(dtype)
-        assert np.array_equal(quantised(module, image, weights, offset), wanted)
-    # Infinite in float32 from samples of 2 on.
-    weights = np.zeros((rows, 1))
-    weights[rows // 2] = 3e38
-    assert np.array_equal(quantised(module, image, weights), np.where(image > 0, largest, 0))
-    assert not quantised(module, image, -weights).any()
+def test_that_results_are_saturated_and_rounded_half_to_even(module, rows):
+    for dtype in ("uint8", "uint16"):
+        largest = np.iinfo(dtype).max
+        image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
+        before = np.pad(image, ((0, 0), (1, 0), (0, 0)))[:, :-1].astype(float)
+        for left, own, offset in ((0.5, 0.0, 0.0), (1.5, -0.25, 0.5), (-3.0, 2.0, 0.0), (300.0, 0.0, -1.0)):
+            weights = np.zeros((rows, 2))
+            weights[rows // 2] = left, own
+            wanted = np.rint(np.clip(left * before + own * image + offset, 0, largest)).astype(dtype)
+            assert np.array_equal(quantised(module, image, weights, offset), wanted)
+        # Infinite in float32 from samples of 2 on.
+        weights = np.zeros((rows, 1))
+        weights[rows // 2] = 3e38
+        assert np.array_equal(quantised(module, image, weights), np.where(image > 0, largest, 0))
+        assert not quantised(module, image, -weights).any()
 
 
 @pytest.mark.parametrize("rows", [2, 3, 5])

@@ -35,17 +35,17 @@ def counted(bank, problem, block, image):
     return executed(launches), out[:, :width].reshape(len(bank), *image.shape)
 
 
-@pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)], ids=str)
-@pytest.mark.parametrize(("height", "width", "masks"), [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)])
-def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks(height, width, masks, block):
-    bank = random_bank(masks, (3, 5))
-    (launch,) = for_bank(bank).plan(problem_of(height, width, bank[0], 3), block)
-    pixel_blocks, mask_blocks, deep = launch.grid
-    assert (pixel_blocks - 1) * block.x < height * width <= pixel_blocks * block.x
-    assert (mask_blocks - 1) * block.y < masks <= mask_blocks * block.y
-    assert deep == 3
-    assert launch.block == (block.x, block.y, 1)
-    assert launch.shared_bytes == 15 * (block.x + block.y) * 4
+def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks():
+    for height, width, masks in [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)]:
+        for block in [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)]:
+            bank = random_bank(masks, (3, 5))
+            (launch,) = for_bank(bank).plan(problem_of(height, width, bank[0], 3), block)
+            pixel_blocks, mask_blocks, deep = launch.grid
+            assert (pixel_blocks - 1) * block.x < height * width <= pixel_blocks * block.x
+            assert (mask_blocks - 1) * block.y < masks <= mask_blocks * block.y
+            assert deep == 3
+            assert launch.block == (block.x, block.y, 1)
+            assert launch.shared_bytes == 15 * (block.x + block.y) * 4
 
 
 def test_that_tiles_grow_up_to_one_phase():
@@ -61,17 +61,20 @@ def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_t
     assert refusal.nearest_block == Block(8, 2)
 
 
-@pytest.mark.parametrize(
-    ("masks", "block"),
-    [(1, Block(256, 1)), (2, Block(256, 2)), (3, Block(160, 3)), (8, Block(64, 8)), (9, Block(96, 5)),
-     (17, Block(64, 6)), (32, Block(64, 8))],
-    ids=str,
-)  # fmt: skip
-def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks, block):
-    assert bank_block(masks) == block
-    bank = (Mask(np.ones((15, 15))),) * masks
-    assert for_bank(bank).default_block == block
-    assert for_bank(bank).unsupported(problem_of(99, 99, bank[0]), bank[0], block, LIMITS) is None
+def test_that_the_block_for_a_bank_shares_the_masks_out_evenly():
+    for masks, block in [
+        (1, Block(256, 1)),
+        (2, Block(256, 2)),
+        (3, Block(160, 3)),
+        (8, Block(64, 8)),
+        (9, Block(96, 5)),
+        (17, Block(64, 6)),
+        (32, Block(64, 8)),
+    ]:
+        assert bank_block(masks) == block
+        bank = (Mask(np.ones((15, 15))),) * masks
+        assert for_bank(bank).default_block == block
+        assert for_bank(bank).unsupported(problem_of(99, 99, bank[0]), bank[0], block, LIMITS) is None
 
 
 @pytest.mark.slow

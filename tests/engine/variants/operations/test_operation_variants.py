@@ -108,13 +108,13 @@ def problem_of(case):
     return problem, operands.patch
 
 
-@every_cuda_variant
-def test_that_illegal_blocks_are_refused_with_the_nearest_legal_one(variant):
-    problem, patch = problem_of(cases_of(variant, with_blocks=False)[-1])
-    for block in (Block(0, 8), Block(64, 32), Block(2048, 1)):
-        refusal = variant.unsupported(problem, patch, block, Limits())
-        assert refusal.nearest_block is not None
-    assert variant.unsupported(problem, patch, variant.default_block, Limits()) is None
+def test_that_illegal_blocks_are_refused_with_the_nearest_legal_one():
+    for variant in CUDA:
+        problem, patch = problem_of(cases_of(variant, with_blocks=False)[-1])
+        for block in (Block(0, 8), Block(64, 32), Block(2048, 1)):
+            refusal = variant.unsupported(problem, patch, block, Limits())
+            assert refusal.nearest_block is not None
+        assert variant.unsupported(problem, patch, variant.default_block, Limits()) is None
 
 
 def test_that_what_a_variant_cannot_do_is_said_in_words():

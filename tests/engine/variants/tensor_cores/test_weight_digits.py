@@ -34,40 +34,40 @@ def are_digits_as_said(digits):
     )
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16, RANDOM.standard_normal((3, 11)) * 1e-40,
-        [[SMALLEST, -SMALLEST], [1.0, 0.0]], [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
-        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]], [[1 / 3]], [[0.0, 0.0]],
-    ],
-    ids=["whole", "subnormal", "far apart", "ends", "ends of pairs", "one", "zeros"],
-)  # fmt: skip
-def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
-    mask = Mask(weights)
-    digits = digits_of(mask)
-    assert parts_of(digits)[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
-    assert digits.digits.shape[1:] == mask.shape
-    # A number of 128 to 255 is a pair, the upper digit 0.
-    assert digits.digits[:2].any() or digits.count == 1
-    assert are_digits_as_said(digits)
+def test_that_the_digits_add_up_to_the_float32_weights_exactly():
+    for weights in [
+        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16,
+        RANDOM.standard_normal((3, 11)) * 1e-40,
+        [[SMALLEST, -SMALLEST], [1.0, 0.0]],
+        [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
+        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]],
+        [[1 / 3]],
+        [[0.0, 0.0]],
+    ]:
+        mask = Mask(weights)
+        digits = digits_of(mask)
+        assert parts_of(digits)[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
+        assert digits.digits.shape[1:] == mask.shape
+        # A number of 128 to 255 is a pair, the upper digit 0.
+        assert digits.digits[:2].any() or digits.count == 1
+        assert are_digits_as_said(digits)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)], ids=str)
-def test_that_random_masks_change_by_no_more_than_is_said(shape):
-    taken = []
-    for seed in range(20):
-        mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
-        digits = digits_of(mask)
-        taken.append(digits.count)
-        assert digits.holds_bound
-        assert are_digits_as_said(digits)
-        for part, weight in zip(parts_of(digits)[-1], mask.weights32.ravel().tolist(), strict=True):
-            # One rounding is the offset's.
-            assert abs(part - Fraction(weight)) * 2**24 <= (digits.roundings - 1) * abs(Fraction(weight))
-    # One weight in a hundred masks is so small beside the others that it takes a fifth.
-    assert sum(count <= 4 for count in taken) >= 19
+def test_that_random_masks_change_by_no_more_than_is_said():
+    for shape in [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)]:
+        taken = []
+        for seed in range(20):
+            mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
+            digits = digits_of(mask)
+            taken.append(digits.count)
+            assert digits.holds_bound
+            assert are_digits_as_said(digits)
+            for part, weight in zip(parts_of(digits)[-1], mask.weights32.ravel().tolist(), strict=True):
+                # One rounding is the offset's.
+                assert abs(part - Fraction(weight)) * 2**24 <= (digits.roundings - 1) * abs(Fraction(weight))
+        # One weight in a hundred masks is so small beside the others that it takes a fifth.
+        assert sum(count <= 4 for count in taken) >= 19
 
 
 @pytest.mark.parametrize("cells", [9, 121])
@@ -93,13 +93,19 @@ def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them():
     assert digits_of(Mask(weights)).count == 1
 
 
-@pytest.mark.parametrize(
-    ("weights", "count"),
-    [([127, -128], 1), ([128, 1], 2), ([3 / 16, -8 / 16], 1), ([255, 1], 2), ([1e30], 3),
-     ([32767, -32768], 2), ([32768, 1], 3), ([2**23 - 32769, 1], 3), ([2**23, 1], 4)],
-)  # fmt: skip
-def test_that_weights_take_no_more_digits_than_they_must(weights, count):
-    assert digits_of(Mask([weights])).count == count
+def test_that_weights_take_no_more_digits_than_they_must():
+    for weights, count in [
+        ([127, -128], 1),
+        ([128, 1], 2),
+        ([3 / 16, -8 / 16], 1),
+        ([255, 1], 2),
+        ([1e30], 3),
+        ([32767, -32768], 2),
+        ([32768, 1], 3),
+        ([2**23 - 32769, 1], 3),
+        ([2**23, 1], 4),
+    ]:
+        assert digits_of(Mask([weights])).count == count
 
 
 def test_that_no_part_of_a_weight_is_larger_than_is_said():
@@ -113,34 +119,38 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)], ids=str)
-def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape):
-    taps = shape[0] * shape[1]
-    for seed in range(5):
-        random = np.random.default_rng([seed, taps])
-        mask = Mask(random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7)
-        digits, offset = digits_of(mask), Fraction(float(np.float32(mask.offset)))
-        assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
-        pixels = random.integers(0, 256, (40, taps))
-        pixels[:2] = [[255], [0]]
-        for cells in pixels.tolist():
-            sums = [int(digit.ravel().astype(np.int64) @ cells) for digit in digits.digits]
-            alone = digits.count % 2
-            total = np.float32(sums[0] if alone else 0)
-            assert not alone or abs(sums[0]) < 2**22
-            for upper in range(alone, digits.count, 2):
-                both = 256 * sums[upper] + sums[upper + 1]
-                assert abs(both) < 2**31
-                # The multiply-add; what rounding to float64 on the way does is 2^-29 of it.
-                exact = Fraction(float(np.float32(both))) / 256 ** (upper + 1) + Fraction(float(total))
-                total = np.float32(float(exact))
-            result = np.float32(float(Fraction(float(total)) * Fraction(digits.unit) + offset))
-            products = [Fraction(w) * x for w, x in zip(mask.weights32.ravel().tolist(), cells, strict=True)]
-            off, size = (
-                abs(Fraction(float(result)) - sum(products, offset)),
-                sum(map(abs, products), abs(offset)),
+def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said():
+    for shape in [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)]:
+        taps = shape[0] * shape[1]
+        for seed in range(5):
+            random = np.random.default_rng([seed, taps])
+            mask = Mask(
+                random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7
             )
-            assert off * 2**24 <= digits.roundings * size
+            digits, offset = digits_of(mask), Fraction(float(np.float32(mask.offset)))
+            assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
+            pixels = random.integers(0, 256, (40, taps))
+            pixels[:2] = [[255], [0]]
+            for cells in pixels.tolist():
+                sums = [int(digit.ravel().astype(np.int64) @ cells) for digit in digits.digits]
+                alone = digits.count % 2
+                total = np.float32(sums[0] if alone else 0)
+                assert not alone or abs(sums[0]) < 2**22
+                for upper in range(alone, digits.count, 2):
+                    both = 256 * sums[upper] + sums[upper + 1]
+                    assert abs(both) < 2**31
+                    # The multiply-add; what rounding to float64 on the way does is 2^-29 of it.
+                    exact = Fraction(float(np.float32(both))) / 256 ** (upper + 1) + Fraction(float(total))
+                    total = np.float32(float(exact))
+                result = np.float32(float(Fraction(float(total)) * Fraction(digits.unit) + offset))
+                products = [
+                    Fraction(w) * x for w, x in zip(mask.weights32.ravel().tolist(), cells, strict=True)
+                ]
+                off, size = (
+                    abs(Fraction(float(result)) - sum(products, offset)),
+                    sum(map(abs, products), abs(offset)),
+                )
+                assert off * 2**24 <= digits.roundings * size
 
 
 def test_that_weights_so_far_apart_that_sums_could_round_more_are_found():

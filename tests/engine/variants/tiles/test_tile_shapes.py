@@ -16,19 +16,21 @@ BYTE_SHAPES = [
 by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
 
 
-@by_byte_shape
-def test_that_aligned_loads_cover_what_a_window_needs(shape):
-    assert shape.tile_samples % PIECE == 0
-    assert shape.before % PIECE == 0
-    covered = [word + k for word, size in shape.loads for k in range(size)]
-    assert covered == list(range(shape.window // WORD))
-    for lane in range(32):
-        for word, size in shape.loads:
-            assert (shape.first_word + lane * shape.vectors + word) % size == 0
-    first = shape.first_word * WORD + shape.shift
-    assert first == shape.before - shape.left
-    last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
-    assert last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples
+def test_that_aligned_loads_cover_what_a_window_needs():
+    for shape in BYTE_SHAPES:
+        assert shape.tile_samples % PIECE == 0
+        assert shape.before % PIECE == 0
+        covered = [word + k for word, size in shape.loads for k in range(size)]
+        assert covered == list(range(shape.window // WORD))
+        for lane in range(32):
+            for word, size in shape.loads:
+                assert (shape.first_word + lane * shape.vectors + word) % size == 0
+        first = shape.first_word * WORD + shape.shift
+        assert first == shape.before - shape.left
+        last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
+        assert (
+            last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples
+        )
 
 
 SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 5, 9, 31)]
@@ -39,9 +41,9 @@ by_shape = pytest.mark.parametrize(
 )
 
 
-@by_shape
-def test_that_threads_that_read_at_once_meet_in_no_bank(shape):
-    for number in range(shape.window // VECTOR):
-        # A quarter of a warp reads its 16 bytes per thread from the 32 banks at once (8 vectors).
-        banks = {shape.vector_index(lane * shape.vectors + number) % 8 for lane in range(8)}
-        assert len(banks) == 8
+def test_that_threads_that_read_at_once_meet_in_no_bank():
+    for shape in SHAPES:
+        for number in range(shape.window // VECTOR):
+            # A quarter of a warp reads its 16 bytes per thread from the 32 banks at once (8 vectors).
+            banks = {shape.vector_index(lane * shape.vectors + number) % 8 for lane in range(8)}
+            assert len(banks) == 8
