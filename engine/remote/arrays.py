@@ -1,5 +1,6 @@
 """Arrays that are sent band by band, and those that arrive."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,11 +11,10 @@ from engine.host.shared_array import SharedArray
 from engine.remote.codecs import Packer, unpack
 from engine.remote.line import Message
 from engine.remote.messages import Arrays, Band
-from engine.remote.schema import NotOfTheSchema, encoded, shape_of
+from engine.remote.schema import NotOfTheSchema, encoded
 
 MOST_ARRAY_BYTES = 8 << 30
 """The largest array that is sent; there must also be so much memory for it."""
-_MOST_ARRAYS = 4096
 _BAND_BYTES = 1 << 19
 
 Array = NDArray[Any]
@@ -47,12 +47,11 @@ class Arriving:
 
     def begin(self, message: Arrays) -> tuple[SharedArray, ...] | None:
         """Make memory; return the arrays where nothing more is to come."""
-        if len(message.key) > 80 or len(message.forms) > _MOST_ARRAYS or message.key in self._open:
-            raise NotOfTheSchema("Pixels were refused", f"{len(message.forms)} arrays under one name")
+        if message.key in self._open:
+            raise NotOfTheSchema("Pixels were refused", "they come twice at once")
         for shape, dtype in message.forms:
-            if not shape:
-                raise NotOfTheSchema("Pixels were refused", "an array without an axis")
-            shape_of(shape, dtype, MOST_ARRAY_BYTES)
+            if math.prod(max(side, 1) for side in shape) * np.dtype(dtype).itemsize > MOST_ARRAY_BYTES:
+                raise NotOfTheSchema("Pixels were refused", f"an array of {str(shape)[:60]} {dtype}")
         made = self._make(message)
         if made is None:
             self._unwanted[message.key] = None
@@ -70,11 +69,11 @@ class Arriving:
         if band.key not in self._open:
             raise NotOfTheSchema("Pixels were refused", "they belong to nothing")
         _, _, arrays, left = self._open[band.key]
-        if not 0 <= band.array < len(arrays):
+        if band.array >= len(arrays):
             raise NotOfTheSchema("Pixels were refused", f"there is no array {band.array}")
         array, rest = arrays[band.array], left[band.array]
         # Rows come in their order.
-        if not (0 < band.rows <= rest and band.first == len(array) - rest):
+        if band.rows > rest or band.first != len(array) - rest:
             raise NotOfTheSchema("Pixels were refused", f"rows {band.first} to {band.first + band.rows}")
         unpack(band.codec, beside, array[band.first : band.first + band.rows])
         left[band.array] -= band.rows

@@ -1,17 +1,24 @@
 """What the two sides of a line say to each other beside the engine's own messages."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from engine.host.process import HostOptions
-from engine.remote.places import refuse_place
+from engine.remote.schema import NumberType, Shape
+
+Key = Annotated[str, Meta(min_length=1, max_length=80)]
+"""What arrays are called on the line: a digest of their bytes, or what they answer."""
+Number = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
     """The first message to a server: the version of the program, the server's name, how its engine is."""
 
-    version: str
-    title: str
+    version: Annotated[str, Meta(max_length=80)]
+    title: Annotated[str, Meta(max_length=400)]
     options: HostOptions
 
 
@@ -19,19 +26,21 @@ class Begin:
 class Arrays:
     """Pixels follow, with these shapes and types. `request` is what they answer, or 0."""
 
-    key: str
-    forms: tuple[tuple[tuple[int, ...], str], ...]
-    request: int = 0
+    key: Key
+    forms: Annotated[
+        tuple[tuple[Annotated[Shape, Meta(min_length=1)], NumberType], ...], Meta(max_length=4096)
+    ]
+    request: Number = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
     """So many rows of one of those arrays lie beside this message, packed as `codec` says."""
 
-    key: str
-    array: int
-    first: int
-    rows: int
+    key: Key
+    array: Number
+    first: Number
+    rows: Annotated[int, Meta(gt=0)]
     codec: str
 
 
@@ -39,7 +48,7 @@ class Band:
 class Needed:
     """The server has no pixels of this digest any more, and a request waits for them."""
 
-    key: str
+    key: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +58,6 @@ class Written:
     Without a place it is what the request names.
     """
 
-    request: int
-    place: str
-    key: str
-
-    def check_arrived(self) -> None:
-        """Refuse a name that leads anywhere else."""
-        if self.place:
-            refuse_place(self.place)
+    request: Number
+    place: Annotated[str, Meta(max_length=400)]
+    key: Key

@@ -108,7 +108,7 @@ def mutated(stream, random):
             data[begin : begin + 9] = b"\xcf" + struct.pack("!Q", random.choice([2**63, 2**64 - 1, 2**40]))
         elif kind == 7:
             body = (
-                b"\x92\xa1(" * random.choice([50, 20_000]) if random.random() < 0.5 else b"\x90" * (1 << 16)
+                b"\x81\xa1[" * random.choice([50, 20_000]) if random.random() < 0.5 else b"\x90" * (1 << 16)
             )
             head = lines._LENGTH.pack(len(body)) + body
             frame = head[: lines.FRAME_BYTES]
@@ -250,7 +250,7 @@ def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(sa
 
 
 def of_kind(name):
-    return b"\x92" + bytes([0xD9, len(name)]) + name.encode() + b"\xa4true"
+    return b"\x81" + bytes([0xD9, len(name)]) + name.encode() + b"\x91\xa4true"
 
 
 def bomb():

@@ -1,8 +1,8 @@
 """What crosses a line: every message of the program, and nothing that is not one."""
 
-import enum
 import importlib
 import pkgutil
+import types
 import typing
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.remote import schema
 from engine.remote.envelopes import FROM_SERVER, TO_SERVER
-from engine.remote.messages import Begin
+from engine.remote.messages import Arrays, Band, Begin, Written
 from engine.remote.schema import NotOfTheSchema, decoded, encoded, name_of
 from engine.work.filtering.messages import FiltersRequest
 
@@ -49,25 +49,29 @@ def kinds():
         if kind in found or not schema._may_cross(kind):
             continue
         found.append(kind)
-        if not issubclass(kind, enum.Enum | EngineError):
+        if not issubclass(kind, EngineError):
             for hint in schema._form(kind).values():
                 waiting += parts_of(hint)
     return sorted(found, key=lambda kind: kind.__qualname__)
 
 
 def parts_of(hint):
-    for choice in schema._choices(hint):
-        origin = typing.get_origin(choice) or choice
-        if origin is typing.Literal:
-            continue
-        if isinstance(origin, type) and origin.__module__.startswith("engine."):
-            yield origin
-        elif isinstance(origin, type) and origin is not np.ndarray:
-            assert issubclass(origin, (*PLAIN, Mapping)) or origin in (object, typing.Any), choice
-        if origin is not np.ndarray:
-            for part in typing.get_args(choice):
-                if part is not Ellipsis:
-                    yield from parts_of(part)
+    if isinstance(hint, typing.TypeVar):
+        hint = hint.__bound__ or object
+    origin = typing.get_origin(hint) or hint
+    if origin is typing.Literal:
+        return
+    if origin is typing.Annotated:
+        yield from parts_of(typing.get_args(hint)[0])
+        return
+    if isinstance(origin, type) and origin.__module__.startswith("engine."):
+        yield origin
+    elif isinstance(origin, type) and origin not in (np.ndarray, types.UnionType):
+        assert issubclass(origin, (*PLAIN, Mapping)) or origin in (object, typing.Any), hint
+    if origin is not np.ndarray:
+        for part in typing.get_args(hint):
+            if part is not Ellipsis:
+                yield from parts_of(part)
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
@@ -121,10 +125,13 @@ def plain(value):
 
 
 def test_that_a_field_of_another_type_is_refused():
-    data = msgspec.msgpack.decode(encoded(Cancel(7)))
-    for wrong in ("7", 7.0, None, True, [], ["("], {}):
+    ((name, _),) = msgspec.msgpack.decode(encoded(Cancel(7))).items()
+    for wrong in ("7", 7.0, None, True, [], {"[": []}, {}):
         with pytest.raises(NotOfTheSchema):
-            decoded(plain([data[0], wrong]), TO_SERVER)
+            decoded(plain({name: [wrong]}), TO_SERVER)
+    for fields in ([], [7, 7], 7, None, {"[": [7]}):
+        with pytest.raises(NotOfTheSchema):
+            decoded(plain({name: fields}), TO_SERVER)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +149,31 @@ def test_that_a_field_of_another_type_is_refused():
 )
 def test_that_a_name_of_no_kind_is_refused(name):
     with pytest.raises(NotOfTheSchema):
-        decoded(plain([name, 1]))
+        decoded(plain({name: [1]}))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Band("k", -1, 0, 1, "raw"),
+        Band("k", 0, -1, 1, "raw"),
+        Band("k", 0, 0, 0, "raw"),
+        Band("k" * 81, 0, 0, 1, "raw"),
+        Band("", 0, 0, 1, "raw"),
+        Arrays("k", (((), "uint8"),)),
+        Arrays("k", (((1,) * 9, "uint8"),)),
+        Arrays("k", (((-1,), "uint8"),)),
+        Arrays("k", (((1,), "object"),)),
+        Arrays("k", (((1,), "uint8"),) * 4097),
+        Written(-1, "a", "k"),
+        Written(1, "a" * 401, "k"),
+    ],
+    ids=lambda message: repr(message)[:40],
+)
+def test_that_a_number_or_a_text_beyond_its_limit_is_refused(message):
+    data = encoded(message)
+    with pytest.raises(NotOfTheSchema):
+        decoded(data, FROM_SERVER)
 
 
 def test_that_a_kind_that_no_one_waits_for_is_refused():
@@ -151,17 +182,17 @@ def test_that_a_kind_that_no_one_waits_for_is_refused():
 
 
 def test_that_deep_nesting_is_refused():
-    deep = b"\x92\xa1(" * 100_000 + b"\xc0"
-    with pytest.raises(NotOfTheSchema):
-        decoded(deep)
+    for begin in (b"\x91", b"\x81\xa1["):
+        with pytest.raises(NotOfTheSchema):
+            decoded(begin * 100_000 + b"\xc0")
     with pytest.raises(NotOfTheSchema, match="nested"):
-        decoded(b"\x92\xa1(" * 100 + b"\xc0")
+        decoded(b"\x91" * 100 + b"\xc0")
 
 
 @pytest.mark.parametrize("shape", [[-1], [2**62, 2**62], [0, 2**60], ["3"], [1.0], [True], [1] * 9, None])
 def test_that_an_array_of_an_impossible_shape_is_refused(shape):
     with pytest.raises(NotOfTheSchema):
-        decoded(plain(["#", "float64", shape, b"12345678"]))
+        decoded(plain({"#": ["float64", shape, b"12345678"]}))
 
 
 def test_that_a_long_message_is_refused_before_it_is_read():
