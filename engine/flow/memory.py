@@ -14,9 +14,9 @@ from engine.errors import BadValue
 from engine.flow.plan import Plan
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import bytes_text
-from engine.image.large.segments import core_count
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
+from engine.image.large.threads import core_count
 
 # What is read at a time, and what is filtered at a time: more is no faster.
 _READ_BYTES = 64 << 20

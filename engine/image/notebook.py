@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.formats.png_encode import png_bytes
+from engine.image.halving import halved
 
 MOST_SIDE = 1024
 # Rows of the shown picture that are made at once: of a large picture no second one is made.
@@ -27,22 +28,18 @@ def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
 def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.ndarray:
     colours = change_depth(pixels.reshape(*pixels.shape[:2], -1), np.uint8)
     if alpha is None:
-        return _halved(colours, halvings)
+        return _reduced(colours, halvings)
     opacity = change_alpha_depth(alpha, np.uint8)[..., np.newaxis]
     if halvings:
         # Weighted by the opacity, while they are halved.
-        colours = _halved(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
-        opacity = _halved(opacity, halvings)
+        colours = _reduced(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
+        opacity = _reduced(opacity, halvings)
         straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
         colours = np.minimum(straight, 255).astype(np.uint8)
     return np.concatenate([colours, opacity], axis=2)
 
 
-def _halved(samples: np.ndarray, times: int) -> np.ndarray:
-    """Return a level of half the size, so many times: means of two by two, rounded."""
-    for _ in range(times):
-        height, width = samples.shape[:2]
-        even = np.pad(samples, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge").astype(np.uint16)
-        total = even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]
-        samples = ((total + 2) >> 2).astype(np.uint8)
+def _reduced(samples: np.ndarray, halvings: int) -> np.ndarray:
+    for _ in range(halvings):
+        samples = halved(samples)
     return samples

@@ -8,11 +8,12 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+import imagecodecs
+
 from engine.image.faults import Refused
 from engine.image.formats.jpeg_markers import frame_of
-from engine.image.formats.jpegxl import form_of_jpegxl
+from engine.image.formats.measured import measured
 from engine.image.formats.png_chunks import critical_size
-from engine.image.formats.webp import still_size
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -38,32 +39,14 @@ def _png(data: bytes) -> InnerSize:
     return InnerSize(*critical_size(io.BytesIO(data), len(data)))
 
 
-def _webp(data: bytes) -> InnerSize:
-    return InnerSize(*still_size(data))
+def _by_imagecodecs(name: str) -> Callable[[bytes], InnerSize]:
+    def read(data: bytes) -> InnerSize:
+        (*frames, height, width, samples), _ = measured(getattr(imagecodecs, name), data)
+        if frames:
+            raise Refused("a strip or tile of it holds several pictures")
+        return InnerSize(width, height, samples)
 
-
-_LERC1, _LERC2 = b"CntZImage ", b"Lerc2 "
-
-
-def _lerc(data: bytes) -> InnerSize:
-    if data.startswith(_LERC1):
-        height, width = struct.unpack_from("<ii", data, len(_LERC1) + 8)
-        return InnerSize(width, height, 1)
-    if not data.startswith(_LERC2):
-        raise Refused("a strip or tile of it is no LERC picture")
-    (version,) = struct.unpack_from("<i", data, len(_LERC2))
-    # Checksum, rows, columns, values per pixel, valid pixels, size of a small block, bytes.
-    offset = len(_LERC2) + (8 if version >= 3 else 4)
-    height, width = struct.unpack_from("<ii", data, offset)
-    samples = 1
-    if version >= 4:
-        (samples,) = struct.unpack_from("<i", data, offset + 8)
-        offset += 4
-    (size,) = struct.unpack_from("<i", data, offset + 16)
-    # Each further band is decoded to a picture of that size.
-    if data[size:].startswith(_LERC2):
-        raise Refused("a strip or tile of it holds several pictures")
-    return InnerSize(width, height, samples)
+    return read
 
 
 def _jpeg2000(data: bytes) -> InnerSize:
@@ -117,20 +100,13 @@ def _check_xr_tags(data: bytes) -> None:
             raise Refused(f"a JPEG XR in it has the tag {tag}, which says nothing of its pixels")
 
 
-def _jpegxl(data: bytes) -> InnerSize:
-    (*frames, height, width, samples), _ = form_of_jpegxl(data)
-    if frames:
-        raise Refused("a JPEG XL in it is an animation")
-    return InnerSize(width, height, samples)
-
-
 _READERS: dict[int, Callable[[bytes], InnerSize]] = {
     **dict.fromkeys((6, 7, 33007, 34892), _jpeg),
     **dict.fromkeys((33003, 33004, 33005, 34712), _jpeg2000),
     **dict.fromkeys((22610, 34934), _jpegxr),
-    **dict.fromkeys((34927, 50001), _webp),
-    **dict.fromkeys((50002, 52546), _jpegxl),
-    34887: _lerc,
+    **dict.fromkeys((34927, 50001), _by_imagecodecs("webp_decode")),
+    **dict.fromkeys((50002, 52546), _by_imagecodecs("jpegxl_decode")),
+    34887: _by_imagecodecs("lerc_decode"),
     34933: _png,
 }
 

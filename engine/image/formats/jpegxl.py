@@ -1,11 +1,6 @@
-"""JPEG XL, by imagecodecs (libjxl): 8 and 16 bit, half and float, upright.
-
-libjxl knows the form of a picture before it takes memory for it, and imagecodecs says it of an array into
-which the picture does not fit: so it is asked with an empty one first, and decodes nothing then.
-"""
+"""JPEG XL, by imagecodecs (libjxl): 8 and 16 bit, half and float, upright."""
 
 import io
-import re
 import struct
 from typing import BinaryIO
 
@@ -20,6 +15,7 @@ from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats.boxes import boxes
 from engine.image.formats.jpeg import read_jpeg
+from engine.image.formats.measured import measured
 from engine.image.metadata import EXIF_MARK, XMP, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 
@@ -30,14 +26,14 @@ _DECODER_BYTES = 32
 _EFFORT = 3
 # 12 bits have smaller values. Of how many they are imagecodecs says nothing.
 _LEAST_OF_16_BIT = 4096
-_SHAPE = re.compile(r" shape=\(([\d, ]+)\)")
 
 
 def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a JPEG XL; of an animation the first frame, of a packed JPEG that JPEG."""
     data = file.read()
     inner = dict(reversed(list(boxes(data))))
-    (*frames, height, width, samples), dtype = form_of_jpegxl(data)
+    (*frames, height, width, samples), stored = measured(imagecodecs.jpegxl_decode, data)
+    dtype = np.dtype(np.float32) if stored == np.float16 else stored
     if not 1 <= samples <= 4:
         raise Unsupported("it has further channels beside its colours and an alpha")
     form = Form(height, width, 1 if samples < 3 else 3, samples in (2, 4), dtype)
@@ -58,20 +54,6 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
     has_xmp = b"xml " in inner or inner.get(b"brob", b"").startswith(b"xml ")
     metadata = metadata_of(exif, left_out=(XMP,) if has_xmp else ())
     return Decoded(canvas_of(decoded, 1, allocate), None, notes, metadata)
-
-
-def form_of_jpegxl(data: bytes) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the shape of a JPEG XL (H, W, C), frames first where there are several, and its type."""
-    for kind in (np.uint8, np.uint16, np.float32, np.float16):
-        try:
-            imagecodecs.jpegxl_decode(data, out=np.empty(0, kind))
-        except ValueError as error:
-            # Of another type it says that first.
-            if found := _SHAPE.search(str(error)):
-                shape = tuple(map(int, found[1].split(",")))
-                dtype = np.dtype(np.float32 if kind == np.float16 else kind)
-                return (*shape, 1) if len(shape) == 2 else shape, dtype
-    raise Unsupported("its samples are of another type than 8 or 16 bit and float")
 
 
 def encode_jpegxl(picture: Picture, quality: int) -> bytes:

@@ -3,14 +3,15 @@
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
 
-import io
 import logging
 import math
 import os
 import struct
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -23,8 +24,6 @@ from engine.image.exif import (
     ORIENTATION_TAG,
     TEXT_TAGS,
     exif_of_tiff,
-    loaded_exif,
-    tiff_lists,
 )
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Form
@@ -33,6 +32,9 @@ from engine.image.formats.inner_header import check_inner_pictures, is_inner_pic
 from engine.image.formats.png import notes_of_libpng
 from engine.image.formats.tiff_pixels import to_picture_arrays
 from engine.image.formats.tiff_rows import bytes_beside, sample_bands
+from engine.image.large.storage import Storage
+from engine.image.large.tiff_tags import RATIONAL, SHORT, Tag
+from engine.image.large.tiff_writer import TiffResult
 from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
 from engine.image.picture import Picture, with_alpha
@@ -323,9 +325,8 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
         return note_of_first(-1, "page")
 
 
-# Its beginning, and types of its values.
-_CLASSIC_TIFF = b"II*\0"
-_TEXT, _OFFSET = 2, 4
+_STRIP_BYTES = 1 << 18
+_MOST_DIVISOR, _PER_INCH = 10_000, 2
 
 
 def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
@@ -354,56 +355,31 @@ def _is_one(ratio: Any) -> bool:
 
 
 def encode_tiff(picture: Picture, quality: int) -> bytes:
-    """Encode any of our depths, deflated (exact) with a predictor."""
-    # 40 ms, which a PNG need not wait for.
-    import tifffile
-
-    buffer, metadata = io.BytesIO(), picture.metadata
-    exif = loaded_exif(metadata) if metadata.exif else {}
-    tifffile.imwrite(
-        buffer,
-        with_alpha(picture),
-        photometric="minisblack" if picture.channels == 1 else "rgb",
-        byteorder="<",
-        planarconfig="contig" if picture.channels == 3 or picture.alpha is not None else None,
-        extrasamples=None if picture.alpha is None else ["unassalpha"],
-        compression="adobe_deflate",
-        predictor=True,
-        iccprofile=picture.icc_profile,
-        software="Haloscope",
-        metadata=None,
-        resolution=metadata.dpi,
-        resolutionunit=None if metadata.dpi is None else "INCH",
-        extratags=[
-            *(
-                (tag, _TEXT, 0, str(exif[tag]).encode("latin-1", "replace"), True)
-                for tag in TEXT_TAGS
-                if tag in exif
-            ),
-        ],
+    """Encode any of our depths, deflated (exact) with a predictor, as a result in bands is."""
+    samples, metadata = with_alpha(picture).reshape(picture.height, picture.width, -1), picture.metadata
+    tags = []
+    for code, value in zip((RESOLUTION_TAG, Y_RESOLUTION_TAG), metadata.dpi or (), strict=False):
+        tags.append(Tag(code, RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()))
+    if tags:
+        tags.append(Tag(RESOLUTION_UNIT_TAG, SHORT, [_PER_INCH]))
+    strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
+    details = {"tags": tags, "metadata": metadata}
+    storage = Storage(
+        "tiff", strip, is_tiled=False, compression="deflate", has_predictor=True, details=details
     )
-    return _with_lists(buffer.getvalue(), exif) if exif else buffer.getvalue()
-
-
-def _with_lists(data: bytes, exif: Any) -> bytes:
-    """Return a TIFF whose list of tags, which tifffile has written, also names those within EXIF data.
-
-    tifffile writes none of these, and Pillow no RGB of 16 bit or float32. The list is written anew, last.
-    """
-    if data[:4] != _CLASSIC_TIFF:
-        return data  # beyond 4 GB, where offsets have other sizes
-    (begin,) = struct.unpack_from("<I", data, 4)
-    (count,) = struct.unpack_from("<H", data, begin)
-    entries = [data[begin + 2 + 12 * i : begin + 14 + 12 * i] for i in range(count)]
-    padding = b"\0" * (len(data) % 2)
-    lists, begins = tiff_lists(exif, len(data) + len(padding))
-    entries += [struct.pack("<HHII", tag, _OFFSET, 1, offset) for tag, offset in begins.items()]
-    entries.sort(key=lambda entry: struct.unpack_from("<H", entry))
-    lists += b"\0" * (len(lists) % 2)
-    end = len(data) + len(padding) + len(lists)
-    head = _CLASSIC_TIFF + struct.pack("<I", end)
-    body = memoryview(data)[len(head) :]
-    return b"".join((head, body, padding, lists, struct.pack("<H", len(entries)), *entries, bytes(4)))
+    with closing(
+        TiffResult(
+            None,
+            storage,
+            samples.shape,
+            samples.dtype,
+            has_alpha=picture.alpha is not None,
+            icc_profile=picture.icc_profile,
+        )
+    ) as result:
+        result.write(0, 0, samples)
+        result.finish()
+        return result.content()
 
 
 TIFF = Format(

@@ -3,7 +3,6 @@
 Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, and copies of them.
 """
 
-import io
 from typing import BinaryIO
 
 import imagecodecs
@@ -12,7 +11,6 @@ import numpy as np
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.exif import exif_with_resolution, orientation_of_exif, orientation_of_xmp
-from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats.pillow import (
@@ -52,14 +50,6 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     return Decoded(
         canvas, info.get("icc_profile"), metadata=metadata_of(exif, left_out=left_out_of_info(info))
     )
-
-
-def still_size(data: bytes) -> tuple[int, int]:
-    """Return width and height of a WebP; raise Refused for an animation, and for one that is damaged."""
-    with opened_with_pillow(io.BytesIO(data), "WEBP") as image:
-        if getattr(image, "n_frames", 1) > 1:
-            raise Refused("it is an animation")
-        return image.size
 
 
 def encode_webp(picture: Picture, quality: int) -> bytes:

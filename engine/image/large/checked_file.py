@@ -1,10 +1,11 @@
 """A file that grows at its end, with its length and checksum: a later run goes on only with what is whole."""
 
+import io
 import os
 import stat
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _BLOCK_BYTES = 4 << 20
 
@@ -16,16 +17,18 @@ class PartDamaged(Exception):
 class CheckedFile:
     """A file that is made, or one that an earlier run has left: its `state`, which is checked.
 
+    Without a path it is in memory.
+
     Raises
     ------
     PartDamaged
         It does not hold what its state says.
     """
 
-    def __init__(self, path: Path, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, path: Path | None, state: dict[str, Any] | None = None) -> None:
         self.byte_count, self._checksum = 0, 0
-        if state is None:
-            self._file = path.open("w+b")
+        if path is None or state is None:
+            self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
             return
         self.byte_count, self._checksum = int(state["bytes"]), int(state["crc32"])
         check_file(path, self.byte_count, self._checksum)
@@ -48,6 +51,10 @@ class CheckedFile:
         self._file.seek(self.byte_count)
         return data
 
+    def content(self) -> bytes:
+        """Return all of it."""
+        return self.read(0, self.byte_count)
+
     def finish(self, head: bytes) -> None:
         """Replace the first bytes, by which a program knows it, once all others are on the disk."""
         self.state()
@@ -58,7 +65,8 @@ class CheckedFile:
     def state(self) -> dict[str, Any]:
         """Bring to the disk what was written; return what a later run needs to check it."""
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if not isinstance(self._file, io.BytesIO):
+            os.fsync(self._file.fileno())
         return {"bytes": self.byte_count, "crc32": self._checksum}
 
     def close(self) -> None:

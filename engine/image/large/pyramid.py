@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.halving import halved
 from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
-from engine.image.large.storage import halved
 
 
 class ScratchLevel:

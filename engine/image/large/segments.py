@@ -3,7 +3,6 @@
 What is decoded is kept for a while, within a bound, as neighbours in space are asked for in turn.
 """
 
-import os
 import threading
 from abc import abstractmethod
 from collections import OrderedDict
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.large.source import LargePicture
+from engine.image.large.threads import core_count
 
 # Decoded segments that are kept, bytes.
 DEFAULT_CACHE_BYTES = 64 << 20
@@ -102,8 +102,3 @@ class SegmentedPicture(LargePicture):
         with self._lock:
             self._cache.clear()
             self._cached_bytes = 0
-
-
-def core_count() -> int:
-    """Return how many threads decode: what this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

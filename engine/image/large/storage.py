@@ -1,9 +1,7 @@
 """How a picture is stored: what a result of the same kind takes over from its source."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 # Sides of tiles and chunks where the source has none, or strange ones.
 _SIDE = 512
@@ -75,27 +73,3 @@ def level_shapes(height: int, width: int, smallest: tuple[int, int] | None) -> t
     while smallest is not None and (shapes[-1][0] > smallest[0] * 1.5 or shapes[-1][1] > smallest[1] * 1.5):
         shapes.append((-(-shapes[-1][0] // 2), -(-shapes[-1][1] // 2)))
     return tuple(shapes)
-
-
-def halved(rows: np.ndarray) -> np.ndarray:
-    """Return the means of 2 x 2 pixels, rounded to the nearest; a last row or column alone counts twice."""
-    height, width = rows.shape[:2]
-    if height % 2 or width % 2:
-        rows = np.pad(rows, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-    if rows.dtype == np.float32:
-        first: np.ndarray = rows[::2, ::2] + rows[::2, 1::2]
-        first += rows[1::2, ::2]
-        first += rows[1::2, 1::2]
-        first *= np.float32(0.25)
-        return first
-    wide = np.uint16 if rows.dtype == np.uint8 else np.uint32
-    total: np.ndarray = np.add(rows[::2, ::2], rows[::2, 1::2], dtype=wide)
-    total += rows[1::2, ::2]
-    total += rows[1::2, 1::2]
-    total += wide(2)
-    return (total >> 2).astype(rows.dtype)
-
-
-def uncompressed(storage: Storage) -> Storage:
-    """Return the same without compression."""
-    return replace(storage, compression="none", has_predictor=False)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from engine.image.exif import TEXT_TAGS, loaded_exif, tiff_lists
 from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
-from engine.image.large.segments import core_count
 from engine.image.large.storage import Storage, level_shapes
+from engine.image.large.threads import core_count
 from engine.image.large.tiff_tags import (
     CLASSIC_BYTES,
     LONG,
@@ -50,18 +50,18 @@ _MOST_TAG_BYTES = 64 << 20
 
 
 class TiffResult(LargeResult):
-    """A TIFF under way: its strips or tiles are appended to a file."""
+    """A TIFF under way: its strips or tiles are appended to a file, without a path to one in memory."""
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         storage: Storage,
         shape: tuple[int, int, int],
         dtype: np.dtype[Any],
         *,
         has_alpha: bool,
         icc_profile: bytes | None,
-        state: dict[str, Any] | None,
+        state: dict[str, Any] | None = None,
     ) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype, self.notes = storage, dtype, []
@@ -71,10 +71,10 @@ class TiffResult(LargeResult):
         self._pool = ThreadPoolExecutor(core_count(), thread_name_prefix="encode")
         # Offset and bytes of each strip or tile, of each level, in the order in which they are written.
         self._written: list[list[NDArray[np.uint64]]] = [[] for _ in self.levels]
-        self._index_path = path.with_name("result-segments")
         self._file = CheckedFile(path, None if state is None else state["file"])
         try:
-            self._index = CheckedFile(self._index_path, None if state is None else state["index"])
+            index = path and path.with_name("result-segments")
+            self._index = CheckedFile(index, None if state is None else state["index"])
         except BaseException:
             self._file.close()
             raise
@@ -152,6 +152,10 @@ class TiffResult(LargeResult):
         tags, header = lists_of_tags(pages, self._file.byte_count, is_big=is_big)
         self._file.append(tags)
         self._file.finish(header)
+
+    def content(self) -> bytes:
+        """Return the bytes of the file."""
+        return self._file.content()
 
     def _tags(self, level: int, plane: int, *, is_big: bool) -> list[Tag]:
         storage, (height, width) = self.storage, self.levels[level]
@@ -243,5 +247,3 @@ class TiffResult(LargeResult):
         self._pool.shutdown(cancel_futures=True)
         self._file.close()
         self._index.close()
-        if self._index_path.exists() and not self._index_path.parent.exists():
-            self._index_path.unlink()
