@@ -3,13 +3,14 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from importlib import import_module
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
 from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
-from engine.commands.batch_loop import Finished, Loop
+from engine.commands.batch_loop import Loop
+from engine.commands.batch_picture import Finished
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
-from engine.commands.batch_sources import source_for
 from engine.commands.batch_watch import watched
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
@@ -55,7 +56,10 @@ def run(settings: BatchSettings) -> int:
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
             if left:
-                loop.run(source_for(replace(plan, files=left)).run)
+                loop.run(
+                    replace(plan, files=left),
+                    lambda small: import_module("engine.commands.batch_cluster").OnCluster(small),
+                )
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}

@@ -18,10 +18,10 @@ from engine.cluster.connection import connected
 from engine.cluster.executor import ClusterExecutor
 from engine.cluster.worker import WorkerFault, fault_here, machine_name, memory_limit
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_loop import Finished, Loop, Ran, Saving, write_result
-from engine.commands.batch_memory import Loan, PictureMemory
+from engine.commands.batch_loop import Loop, Saving, write_result
+from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
+from engine.commands.batch_picture import Finished, Ran, job_for, open_file
 from engine.commands.batch_plan import BatchPlan
-from engine.commands.batch_sources import MOST_KEPT_BYTES, job_for, open_file
 from engine.commands.output import log_notes
 from engine.commands.picture_filter import AnyFilter
 from engine.device.core_count import cores, launches_on
@@ -96,7 +96,10 @@ def _receive(loop: Loop, file: PictureFile, saving: Future[Saving], done: Future
     except Exception as error:  # noqa: BLE001 - the loop reports it
         saving.set_exception(error)
     else:
-        loop.note_written(finished)
+        loop.written += 1
+        if finished.ran is not None:
+            loop.variants[finished.ran.variant] = None
+            loop.devices[finished.ran.device] = None
         saved: Saving = Future()
         # The worker's copy of the file is another object.
         saved.set_result(replace(finished, file=file))

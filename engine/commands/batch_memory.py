@@ -16,6 +16,9 @@ from engine.image.form import Form
 
 Buffer = NDArray[np.uint8]
 
+MOST_KEPT_BYTES = 1 << 30
+"""What is kept for the next pictures."""
+
 
 class PictureMemory:
     """Lends arrays to pictures, in buffers that are kept for the next ones. Called on: any thread.

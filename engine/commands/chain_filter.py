@@ -49,7 +49,7 @@ class ChainFilter(PictureFilter[ChainCall]):
         """Return "": the copies there and back take longer than short chains."""
         return ""
 
-    def call(self, opened: Opened, *, in_bands: bool = False) -> ChainCall:
+    def call(self, opened: Opened) -> ChainCall:
         """Return the call that does the steps with a picture, linear ones merged if that is asked for."""
         pixels = opened.picture.pixels
         shape = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
@@ -64,7 +64,7 @@ class ChainFilter(PictureFilter[ChainCall]):
 
     @property
     def _device(self) -> str:
-        return "cpu" if self.settings.device == AUTO else self.settings.device
+        return "cpu" if self.settings.device == AUTO else self.device_key
 
     def _merged(self, shape: Any, dtype: str) -> Chain:
         if not self.settings.merge:

@@ -1,15 +1,13 @@
 """A picture that is larger than memory: what `filter` and `batch` do, how far it is, how it went."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from engine.commands import status_of
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import result_dtype
-from engine.device.devices import all_gpus
-from engine.device_info import ALL_GPUS
 from engine.files.standard_streams import printable
 from engine.flow.file import Done, Work, filter_file
 from engine.image.budget import bytes_text
@@ -26,13 +24,24 @@ def work_of(how: AnyFilter) -> Work:
         filters_alpha=how.filters_alpha,
         verify=asked.verify,
         metadata=asked.metadata,
-        gpus=all_gpus() if asked.device == ALL_GPUS else (),
+        gpus=how.gpus,
     )
 
 
 def facts_of(how: AnyFilter, done: Done) -> dict[str, object]:
     """Return what was done with a picture, for JSON."""
     return {**how.facts(done.resolved), **done.document}
+
+
+def filtered(how: AnyFilter, source: str, output: str, go_on: Callable[[], object]) -> Done:
+    """Filter a file of a batch; `go_on` is called from time to time, on any thread, and may end it."""
+    log_progress = ProgressLog(output)
+
+    def report(fraction: float, words: str) -> None:
+        go_on()
+        log_progress(fraction, words)
+
+    return filter_file(work_of(how), source, output, memory=how.settings.memory, report=report)
 
 
 def run(how: AnyFilter, source: str, output: str, *, as_json: bool, version: int) -> int:

@@ -77,7 +77,7 @@ class MaskFilter(PictureFilter[Request]):
         call.job().refuse(call.device)
         return [*self.own_notes(), *floats.unused(call, opened)]
 
-    def call(self, opened: Opened, *, in_bands: bool = False) -> Request:
+    def call(self, opened: Opened) -> Request:
         """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
 
         Where the choice is ours and the file has the very same samples, the kernel then writes them itself: a
@@ -89,9 +89,6 @@ class MaskFilter(PictureFilter[Request]):
         if asked.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
         request = self.cheapest(lambda device: self._request(pixels, device))
-        if in_bands and not request.choice.variant.band_invariant:
-            # Another variant may take its bands, and round otherwise.
-            return request
         return self.as_saved(request, dtype)
 
     def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedFilter:
@@ -112,7 +109,7 @@ class MaskFilter(PictureFilter[Request]):
         """Return the request on the device that is asked for; of `auto` the one that is done sooner."""
         asked = self.settings
         if asked.device != AUTO or asked.variant != AUTO or not has_driver():
-            return on_device(asked.device)
+            return on_device(self.device_key)
         # Listing the GPUs starts the driver.
         on_cpu = on_device("cpu")
         why = why_not_gpu(on_cpu.problem, on_cpu.asked.mask, on_cpu.device, 1)
@@ -127,7 +124,7 @@ class MaskFilter(PictureFilter[Request]):
         return Request(pixels, self.mask, anchor=None, key=self.settings.variant, **asked)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments that `Request` and `filter_stream` have in common.
+        """Return the arguments of a request but mask, variant and anchor.
 
         Results are float32 unless the picture's type was asked for.
         """
@@ -174,13 +171,3 @@ class MaskFilter(PictureFilter[Request]):
         if asked.alpha == "filter" and opened.picture.alpha is None:
             notes.append("--alpha was not used: the picture has no alpha.")
         return notes + super().unused(call, opened)
-
-    def stream(self, call: Request) -> dict[str, Any] | None:
-        """Return the arguments of the stream that may take a picture; None where none may."""
-        asked, chosen = self.arguments() | {"mask": self.mask}, call.choice.variant
-        if not chosen.band_invariant and self.settings.variant != AUTO:
-            return None
-        if call.problem.is_quantised:
-            # Not what `auto` would choose for such results: another variant may round otherwise.
-            return asked | {"variant": chosen.key, "result": "same"}
-        return asked | {"variant": self.settings.variant}

@@ -50,7 +50,7 @@ class OperationFilter(PictureFilter[OperationCall]):
         """Return "": copies take longer than all of these operations but the largest patches."""
         return ""
 
-    def call(self, opened: Opened, *, in_bands: bool = False) -> OperationCall:
+    def call(self, opened: Opened) -> OperationCall:
         """Return the call that does the operation on a picture."""
         asked = self.settings
         return OperationCall(
@@ -81,7 +81,7 @@ class OperationFilter(PictureFilter[OperationCall]):
     def _device(self) -> str:
         """With `auto` the CPU, as starting a GPU takes longer than all."""
         asked = self.settings
-        return "cpu" if asked.device == AUTO and asked.variant == AUTO else asked.device
+        return "cpu" if asked.device == AUTO and asked.variant == AUTO else self.device_key
 
     def what(self, call: ResolvedOperation) -> str:
         """Return the operation with its parameters, in words."""

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -11,7 +13,8 @@ import numpy as np
 from engine.api.request import Request
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
-from engine.device_info import DeviceInfo, titles
+from engine.device.devices import all_gpus
+from engine.device_info import ALL_GPUS, DeviceInfo, titles
 from engine.files.standard_streams import printable
 from engine.flow.plan import Resolved
 from engine.geometry.layout import Layout
@@ -64,6 +67,8 @@ class PictureFilter(ABC, Generic[C]):
 
     def __init__(self, settings: PictureSettings) -> None:
         self.settings = settings
+        # Those that computed the picture of `measured`.
+        self._used: Sequence[DeviceInfo] = ()
 
     def asking(self, settings: PictureSettings) -> Self:
         """Return the same with other settings."""
@@ -79,10 +84,15 @@ class PictureFilter(ABC, Generic[C]):
         """Return a sentence on each thing of a picture that shows in its result."""
         return ()
 
+    @cached_property
+    def gpus(self) -> Sequence[DeviceInfo]:
+        """Every GPU, where the settings ask for all; raises DeviceUnavailable where there is none."""
+        return all_gpus() if self.settings.device == ALL_GPUS else ()
+
     @property
     def device_key(self) -> str:
         """The key of the device that the settings name, or of the first of several."""
-        return self.settings.device
+        return self.gpus[0].key if self.gpus else self.settings.device
 
     @abstractmethod
     def named_variant(self) -> AnyVariant[Any, Any]:
@@ -100,12 +110,8 @@ class PictureFilter(ABC, Generic[C]):
         return []
 
     @abstractmethod
-    def call(self, opened: Opened, *, in_bands: bool = False) -> C:
-        """Return the call that computes a picture, which may be `in_bands`; refuse what it never computes."""
-
-    def stream(self, call: C) -> dict[str, Any] | None:
-        """Return the arguments of the stream that may take a picture (`filter_stream`); None: none may."""
-        return None
+    def call(self, opened: Opened) -> C:
+        """Return the call that computes a picture; refuse what it never computes."""
 
     @abstractmethod
     def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
@@ -134,6 +140,14 @@ class PictureFilter(ABC, Generic[C]):
         self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
     ) -> tuple[np.ndarray, Measurement[Any] | None]:
         """Return the values with the proof and the time, if asked for; `on_values` is as of `measure`."""
+        if self._is_spread(call):
+            # Loaded only with several GPUs.
+            spread: Any = import_module("engine.commands.spread")
+            values, proof, self._used = spread.measured(
+                call, self.gpus, on_values, verify=self.settings.verify, is_recorded=is_recorded
+            )
+            return values, proof
+        self._used = (call.device,)
         if not self.settings.verify:
             return call.filter(), None
         # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
@@ -165,8 +179,16 @@ class PictureFilter(ABC, Generic[C]):
         return notes
 
     def devices(self, call: C) -> Sequence[DeviceInfo]:
-        """Return the devices of a picture: its own, unless it is spread over several."""
-        return (call.device,)
+        """Return the devices that computed the picture of `measured`, else those that a batch may use."""
+        return self._used or (self.gpus if self.gpus and call.device.is_usable_gpu else (call.device,))
+
+    def _is_spread(self, call: C) -> bool:
+        """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
+        if len(self.gpus) < 2 or not call.device.is_usable_gpu:
+            return False
+        job: AnyJob = call.job()
+        reach = job.task.reach(job)
+        return reach.exact and not reach.whole
 
     def headline(self, call: C, target: str) -> str:
         """Return what ran, in words."""

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.commands.picture_settings import PictureSettings
-from engine.device_info import ALL_GPUS
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 
@@ -28,9 +27,6 @@ def mask_for(asked: PictureSettings) -> Mask | None:
 
 def filter_for(asked: PictureSettings, mask: Mask | None) -> "AnyFilter":
     """Return what does what the settings ask for; the first call imports it, which takes 65 ms."""
-    if mask is not None and asked.device == ALL_GPUS:
-        spread: AnyFilter = import_module("engine.commands.spread_filter").SpreadFilter(asked, mask)
-        return spread
     if mask is not None:
         from engine.commands.mask_filter import MaskFilter
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.commands.arguments import option, refuse_given
 from engine.commands.option_readers import OneOf, cell, number, size_in_bytes, whole
-from engine.device_info import ALL_GPUS, AUTO
+from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -96,7 +96,7 @@ class PictureSettings:
     )
     block: Block | None = option("--block 16x16  threads of a CUDA block, width × height", None, Block.parse)
     device: str = option(
-        """--device KEY  auto, cpu, cuda:0, cuda:all (every GPU, with --mask) or simulator (`devices` lists
+        """--device KEY  auto, cpu, cuda:0, cuda:all (every GPU) or simulator (`devices` lists
         them; default auto); a CPU variant always runs on the CPU""",
         AUTO,
     )
@@ -199,8 +199,6 @@ class PictureSettings:
                 raise BadValue(f"--{name} with --chain", why, "Give one of the two, or write it as a step.")
         why = "each step of a chain has its own"
         refuse_given(self, _CHAIN, "with --chain", why, "Leave it out, or write it into the chain.")
-        if self.device == ALL_GPUS:
-            raise BadValue(f"--device {ALL_GPUS} with --chain", "a chain runs on one", "Name one, as cuda:0.")
 
     @property
     def is_plot(self) -> bool:

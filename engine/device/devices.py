@@ -72,7 +72,7 @@ def device_named(key: str) -> DeviceInfo:
         return next((d for d in known if d.key.startswith("cuda:") and d.available), known[0])
     if key == ALL_GPUS and any(device.is_usable_gpu for device in known):
         remedy = f"Choose one of {', '.join(device.key for device in known if device.available)}."
-        why = "only `filter` and `batch` with a mask, and engine.filter_stream, use several GPUs at once"
+        why = "only `filter` and `batch`, and engine.filter_stream, use several GPUs at once"
         raise DeviceUnavailable(f"device '{key}'", why, remedy)
     wanted = "cuda:0" if key in ("cuda", ALL_GPUS) else key
     for device in known:

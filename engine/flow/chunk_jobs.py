@@ -22,6 +22,7 @@ class ChunkJob:
     sources: Sequence[np.ndarray]  # of shape (rows, W, C); one below the other they are the picture to filter
     target: np.ndarray  # of shape (result rows, W, C): where the result goes
     skip: int  # rows of the filtered picture before the first of the result
+    result_shape: tuple[int, ...]  # of what the variant writes
     # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
     # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
@@ -29,7 +30,7 @@ class ChunkJob:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Shape of the picture to filter."""
-        _, width, channels = self.target.shape
+        _, width, channels = self.sources[0].shape
         return sum(len(source) for source in self.sources), width, channels
 
 
@@ -51,9 +52,9 @@ def run_in_order(
     for job in jobs:
         prepared = job.prepare()
         image = job.sources[0] if len(job.sources) == 1 else np.concatenate(job.sources)
-        is_whole = job.shape == job.target.shape and job.target.flags.c_contiguous
+        is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
         buffers = backend.allocate(
-            image, job.target if is_whole else empty_result(image, job.shape, job.target.dtype), layout
+            image, job.target if is_whole else empty_result(image, job.result_shape, job.target.dtype), layout
         )
         number = job.chunk.number
         if backend.copies:

@@ -84,7 +84,7 @@ class CudaQueues:
 
     def result(self, slot: int, job: ChunkJob) -> Any:
         """Return a slot's device memory for the result of that picture."""
-        return self._view((slot, "out"), job.shape, job.target.dtype)
+        return self._view((slot, "out"), job.result_shape, job.target.dtype)
 
     def _new_view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> Any:
         height, width, channels = shape

@@ -89,6 +89,12 @@ class Plan:
         return self.samples.shape
 
     @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of what its variant writes."""
+        shape: tuple[int, ...] = getattr(self.problem, "result_shape", self.shape)
+        return shape
+
+    @property
     def problem(self) -> Any:
         """The problem of its job, that of a picture."""
         return self.job.problem
@@ -141,9 +147,10 @@ class Preparing:
         # What one thread chooses and compiles, the next one finds.
         with self._lock:
             found = plan()
-            task, operands = found.job.task, found.job.operands
-            # The shape alone: it takes no memory.
-            job = task.part(found.job, np.broadcast_to(operands.samples[:1, :1], shape))
+            job, task = found.job, found.job.task
+            if shape != found.shape:
+                # The shape alone: it takes no memory.
+                job = task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
             constant = task.constant(job.operands)
             task.refuse(job.variant, job.problem, constant, job.block, found.device)
             return self._kept(threading.get_ident(), job.variant, job.problem, constant, job.block)

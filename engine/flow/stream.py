@@ -13,7 +13,6 @@ from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunk_jobs import ChunkJob, run_in_order
-from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan, Preparing, Resolved
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
@@ -37,6 +36,17 @@ class Request(Resolved, Protocol):
 
     problem: Any
     shape: tuple[int, ...]
+    result_shape: tuple[int, ...]
+
+
+class Results(Protocol):
+    """Where results go."""
+
+    def take(self, request: Any, number: int) -> np.ndarray:
+        """Return the array for the result of a picture, the `number`-th from 1."""
+
+    def leave(self, array: np.ndarray) -> None:
+        """Allow the memory of a result to be used again."""
 
 
 @dataclass
@@ -44,7 +54,7 @@ class Stream:
     """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`."""
 
     resolve: Callable[[Any], "Request | Plan"]
-    outputs: Outputs
+    outputs: Results
     chunk_bytes: int | None
     ring: int
     layout: Layout
@@ -116,7 +126,7 @@ class Stream:
         for picture, request in enumerate(requests):
             samples = request.samples
             result = self.outputs.take(request, picture + 1)
-            target = result.reshape(samples.shape)
+            target = result.reshape(request.result_shape)
             chosen = _Chosen(request, chunk_bytes, self._variants)
             parts = chosen.bands
             self._unfinished[picture], self._rows_left[picture] = result, len(target)
@@ -124,12 +134,13 @@ class Stream:
                 done = (picture + number / len(parts)) / max(total, 1) if total else 0.0
                 self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
                 sources = [samples[first:last] for first, last in band.sources]
-                rows = target[band.first : band.last]
+                rows = target if len(parts) == 1 else target[band.first : band.last]
                 bytes_in = sum(source.nbytes for source in sources)
                 chunk = Chunk(len(self._chunks), picture, band.first, band.last, bytes_in, rows.nbytes)
                 self._chunks.append(chunk)
                 shape = band.length, *samples.shape[1:]
-                yield ChunkJob(chunk, sources, rows, band.skip, self._preparation(chosen, shape))
+                written = shape if target.shape == samples.shape else target.shape
+                yield ChunkJob(chunk, sources, rows, band.skip, written, self._preparation(chosen, shape))
 
     def _preparation(self, chosen: "_Chosen", shape: tuple[int, ...]) -> Callable[[], Prepared]:
         return lambda: self._preparing.ready(lambda: chosen.plan, shape)
@@ -160,8 +171,10 @@ class _Chosen:
     def __init__(self, request: Request | Plan, chunk_bytes: int, variants: dict[str, None]) -> None:
         self._request, self._variants = request, variants
         problem, reach = request.problem, request.reach
-        rows = problem.height if reach.whole else problem.rows_of(chunk_bytes)
-        self.bands: tuple[Span, ...] = bands(reach, problem.height, rows)
+        if reach.whole or not reach.exact:
+            self.bands: tuple[Span, ...] = (Span(0, problem.height, ((0, problem.height),), 0),)
+        else:
+            self.bands = bands(reach, problem.height, problem.rows_of(chunk_bytes))
 
     @cached_property
     def plan(self) -> Plan:

@@ -21,8 +21,6 @@ class Inputs:
         Value of cells outside the picture, where it is none of the picture's.
     gain : float
         By how much a result changes, at most, where all samples that it reads change by 1.
-    skip : int
-        Rows of the picture above the first one of the result.
     jump : float
         How high a jump of the results is, such as that of a threshold: both its ends may be right.
     has_sums : bool
@@ -34,7 +32,6 @@ class Inputs:
     after: tuple[int, int] = (0, 0)
     ghost: float | None = None
     gain: float = 1.0
-    skip: int = 0
     jump: float = 0.0
     has_sums: bool = True
 
@@ -48,7 +45,7 @@ class Inputs:
         """Return range and largest magnitude of the samples that a part of a region of results depends on."""
         down, across = region.ranges[0][rows], region.ranges[1][columns]
         height, width = self.samples.shape[:2]
-        top, bottom = down[0] + self.skip - self.before[0], down[-1] + 1 + self.skip + self.after[0]
+        top, bottom = down[0] - self.before[0], down[-1] + 1 + self.after[0]
         left, right = across[0] - self.before[1], across[-1] + 1 + self.after[1]
         values = self.samples[max(0, top) : bottom, max(0, left) : right].astype(np.float64)
         values = values[np.isfinite(values)]

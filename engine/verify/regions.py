@@ -41,10 +41,6 @@ class Region(NamedTuple):
             (rows, slice(self.right, None)),
         )
 
-    def below(self, rows: int) -> "Region":
-        """Return the same region so many rows further down."""
-        return self._replace(top=self.top + rows, bottom=self.bottom + rows)
-
     def bands(self, pixels: int) -> Iterator["Region"]:
         """Yield the region in pieces of at most so many pixels, at least one each."""
         step = self.step

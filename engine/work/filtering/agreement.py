@@ -27,7 +27,6 @@ ever rounded: the result has to be equal bit for bit.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -119,7 +118,6 @@ def verify(
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added: float = 0.0,
-    skip: int = 0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
@@ -136,16 +134,14 @@ def verify(
     added : float
         What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
         In the exact class nothing may be off.
-    skip : int
-        Rows of the picture above the first one of the result, which is that of some of its rows.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
 
     def wanted(band: Region) -> np.ndarray:
-        return oracle.correlate(image, mask, problem.border, problem.cval, band.below(skip))
+        return oracle.correlate(image, mask, problem.border, problem.cval, band)
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band.below(skip))
+        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band)
         bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
         return largest, bound
 
@@ -156,9 +152,7 @@ def verify(
         after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
         ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
         gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
-        skip=skip,
     )
-    checked = problem if result.shape[0] == problem.height else replace(problem, height=result.shape[0])
-    regions = regions_to_check(checked, seed, affordable)
+    regions = regions_to_check(problem, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
     return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint, inputs)

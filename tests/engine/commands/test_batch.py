@@ -15,9 +15,10 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_opening
+from engine.commands import batch_files, batch_loop, batch_memory, batch_picture, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
+from engine.flow.plan import Preparing
 from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
@@ -59,15 +60,9 @@ def batch(command, out):
 
 
 @pytest.fixture
-def on_this_thread(monkeypatch):
-    """Filter as on a GPU: on the calling thread, while workers open and save."""
-    monkeypatch.setattr(batch_command, "source_for", batch_sources.OneByOne)
-
-
-@pytest.fixture
 def in_a_stream(monkeypatch):
-    """Filter as on a GPU, in a stream."""
-    monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
+    """Filter as on a GPU: in a stream of the calling thread, while workers open and save."""
+    monkeypatch.setattr(batch_loop.Loop, "on_workers", batch_loop.Loop.in_stream)
 
 
 def names(folder):
@@ -75,7 +70,7 @@ def names(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["", "on_this_thread", "in_a_stream"])
+@pytest.mark.parametrize("where", ["", "in_a_stream"])
 @pytest.mark.parametrize("kind", ["auto", "float32", "same"])
 def test_that_results_are_those_of_filter_beside_a_bad_file(
     batch, command, request, photos, out, tmp_path, where, kind
@@ -233,13 +228,13 @@ def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
-    encoded = batch_sources.encoded_image
+    encoded = batch_picture.encoded_image
 
     def encode_while_another_writes(picture, target, **how):
         Path(target).write_bytes(b"mine")
         return encoded(picture, target, **how)
 
-    monkeypatch.setattr(batch_sources, "encoded_image", encode_while_another_writes)
+    monkeypatch.setattr(batch_picture, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
     assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"
@@ -344,32 +339,31 @@ def test_that_a_wrong_result_is_not_saved(batch, monkeypatch, photos, out):
 
 def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_a_stream, photos, out):
     (photos / "broken.png").unlink()
-    whole, calls = batch_sources.filter_stream, []
+    calls = []
 
-    def break_off(pictures, *arguments, **options):
-        calls.append(1)
-        if len(calls) == 1:
-            next(pictures), next(pictures)
-            raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
-        return whole(pictures, *arguments, **options)
+    class BreaksOff(batch_loop.Stream):
+        def run(self, pictures):
+            calls.append(1)
+            if len(calls) == 1:
+                next(pictures), next(pictures)
+                raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
+            return super().run(pictures)
 
-    monkeypatch.setattr(batch_sources, "filter_stream", break_off)
+    monkeypatch.setattr(batch_loop, "Stream", BreaksOff)
     batch(photos, "--recursive --result-type float32")
     assert len(calls) == 2
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
 
 
-def test_that_results_from_before_a_lost_device_are_saved(
-    batch, left, monkeypatch, on_this_thread, photos, out
-):
-    filter_one = engine.api.filtering.Request.filter
+def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypatch, in_a_stream, photos, out):
+    ready = Preparing.ready
 
-    def lose(self, out=None):
-        if self.samples.shape[2] == 3:
+    def lose(self, plan, shape):
+        if shape[2] == 3:
             raise LOST
-        return filter_one(self, out)
+        return ready(self, plan, shape)
 
-    monkeypatch.setattr(engine.api.filtering.Request, "filter", lose)
+    monkeypatch.setattr(Preparing, "ready", lose)
     answer = batch(photos / "grey.png", photos / "rgb.tif", photos / "more", status=3)
     assert left == [3]
     assert names(out) == ["grey.png"]
@@ -377,14 +371,14 @@ def test_that_results_from_before_a_lost_device_are_saved(
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
-def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, on_this_thread):
-    job_for = batch_sources.job_for
+def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, in_a_stream):
+    job_for = batch_loop.job_for
 
     def interrupted(*arguments, **how):
         ctrl_c()
         return job_for(*arguments, **how)
 
-    monkeypatch.setattr(batch_sources, "job_for", interrupted)
+    monkeypatch.setattr(batch_loop, "job_for", interrupted)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
@@ -407,7 +401,7 @@ def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out
 
 
 def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, photos, out, monkeypatch):
-    begun, stopped, job_for = threading.Event(), threading.Event(), batch_sources.job_for
+    begun, stopped, job_for = threading.Event(), threading.Event(), batch_loop.job_for
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
     monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
@@ -433,7 +427,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
-    monkeypatch.setattr(batch_sources, "job_for", looked_up)
+    monkeypatch.setattr(batch_loop, "job_for", looked_up)
     monkeypatch.setattr(engine.api.filtering.Request, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import batch as batch_command
-from engine.commands import batch_plan, batch_sources, spread_filter
+from engine.commands import batch_plan, picture_filter, spread
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
-from engine.flow import filtering, stream
+from engine.flow import filtering, memory, stream
+from engine.work import resolve as chain_resolve
+from engine.work.operations import resolve as operation_resolve
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -24,11 +25,11 @@ def gpus(monkeypatch):
 
     def install_gpus(count, queues=FakeQueues):
         made = install(monkeypatch, count, cpu_info(), queues)
-        monkeypatch.setattr(spread_filter, "all_gpus", filtering.all_gpus)
-        monkeypatch.setattr(spread_filter, "backend", lambda key: CpuBackend())
+        monkeypatch.setattr(picture_filter, "all_gpus", filtering.all_gpus)
+        monkeypatch.setattr(spread, "backend", lambda key: CpuBackend())
         by_key = {gpu.key: gpu for gpu in filtering.all_gpus()}
         monkeypatch.setattr(batch_plan, "device_for", lambda variant, key: by_key.get(key, cpu_info()))
-        monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
+        monkeypatch.setattr(batch_plan, "device_named", by_key.get)
         for name in ("SMALLEST_CHUNK_BYTES", "SMALLEST_CHUNK_IN_ORDER_BYTES"):
             monkeypatch.setattr(stream, name, 1 << 9)
         return made
@@ -56,6 +57,65 @@ def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device(command, gpus,
     answer = command("filter", photos / "8.png", spread, MASK, "--device cuda:all --json --no-verify")
     assert answer.status == 0
     assert alone.read_bytes() == spread.read_bytes()
+
+
+WORK = [
+    "--operation median --set size=5",
+    "--operation negative",
+    "--operation equalise",
+    "--operation histogram",
+    "--chain unsharp",
+    "--chain sobel-magnitude --range absolute",
+]
+
+
+@pytest.fixture
+def any_work(monkeypatch):
+    """Have operations and chains run on the GPUs as on the CPU."""
+
+    def install_work():
+        by_key = {gpu.key: gpu for gpu in filtering.all_gpus()} | {"cpu": cpu_info()}
+        for module in (operation_resolve, chain_resolve):
+            monkeypatch.setattr(module, "device_named", by_key.get)
+        monkeypatch.setattr("engine.api.calls.backend", lambda key: CpuBackend())
+
+    return install_work
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
+    command, gpus, any_work, photos, tmp_path, work
+):
+    options = ("--no-verify", "--overwrite")
+    assert command("batch", photos, "--out", tmp_path / "alone", work, "--device cpu", *options).status == 0
+    gpus(2)
+    any_work()
+    answer = command("batch", photos, "--out", tmp_path / "all", work, "--device cuda:all", *options)
+    assert answer.status == 0, answer.err
+    one = command("filter", photos / "8.png", tmp_path / "8.png", work, "--device cuda:all --no-verify")
+    assert one.status == 0, one.err
+    for number in range(9):
+        name = f"{number}.png"
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "all" / name).read_bytes()
+    assert (tmp_path / "alone" / "8.png").read_bytes() == (tmp_path / "8.png").read_bytes()
+
+
+@pytest.mark.parametrize("work", [MASK, "--operation median --set size=5", "--chain unsharp"])
+def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
+    command, gpus, any_work, tmp_path, work, monkeypatch
+):
+    monkeypatch.setattr(memory, "_READ_BYTES", 4096)
+    monkeypatch.setattr(memory, "_BAND_BYTES", 2048)
+    picture = np.random.default_rng(2).integers(0, 255, (300, 40), np.uint8)
+    np.save(tmp_path / "in.npy", picture)
+    alone, spread_over = tmp_path / "alone.npy", tmp_path / "spread.npy"
+    assert command("filter", tmp_path / "in.npy", alone, work, "--device cpu").status == 0
+    gpus(3)
+    any_work()
+    answer = command("filter", tmp_path / "in.npy", spread_over, work, "--device cuda:all")
+    assert answer.status == 0, answer.err
+    assert np.array_equal(np.load(alone), np.load(spread_over))
+    assert "GPU 2" in answer.out
 
 
 def test_that_filter_says_which_gpus_filtered_and_proves_it(command, gpus, photos, tmp_path):

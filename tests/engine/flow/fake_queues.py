@@ -52,7 +52,7 @@ class FakeQueues:
         return self._array((slot, "image"), job.shape, job.sources[0].dtype)
 
     def result(self, slot, job):
-        return self._array((slot, "out"), job.shape, job.target.dtype)
+        return self._array((slot, "out"), job.result_shape, job.target.dtype)
 
     def _array(self, name, shape, dtype):
         size = int(np.prod(shape)) * dtype.itemsize

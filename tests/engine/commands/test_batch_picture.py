@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.commands import mask_bands
+from engine.commands.batch_files import PictureFile
 from engine.commands.batch_memory import Loan, PictureMemory
-from engine.commands.mask_bands import filtered_in_bands, is_for_bands
+from engine.commands.batch_picture import Job
 from engine.commands.picture_opening import Opened
+from engine.flow import converted
+from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
@@ -24,14 +26,26 @@ def picture_of(dtype, shape=(83, 41, 3), alpha=False):
     return Picture(pixels, pixels[..., 0].copy() if alpha else None)
 
 
+def job_of(how, opened):
+    loan = Loan(PictureMemory(None, 1 << 20))
+    return Job(PictureFile("in.png", "out.png", None), how, opened, how.call(opened), loan)
+
+
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(mask_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
-    monkeypatch.setattr(mask_bands, "AFFORDABLE_MULTIPLY_ADDS", AFFORDABLE)
+    monkeypatch.setattr(converted, "BAND_BYTES", 16 * 41 * 3 * 4)
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
-    assert is_for_bands(how, call, opened)
-    in_bands, checked, loss = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
+    assert job_of(how, opened).is_converted
+    plan = Plan.of(call)
+    checked = CheckedSamples(
+        call.samples.shape, np.dtype(np.float32), regions_to_check(call.problem, SEED, AFFORDABLE)
+    )
+    in_bands = np.empty(call.samples.shape, dtype)
+    highest = max(band.length for band in converted.bands_to_convert(plan))
+    floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
+    loss = converted.convert(plan, in_bands, floats, checked, how.settings.range)
+    in_bands = in_bands.reshape(call.shape)
     finished = how.finished(call, opened, call.filter())
     assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost
     return in_bands, finished.picture.pixels, call, checked
@@ -106,7 +120,7 @@ def test_that_only_pieces_of_what_was_kept_can_be_read():
 )
 def test_that_other_results_are_made_whole(changed, source, saved, alpha, mask):
     how, opened = filter_of(mask, **changed), Opened(picture_of(source, alpha=alpha), np.dtype(saved))
-    assert not is_for_bands(how, how.call(opened), opened)
+    assert not job_of(how, opened).is_converted
 
 
 def test_that_results_that_cannot_be_negative_are_written_by_the_kernel_for_absolute_too():

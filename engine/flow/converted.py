@@ -1,0 +1,56 @@
+"""Results of another type than the file's, computed and converted band by band.
+
+A float32 result of 12 megapixels of colour takes four times the memory of the picture: 144 MB for each worker
+of a batch. In bands a worker holds the picture, the picture to save, and one band of float32 values, which is
+used again; what is verified of them is kept. The bits are those of the whole float32 result.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.flow.plan import Plan, Preparing
+from engine.geometry.cut import Span, bands
+from engine.image.colour import full_scale_of
+from engine.image.convert import RangeMode, finite_range, to_depth
+from engine.image.result_picture import Loss
+from engine.verify.checked_samples import CheckedSamples
+
+# Bytes of float32 results: they stay in the caches of a core until they are converted.
+BAND_BYTES = 2 << 20
+
+
+def bands_to_convert(plan: Plan) -> tuple[Span, ...]:
+    """Return the bands that a plan's picture is computed in."""
+    return bands(plan.reach, plan.problem.height, plan.problem.rows_of(BAND_BYTES))
+
+
+def convert(
+    plan: Plan, out: NDArray[Any], floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
+) -> Loss:
+    """Compute a plan's picture on the CPU into samples `out` of a file; return what these lose.
+
+    `floats` has room for the result of the highest band with its halo; `checked` keeps what is verified.
+    """
+    ends, loss, given = None, Loss(), plan.samples.dtype
+    if mode == "rescale":
+        found = [finite_range(values) for _, values in _computed(plan, floats)]
+        ends = min(low for low, _ in found), max(high for _, high in found)
+    for top, values in _computed(plan, floats):
+        checked.keep(top, values)
+        part = out[top : top + len(values)]
+        to_depth(values, out.dtype, range_mode=mode, white=full_scale_of(given), ends=ends, out=part)
+        loss.add(values, part, given)
+    return loss
+
+
+def _computed(plan: Plan, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the first row and the float32 results of each band, which the next one overwrites."""
+    preparing, samples = Preparing(), plan.samples
+    for band in bands_to_convert(plan):
+        sources = [samples[first:last] for first, last in band.sources]
+        image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+        preparing.ready(lambda: plan, image.shape).launch(image, floats[: band.length])
+        yield band.first, floats[band.inside]
