@@ -13,14 +13,14 @@ from engine.image.colour import full_scale_of
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.format import Format
-from engine.image.picture import Picture
+from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import bands
 
 SIGNATURES = tuple(b"P%d%c" % (kind, blank) for kind in range(1, 8) for blank in b"\n \r\t#")
 # A header is a line or some; what is longer is none.
 _MOST_HEADER_BYTES = 64 * 2**10
 # Each blank and comment fits in one way only: in several, a header of comments would take for ever.
-_NUMBERS = re.compile(rb"(?:#[^\n]*\n|\s)*(\d+)")
+_NUMBER = rb"(?:#[^\n]*\n|\s)*(\d{1,9})(?!\d)"
 _COMMENT = re.compile(rb"#[^\n]*")
 # A number that is read takes an object, a text and a place in a list.
 _READING_BYTES = 60
@@ -49,6 +49,8 @@ class _Header(NamedTuple):
 def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode the first picture of a file."""
     header = _header(file.read(_MOST_HEADER_BYTES))
+    if not 1 <= header.most < 2**16:
+        raise Refused(f"its header says that full scale is {header.most:,}, which PNM does not have")
     dtype = np.dtype(np.uint8 if header.most < 256 else np.uint16)
     form = Form(header.height, header.width, 1 if header.samples < 3 else 3, header.samples in (2, 4), dtype)
     file_bytes = os.fstat(file.fileno()).st_size
@@ -75,17 +77,11 @@ def _header(head: bytes) -> _Header:
     kind = head[1] - ord("0")
     if kind == 7:
         return _pam_header(head)
-    numbers, at = [], 2
-    for _ in range(2 if kind in (1, 4) else 3):
-        found = _NUMBERS.match(head, at)
-        if found is None or len(found[1]) > 9:
-            raise Refused("its header is damaged or cut short")
-        numbers.append(int(found[1]))
-        at = found.end()
-    width, height, most = (*numbers, 1)[:3]
-    return _checked(
-        _Header(width, height, 3 if kind in (3, 6) else 1, most, at + 1, kind < 4, kind in (1, 4))
-    )
+    found = re.match(rb"P\d" + _NUMBER * (2 if kind in (1, 4) else 3), head)
+    if found is None:
+        raise Refused("its header is damaged or cut short")
+    width, height, most = (*map(int, found.groups()), 1)[:3]
+    return _Header(width, height, 3 if kind in (3, 6) else 1, most, found.end() + 1, kind < 4, kind in (1, 4))
 
 
 def _pam_header(head: bytes) -> _Header:
@@ -109,13 +105,7 @@ def _pam_header(head: bytes) -> _Header:
         raise Unsupported(
             f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
         )
-    return _checked(_Header(width, height, samples, most, begin))
-
-
-def _checked(header: _Header) -> _Header:
-    if not 1 <= header.most < 2**16:
-        raise Refused(f"its header says that full scale is {header.most:,}, which PNM does not have")
-    return header
+    return _Header(width, height, samples, most, begin)
 
 
 def _stored(file: BinaryIO, header: _Header, rows: int) -> NDArray[Any]:
@@ -157,7 +147,7 @@ def encode_pnm(picture: Picture, quality: int) -> bytes:
     if picture.alpha is None:
         head = b"P%d\n%d %d\n%d\n" % (5 if picture.channels == 1 else 6, *size, most)
     else:
-        pixels = np.dstack([pixels, picture.alpha])
+        pixels = with_alpha(picture)
         kind = b"GRAYSCALE_ALPHA" if picture.channels == 1 else b"RGB_ALPHA"
         facts = (*size, picture.channels + 1, most, kind)
         head = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n" % facts

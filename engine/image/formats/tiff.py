@@ -33,8 +33,7 @@ from engine.image.formats.png import notes_of_libpng
 from engine.image.formats.tiff_pixels import to_picture_arrays
 from engine.image.formats.tiff_rows import bytes_beside, sample_bands
 from engine.image.large.storage import Storage
-from engine.image.large.tiff_tags import RATIONAL, SHORT, Tag
-from engine.image.large.tiff_writer import TiffResult
+from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult
 from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
 from engine.image.picture import Picture, with_alpha

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.image.exif import exif_to_save
-from engine.image.large.npy_writer import NpyResult
+from engine.image.large.npy import NpyResult
 from engine.image.large.part_folder import PartFolder
 from engine.image.large.result import LargeResult
 from engine.image.large.source import LargePicture

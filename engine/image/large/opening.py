@@ -7,7 +7,7 @@ from engine.files.atomic_write import path_text
 from engine.image.faults import Refused
 from engine.image.formats.tiff import TIFF
 from engine.image.large.kinds import kind_of
-from engine.image.large.npy_reader import open_npy
+from engine.image.large.npy import open_npy
 from engine.image.large.segments import DEFAULT_CACHE_BYTES
 from engine.image.large.source import LargePicture
 from engine.image.large.tiff_reader import open_tiff

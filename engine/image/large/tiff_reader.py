@@ -28,8 +28,7 @@ from engine.image.formats.tiff_damage import note_damage
 from engine.image.formats.tiff_jpeg import is_of_jpegs
 from engine.image.formats.tiff_pixels import to_picture_arrays
 from engine.image.formats.tiff_rows import is_stored_plainly
-from engine.image.large.bytes_at import BytesAt
-from engine.image.large.plain_rows import PlainRows
+from engine.image.large.plain_rows import BytesAt, PlainRows
 from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage

@@ -1,10 +1,12 @@
-"""Writing TIFF in parts: strips or tiles first, the lists of tags and the header last.
+"""Writing TIFF in parts: strips or tiles first, the lists of tags (IFDs) and the header last.
 
 Until then the first bytes of the file are zero, so what is unfinished is no TIFF.
 """
 
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,18 +20,86 @@ from engine.image.large.checked_file import CheckedFile
 from engine.image.large.result import LargeResult
 from engine.image.large.storage import Storage, level_shapes
 from engine.image.large.threads import core_count
-from engine.image.large.tiff_tags import (
-    CLASSIC_BYTES,
-    LONG,
-    LONG8,
-    SHORT,
-    TEXT,
-    UNDEFINED,
-    Page,
-    Tag,
-    lists_of_tags,
-)
 from engine.image.metadata import NO_METADATA, Metadata
+
+# Types of values: number, NumPy type.
+_TYPES = {1: "u1", 2: "u1", 3: "<u2", 4: "<u4", 5: "<u4", 7: "u1", 11: "<f4", 12: "<f8", 16: "<u8"}
+KNOWN_TYPES = frozenset(_TYPES)
+TEXT, SHORT, LONG, RATIONAL, UNDEFINED, LONG8 = 2, 3, 4, 5, 7, 16
+# Largest offset of a classic TIFF.
+_CLASSIC_BYTES = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag: its number, the type of its values, and these; a text or bytes as they are."""
+
+    code: int
+    type: int
+    values: bytes | Sequence[int] | Sequence[float]
+
+    def packed(self) -> tuple[int, bytes]:
+        """Return the count of its values, and their bytes."""
+        if isinstance(self.values, bytes):
+            data = (
+                self.values + b"\0" if self.type == TEXT and not self.values.endswith(b"\0") else self.values
+            )
+            return len(data), data
+        array = np.asarray(self.values, _TYPES[self.type])
+        return len(array) // (2 if self.type == RATIONAL else 1), array.tobytes()
+
+
+@dataclass(slots=True)
+class Page:
+    """A page with its tags, and the smaller levels of it."""
+
+    tags: list[Tag]
+    smaller: "list[Page]" = field(default_factory=list)
+
+
+def lists_of_tags(pages: Sequence[Page], begin: int, *, is_big: bool) -> tuple[bytes, bytes]:
+    """Return the bytes that follow the pixels, which end at `begin`, and those of the file's header."""
+    parts: list[bytes] = []
+    at = begin + begin % 2
+    parts.append(b"\0" * (at - begin))
+    first = 0
+    # Each list names the next one, so the last comes first.
+    for page in reversed(pages):
+        offsets = []
+        for level in page.smaller:
+            data, offset = _list(level.tags, at, 0, is_big=is_big)
+            parts.append(data)
+            at += len(data)
+            offsets.append(offset)
+        tags = [*page.tags, *([Tag(330, LONG8 if is_big else LONG, offsets)] if offsets else [])]
+        data, first = _list(tags, at, first, is_big=is_big)
+        parts.append(data)
+        at += len(data)
+    header = (
+        struct.pack("<2sHHHQ", b"II", 43, 8, 0, first) if is_big else struct.pack("<2sHI", b"II", 42, first)
+    )
+    return b"".join(parts), header
+
+
+def _list(tags: Sequence[Tag], at: int, following: int, *, is_big: bool) -> tuple[bytes, int]:
+    """Return the bytes of a list that is written at an offset, its values before it, and where it begins."""
+    inline, entry, offset = (8, "<HHQ", "<Q") if is_big else (4, "<HHI", "<I")
+    values: list[bytes] = []
+    entries: list[bytes] = []
+    end = at
+    for tag in sorted(tags, key=lambda tag: tag.code):
+        count, data = tag.packed()
+        if len(data) <= inline:
+            field_ = data.ljust(inline, b"\0")
+        else:
+            field_ = struct.pack(offset, end)
+            data += b"\0" * (-len(data) % 8)
+            values.append(data)
+            end += len(data)
+        entries.append(struct.pack(entry, tag.code, tag.type, count) + field_)
+    count_text = struct.pack("<Q" if is_big else "<H", len(entries))
+    return b"".join((*values, count_text, *entries, struct.pack(offset, following))), end
+
 
 # Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
 # Compression -> its number, and what encodes the samples of a strip or tile.
@@ -139,7 +209,7 @@ class TiffResult(LargeResult):
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
-        is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > CLASSIC_BYTES
+        is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
         count = self._planes if self.storage.planes == "pages" else 1
         # Lists within EXIF data come first: those of the pages say where they begin.
         exif, exif_tags = self._exif(is_big=is_big)

@@ -22,7 +22,7 @@ from engine.flow import file as in_file
 from engine.flow import memory as memory_plan
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.image.large.npy_writer import NpyResult
+from engine.image.large.npy import NpyResult
 from engine.image.large.opening import open_large
 from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr_writer import ZarrResult
