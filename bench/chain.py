@@ -21,8 +21,8 @@ import numpy as np
 
 from engine.device.core_count import cores
 from engine.host import shared
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.verbs import Preview
 from engine.work.answers import preview
 from engine.work.chain_files import chain_named

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.commands import command_line
 from engine.files.standard_streams import flushed
 from engine.host.blas_threads import as_chosen
 from engine.interrupts import listen
@@ -37,9 +38,6 @@ def main() -> int:
     """Run the command that the arguments name; return the exit status."""
     listen()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    # The window, which starts such a process, loads none of it.
-    from engine.commands import command_line
-
     return flushed(command_line.main(sys.argv[1:]))
 
 

@@ -26,8 +26,8 @@ from engine.geometry.cut import Cut
 from engine.host import shared
 from engine.host.display_levels import full_scale, value_range
 from engine.host.halved_tiles import HalvedTiles
-from engine.host.picture_jobs import attached, keeps_values
 from engine.host.protocol import PictureHandle
+from engine.host.shared_picture import attached, keeps_values
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TILE, Place, TiledScreen
 from engine.results.measurement import StepTime

@@ -21,9 +21,9 @@ from engine.errors import ImageReadError
 from engine.flow.result import Result, resolved, source_of
 from engine.host import shared
 from engine.host.display_levels import full_scale
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed, SharedArray
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, TiledScreen, Tiles, Values
 from engine.results.measurement import StepTime

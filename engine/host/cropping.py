@@ -1,18 +1,18 @@
 """A part of a picture as a picture of its own. Called on: the host's main thread."""
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.host import shared
+from engine.host import shared, tile_jobs
 from engine.host.display_levels import full_scale
-from engine.host.picture_jobs import SharedSegment, attached, open_picture, screen_arrays
+from engine.host.picture_jobs import open_picture
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle
 from engine.host.shared_array import SharedArray, segments_of
+from engine.host.shared_picture import SharedSegment, attached, screen_arrays
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
@@ -36,7 +36,7 @@ def open_cropped(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     cropped = crop_picture(CropPicture(whole, request.crop), report)
     shared.recycle(*segments_of(whole))
     if isinstance(whole.screen, TiledScreen):
-        import_module("engine.host.tile_jobs").close(CloseTiled(whole.screen), report)
+        tile_jobs.close(CloseTiled(whole.screen), report)
     return cropped
 
 
@@ -64,8 +64,7 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[NDArray[Any], NDAr
             f"{needed >> 20:,}",
             "Choose a smaller part.",
         )
-    # What reads large pictures is loaded with the first one.
-    source = import_module("engine.host.tile_jobs").opened(picture.screen.key).picture
+    source = tile_jobs.opened(picture.screen.key).picture
     read = source.read(0, *region.slices)
     return read[..., : picture.channels], read[..., -1] if source.has_alpha else None
 

@@ -103,6 +103,11 @@ class OpenPicture(Request):
     crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
+    @property
+    def answered_by(self) -> str:
+        """The function that answers it: a part of a picture is opened by what cuts it out."""
+        return self.handler if self.crop is None else "engine.host.cropping:open_cropped"
+
     def error_if_ended(self, reason: str) -> ImageReadError:
         """Return an error that names the file: decoders are libraries in C, which a file can crash."""
         return ImageReadError(

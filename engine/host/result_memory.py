@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.host import shared
 from engine.host.display_levels import full_scale, value_range
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.shared_array import Computed, SharedArray
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tiles import TiledScreen
 from engine.image.scratch import Scratch
 

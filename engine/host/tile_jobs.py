@@ -19,8 +19,8 @@ from engine.errors import EngineError, ImageReadError
 from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
-from engine.host.picture_jobs import MAKE_SMALLER, SharedSegment, all_nan_words, screen_arrays
 from engine.host.protocol import PictureHandle
+from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, all_nan_words, screen_arrays
 from engine.host.tiles import (
     WHOLE,
     CloseTiled,
@@ -33,6 +33,7 @@ from engine.host.tiles import (
     Tiles,
     Values,
 )
+from engine.image.large import decoded, kinds
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
 from engine.results.progress import Checkpoint
@@ -84,9 +85,9 @@ def opened(key: str) -> HalvedTiles:
 def _source(key: str) -> LargePicture:
     source: LargePicture
     if key.startswith(_DECODED):
-        decoded = import_module("engine.image.large.decoded")
         source = decoded.DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER)
     else:
+        # Loaded with the first picture that stays in its file.
         opening = import_module("engine.image.large.opening")
         source = opening.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES)
     return source
@@ -116,7 +117,7 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
 
     Arrays that are small are read into memory, as other pictures are.
     """
-    kind = import_module("engine.image.large.kinds").kind_of(path)
+    kind = kinds.kind_of(path)
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
     key = str(path.resolve())

@@ -10,10 +10,10 @@ from typing import Any
 
 from engine.device.devices import backend
 from engine.host import shared
-from engine.host.picture_jobs import keeps_values
 from engine.host.protocol import Filtered
 from engine.host.result_memory import ResultMemory
 from engine.host.shared_array import Computed
+from engine.host.shared_picture import keeps_values
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress

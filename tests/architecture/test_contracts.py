@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import tomllib
 from pathlib import Path
 
@@ -47,12 +48,52 @@ def test_that_variants_never_import_one_another_not_even_through_others(graph):
     assert not {name: others for name, others in found.items() if others}
 
 
+def named_modules(modules, *, imported):
+    """Return (module, other) for each string in one that names the other, or where it is `imported`."""
+    found = set()
+    for module in modules:
+        path = ROOT.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            texts = node.args if isinstance(node, ast.Call) else [node]
+            if imported and not (isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module"):
+                continue
+            for text in texts:
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    other = text.value.partition(":")[0]
+                    found |= {(module, other)} if other in modules and other != module else set()
+    return found
+
+
 def test_that_no_modules_import_one_another_in_a_circle():
-    # Also where the import is for the types alone, or within a function.
+    # Also where the import is for the types alone, within a function, or by a string.
     every = grimp.build_graph("engine", "gui", cache_dir=None)
+    # A batch chooses its source by name, and each source is of the batch.
+    sources = "engine.commands.batch_sources"
+    for importer, other in named_modules(every.modules - {sources}, imported=True):
+        every.add_import(importer=importer, imported=other)
     before = {module: every.find_upstream_modules(module) for module in every.modules}
     pairs = {(a, b) for a, found in before.items() for b in found if a < b and a in before[b]}
     assert not pairs
+
+
+# A request names the module that answers it: of a picture in its file what cuts it answers.
+ANSWERED_ABOVE = {
+    ("engine.work.filtering.messages", "engine.flow.saving"),
+    ("engine.work.filtering.messages", "engine.flow.tiles"),
+    ("engine.work.filtering.messages", "engine.tasks.recorded_runs"),
+    ("engine.work.messages", "engine.flow.tiles"),
+    ("engine.work.operations.messages", "engine.flow.tiles"),
+}
+
+
+def test_that_no_string_names_a_module_of_a_higher_layer():
+    layers = next(found["layers"] for found in CONTRACTS if found.get("containers") == ["engine"])
+    height = {room.strip(): -at for at, layer in enumerate(layers) for room in re.split("[|:]", layer)}
+    modules = {one for one in grimp.build_graph("engine", cache_dir=None).modules if "." in one}
+    named = named_modules(modules, imported=False)
+    above = {(a, b) for a, b in named if height[a.split(".")[1]] < height[b.split(".")[1]]}
+    assert above == ANSWERED_ABOVE
 
 
 def test_that_the_layers_hold_for_imports_of_types_too():

@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.api.chain import ChainCall
 from engine.flow import result as result_of_window
-from engine.host import picture_jobs, shared
+from engine.host import shared, shared_picture
 from engine.host.protocol import OpenPicture
 from engine.host.request import answer
 from engine.host.result_values import part_of
@@ -57,7 +57,7 @@ def test_that_a_chain_on_the_device_is_that_of_the_cpu_where_all_of_it_is_exact(
 
 @pytest.mark.parametrize("key", ["sobel-magnitude", "denoise-edges", "soft-glow"])
 def test_that_parts_of_a_chain_of_a_large_picture_have_the_bits_of_the_whole(key, device, monkeypatch):
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result_of_window, "_BAND_BYTES", 8 * 100 * 512 * 12)
     opened = answer(OpenPicture(sample="astronaut"), lambda step: None)
     job = ChainJob(picture=opened, chain=chain_named(key), device=device)

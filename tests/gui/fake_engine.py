@@ -34,8 +34,8 @@ from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
-from engine.host.picture_jobs import keeps_values
 from engine.host.request import Request, answer
+from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment

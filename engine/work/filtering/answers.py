@@ -15,10 +15,10 @@ from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.messages import VariantInfo
-from engine.host.picture_jobs import keeps_values
 from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.result_memory import ResultMemory
 from engine.host.shared_array import Computed
+from engine.host.shared_picture import keeps_values
 from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.image.scratch import Scratch, bands
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region

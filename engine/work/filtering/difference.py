@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from engine.device.devices import backend
 from engine.host import shared
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Filtered
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.work.filtering.messages import Difference, FilterJob, ShowDifference

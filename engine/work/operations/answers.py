@@ -15,8 +15,8 @@ from engine.device.devices import backend
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import Availability, Filtered
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tiles import TiledScreen
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run

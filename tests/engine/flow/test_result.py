@@ -10,13 +10,13 @@ import engine
 from engine.errors import BadValue
 from engine.flow import result, tiles
 from engine.geometry.border import Border
-from engine.host import picture_jobs, result_memory, shared
+from engine.host import result_memory, shared, shared_picture
 from engine.host.display_levels import level_shapes, render
-from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.protocol import PictureHandle, SaveResult
 from engine.host.request import QueuePolicy, answer
 from engine.host.shared_array import Computed, segments_of
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
@@ -42,7 +42,7 @@ def silent(step):
 @pytest.fixture(autouse=True)
 def all_is_large(monkeypatch):
     """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
     monkeypatch.setattr(result_memory, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
     monkeypatch.setattr(tiles, "_ready", [])
@@ -307,7 +307,7 @@ def test_that_a_chain_that_looks_at_the_whole_picture_is_computed_as_a_whole(ask
 
 @pytest.mark.parametrize("steps", [[{"mask": "box:9", "variant": "cpu-box"}], [{"operation": "equalise"}]])
 def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened, pixels, steps, monkeypatch):
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 1 << 30)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 1 << 30)
     job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
     whole = shared.attach(ask(Preview(job)).shown.values)
     screen = TiledScreen("", ((ROWS, COLUMNS),))
@@ -319,7 +319,7 @@ def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened,
 
 
 def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, opened, pixels, monkeypatch):
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 1 << 30)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 1 << 30)
     chain, screen = chain_from({"steps": [{"operation": "equalise"}]}), TiledScreen("", ((ROWS, COLUMNS),))
     job = ChainJob(picture=opened(pixels), chain=chain, device="cpu")
     part = (0, 40), (0, 40)

@@ -13,15 +13,9 @@ from engine.flow import result as result_of_window
 from engine.host import shared
 from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
 from engine.host.display_range import pixels_of
-from engine.host.picture_jobs import (
-    WHOLE_RESULT_BYTES,
-    SharedSegment,
-    bytes_with_result,
-    open_picture,
-    save_result,
-    screen_arrays,
-)
+from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open_picture, save_result
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
 from engine.image.form import Form
 from engine.image.large.decoded import decoded_bytes

@@ -9,7 +9,7 @@ import tifffile
 from PIL import Image
 
 from engine.errors import BadValue, ImageReadError
-from engine.host import picture_jobs, shared, tile_jobs
+from engine.host import picture_jobs, shared, shared_picture, tile_jobs
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture, ScreenLevels
 from engine.host.request import answer
@@ -95,7 +95,7 @@ def test_that_another_format_over_the_limit_is_refused_as_before(tmp_path, monke
     Image.new("L", (900, 700)).save(tmp_path / "big.png")
 
     def refuse(self, form, decoder_bytes=0):
-        raise Refused("its pixels take too much", picture_jobs.MAKE_SMALLER)
+        raise Refused("its pixels take too much", shared_picture.MAKE_SMALLER)
 
     monkeypatch.setattr(Budget, "check", refuse)
     with pytest.raises(ImageReadError, match="take too much"):

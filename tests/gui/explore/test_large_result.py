@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import engine
-from engine.host import picture_jobs, shared
+from engine.host import shared, shared_picture
 from engine.host.display_levels import level_shapes, render
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.request import answer
@@ -38,7 +38,7 @@ def pixels():
 @pytest.fixture
 def opened(haloscope, pixels, tmp_path, qtbot, monkeypatch):
     """The window with a picture that counts as large, and its result."""
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     Image.fromarray(pixels).save(tmp_path / "large.bmp")
     haloscope.workspace.set_mask(preset("sobel-x"))
     haloscope.pictures.open_path(tmp_path / "large.bmp")

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import engine
-from engine.host import picture_jobs
+from engine.host import shared_picture
 from engine.host.request import answer
 from engine.host.tiles import ResultValues
 from engine.work.chain_files import chain_from, ready_chains
@@ -160,9 +160,9 @@ def test_that_a_step_that_is_switched_off_is_passed_by(take, look, pixels):
 def test_that_a_large_picture_is_explained_but_for_steps_that_look_at_all_of_it(
     page, take, look, haloscope, tmp_path, qtbot, monkeypatch
 ):
-    monkeypatch.setattr(picture_jobs, "FULL_SIZE_BYTES", 0)
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     haloscope.pictures.open_path(tmp_path / "noise.bmp")
-    wait(qtbot, lambda: not picture_jobs.keeps_values(haloscope.workspace.picture))
+    wait(qtbot, lambda: not shared_picture.keeps_values(haloscope.workspace.picture))
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     for pixel in (CORNER, EDGE, INSIDE):
         assert look(pixel).is_equal

@@ -1,0 +1,105 @@
+"""A picture in shared memory, with its levels for the screen. Called on: the host's threads."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.host import shared
+from engine.host.display_levels import full_scale, halve_all, level_shapes, render
+from engine.host.protocol import PictureHandle, ScreenLevels, Shown
+from engine.host.shared_array import SharedArray
+from engine.host.tiles import TiledScreen
+
+# Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
+# made beside the one that is shown, more than these 3 megapixels take more than three times the picture and
+# 300 MB. Those of larger pictures are made where they are seen.
+FULL_SIZE_BYTES = 12 << 20
+# The limit of the window is fixed.
+MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
+
+
+class SharedSegment:
+    """A segment of shared memory that a job fills; recycled unless it is handed over."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._handed_over = False
+
+    def create(self, *arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
+        """Make the segment, with arrays of these (shape, dtype)."""
+        made = shared.create(*arrays)
+        self._name = made[0].name
+        return made
+
+    def rendered(
+        self,
+        pixels: SharedArray,
+        levels: tuple[SharedArray, ...],
+        white: float,
+        range_mode: str = "clip",
+        alpha: SharedArray | None = None,
+    ) -> ScreenLevels:
+        """Fill the levels for the screen, and hand the segment over."""
+        targets = [shared.attach(level) for level in levels]
+        how = render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
+        self._handed_over = True
+        if levels[0].shape[:2] == pixels.shape[:2]:
+            return ScreenLevels(levels, opaque=alpha is None)
+        return ScreenLevels((pixels, *levels), alpha is None, Shown(*how, alpha, white))
+
+    def rendered_in_bands(
+        self,
+        picture: PictureHandle,
+        levels: tuple[SharedArray, ...],
+        bands: Iterable[tuple[slice, NDArray[Any]]],
+        range_mode: str,
+        ends: tuple[float, float] | None = None,
+    ) -> TiledScreen:
+        """Fill the levels of a large picture's result, of which no values are kept; hand the segment over.
+
+        Bands of rows begin at even ones. `ends` are as `render` takes them.
+        """
+        targets, alpha = [shared.attach(level) for level in levels], attached(picture.alpha)
+        white = full_scale(np.dtype(picture.dtype))
+        for rows, values in bands:
+            half = targets[0][rows.start // 2 : -(-rows.stop // 2)]
+            render(values, [half], white, range_mode, None if alpha is None else alpha[rows], ends)
+            # Its memory serves the next band: 16 MB less.
+            del values
+        halve_all(targets)
+        self._handed_over = True
+        sizes = tuple(shape[:2] for shape in level_shapes(picture.height, picture.width))
+        return TiledScreen("", sizes, opaque=alpha is None, coarse=levels)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if self._name and (error is not None or not self._handed_over):
+            shared.recycle(self._name)
+
+
+def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
+    """Return shapes and type of a picture's levels for the screen; of a large one without full size."""
+    shapes = level_shapes(height, width)
+    is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
+    return [(shape, "uint8") for shape in shapes[is_large:]]
+
+
+def keeps_values(picture: PictureHandle) -> bool:
+    """Return whether the values of results are kept; of a large picture they would take too much memory."""
+    return not (isinstance(picture.screen, ScreenLevels) and picture.screen.shown is not None)
+
+
+def attached(array: SharedArray | None) -> NDArray[Any] | None:
+    """Return a view of an array of shared memory, if there is one."""
+    return None if array is None else shared.attach(array)
+
+
+def all_nan_words(pixels: NDArray[Any]) -> str:
+    """Return what the description of a picture ends with where it shows nothing: all of it is NaN."""
+    is_nan = pixels.dtype.kind == "f" and np.isnan(pixels.flat[0]) and np.isnan(pixels).all()
+    return ", all values are NaN" if is_nan else ""
