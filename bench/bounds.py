@@ -27,7 +27,6 @@ from bench.representative import mask_for
 from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
-from engine.device.disassembler import disassembler
 from engine.device.launches import DeviceKind
 from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import LEAST_SHARE, explained_subject
@@ -165,7 +164,7 @@ def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
         print(next(lines(rows[-1:])), flush=True)
     return {
         "processor": {"device": machine.info.title},
-        "compiled for": "SASS" if disassembler() else "PTX",
+        "compiled for": "executed PTX",
         "vector_bits": 0,
         "limits": limits.as_json(),
         "cells": rows,
@@ -178,7 +177,7 @@ def bounded_again(kept: dict[str, Any]) -> dict[str, Any]:
     for one in kept["cells"]:
         cell = Cell(**{name: one[name] for name in Cell._fields} | {"mask": tuple(one["mask"])})
         rows.append(cell._asdict() | row(cell.subject(ABSENT_GPUS[DEFAULT]), limits, one["ms"]))
-    return kept | {"cells": rows}
+    return kept | {"compiled for": "executed PTX", "cells": rows}
 
 
 def gpu_cells() -> Iterator[Cell]:

@@ -292,7 +292,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
-    """Return the rows with what limits each launch: what `ncu` names, and what its bounds do."""
+    """Return the rows counted anew, with what limits each launch: what `ncu` and what its bounds name."""
     samples, rows = np.broadcast_to(np.float32(0.0), (data["side"], data["side"], 1)), iter(data["rows"])
     made = []
     for key in dict.fromkeys(row["variant"] for row in data["rows"]):
@@ -301,10 +301,15 @@ def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
             steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
             for step, counted_launch in zip(steps, counted_run(job).passes, strict=True):
                 row = next(rows)
-                bounds = bound_launch(step, counted_launch, ABSENT_GPUS[DEFAULT], limits).bounds
+                bounds = bound_launch(step.launch, counted_launch, ABSENT_GPUS[DEFAULT], limits).bounds
                 tallest, ms = max(bounds, key=lambda one: one.ms), row["ncu"]["gpu__time_duration.sum"] / 1e6
                 ours = {"limiter": tallest.key, "share": round(tallest.ms / ms, 3)}
-                made.append(row | {"bounds": ours, "shares": shares(row["ncu"])})
+                own = counted(counted_launch)
+                made.append(
+                    row
+                    | {"counted": own, "is_exact": counted_launch.is_exact, "ratios": ratios(own, row["ncu"])}
+                    | {"bounds": ours, "shares": shares(row["ncu"])}
+                )
     return data | {"rows": made}
 
 
@@ -354,7 +359,22 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
             str(len(own) - len(explained)), str(sum(map(contradicts, own))),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    return [DocumentTable(PAGE, "limiters", lines)]
+    return [DocumentTable(PAGE, "limiters", lines), _ratio_table(data)]
+
+
+def _ratio_table(data: dict[str, Any]) -> DocumentTable:
+    """Return the table of what is counted over what the device counted, the least and the most."""
+    titles = ("load requests", "load sectors", "store sectors", "shared load wavefronts")
+    names = ("load_requests", "load_sectors", "store_sectors", "shared_load_wavefronts")
+    lines = [f"| Kernel | launches | {' | '.join(titles)} |", "|---|---:|---|---|---|---|"]
+    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
+        own = [row["ratios"] for row in data["rows"] if row["variant"] == key]
+        texts = (
+            f"{min(found):.3f} to {max(found):.3f}"
+            for found in ([one[name] for one in own] for name in names)
+        )
+        lines.append(f"| `{key}` | {len(own)} | {' | '.join(texts)} |")
+    return DocumentTable(Path("docs/counted-accesses.md"), "counts:ncu", lines)
 
 
 def _counts(found: Counter[str]) -> str:
@@ -387,7 +407,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=420.0, help="no further kernel after that")
     parser.add_argument("--ncu", default="ncu", help="the program")
     parser.add_argument("--launch", metavar="KEY", help="only launch the cells of a kernel: for ncu itself")
-    parser.add_argument("--limiters", type=Path, help="only add what limits each launch, by these bounds")
+    parser.add_argument("--limiters", type=Path, help="only count anew, with the limits by these bounds")
     options = parser.parse_args()
     if options.limiters:
         kept_limits = json.loads(options.limiters.read_text(encoding="utf-8"))["runs"][0]["limits"]

@@ -19,8 +19,8 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, UnknownName
 from engine.explain.ablation.messages import Ablation
-from engine.explain.ablation.running import BUDGET_S, ablated, estimated
-from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.ablation.running import BUDGET_S, ablated, counted_ablation
+from engine.explain.architectures import ARCHITECTURES, Architecture
 from engine.explain.sections import Explained, explained
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.block import Block
@@ -97,7 +97,7 @@ class ExplainSettings(Settings):
     )
     ablate: bool = option(
         """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
-        64-bit indices, stores and barrier take (without a GPU: an estimate from their code)""",
+        stores and barrier take (without a GPU: the instructions that they execute)""",
         False,
     )
     device: str = option("--device KEY  of --ablate (`devices` lists them; default auto)", AUTO)
@@ -138,7 +138,7 @@ def _ablation(settings: ExplainSettings, subject: Subject[Problem], samples: np.
     except DeviceUnavailable:
         if settings.device != AUTO:
             raise
-        return estimated(chosen, problem, mask, subject.block, settings.arch or DEFAULT)
+        return counted_ablation(chosen, problem, mask, subject.block)
     if not samples.flags.c_contiguous:
         # Of a size there is no picture.
         samples = random_picture(samples.shape, samples.dtype.name, 0)

@@ -3,6 +3,7 @@
 Numba's types and NVVM are needed, no driver.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -44,24 +45,35 @@ def kernel_arguments(signature: Sequence[Any], arguments: Sequence[Any]) -> list
     return found
 
 
+def ptx_of(step: Pass) -> str:
+    """Return the code of a pass that is interpreted, compiled where it is not kept."""
+    return explained_ptx(step.kernel, step.signature, CAPABILITY)
+
+
+def parameters_of(step: Pass) -> tuple[str, ...]:
+    """Return the names of a kernel's parameters."""
+    return tuple(inspect.signature(step.kernel.py_func).parameters)
+
+
 def run_pass(
     step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] = report_share, **asked: Any
 ) -> Run:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
 
-    def given(argument: Any) -> Any:
+    def given(name: str, argument: Any) -> Any:
         if isinstance(argument, Placeholder | Between):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
-            return Array("mask", np.ascontiguousarray(argument))
+            return Array(name, np.ascontiguousarray(argument))
         return argument
 
+    pairs = zip(parameters_of(step), step.arguments, strict=True)
     return run(
-        explained_ptx(step.kernel, step.signature, CAPABILITY),
+        ptx_of(step),
         None,
         step.launch.grid,
         step.launch.block,
-        kernel_arguments(step.signature, [given(one) for one in step.arguments]),
+        kernel_arguments(step.signature, [given(*pair) for pair in pairs]),
         constants={} if step.constant is None else {step.constant[0]: step.constant[1]},
         checkpoint=checkpoint,
         **asked,
@@ -78,7 +90,7 @@ class InterpretedPasses:
         # Compiled now, as for a device.
         for step in steps:
             if isinstance(step, Pass):
-                explained_ptx(step.kernel, step.signature, CAPABILITY)
+                ptx_of(step)
         self._between: dict[str, np.ndarray] = {}
 
     def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:

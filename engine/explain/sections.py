@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from engine.explain.ablation.messages import Ablation
 from engine.explain.ablation.rows import ablation_document, ablation_rows, ablation_sentences
 from engine.explain.bounds.explained import explained_here
-from engine.explain.counts.counting import counted_launches
-from engine.explain.counts.launch_arrays import picture_arrays
+from engine.explain.counts.counting import counted_launches, picture_buffers
 from engine.explain.counts.rows import accesses_document, accesses_rows
 from engine.explain.launch.curves import Curves, curves
 from engine.explain.launch.kernel_resources import kernel_resources
@@ -99,11 +98,11 @@ def metrics_section(subject: Subject[Any], facts: Facts) -> Explained | None:
 
 
 def accesses_section(subject: Subject[Any], facts: Facts) -> Explained | None:
-    """Say what the warps of each launch ask of memory, counted from the kernel's source."""
+    """Say what the warps of each launch ask of memory, counted in its PTX."""
     if not subject.variant.has_kernels or not isinstance(subject.problem, PictureProblem):
         return None
-    problem, arrays = subject.problem, picture_arrays(subject.problem)
-    run = counted_launches(subject.variant, problem, subject.constant, subject.block, arrays)
+    problem, buffers = subject.problem, picture_buffers(subject.problem)
+    run = counted_launches(subject.variant, problem, subject.constant, subject.block, buffers)
     sentences = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
     return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
 
@@ -150,7 +149,7 @@ class Section(NamedTuple):
 SECTIONS = (
     Section("time", "Least time", time_section),
     Section("launch", "Launch", launch_section),
-    Section("accesses", "Requests of warps (counted from the source)", accesses_section),
+    Section("accesses", "Requests of warps (counted in the executed PTX)", accesses_section),
     Section("metrics", "Numbers that need no run", metrics_section),
     Section("ablation", "Ablation: what each cost takes", ablation_section),
 )

@@ -36,14 +36,9 @@ def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, flo
     """Return the metrics of a launch with so many results, blocks, and warps in a block."""
     counts = run.counts
     loads, stores = _requests_to(run, "image", "loads", "copies"), _requests_to(run, "out", "stores")
-    shared = counts.total("shared", "loads")
-    shared.add(counts.total("shared", "stores"))
-    executed = lanes = 0
-    for number, (of_warps, of_threads) in counts.block_runs.items():
-        block = run.machine.kernel.flow.blocks[number]
-        size = len(block.instructions) + (block.end is not None)
-        executed += size * of_threads
-        lanes += size * of_warps * 32
+    shared = counts.total("shared", "loads", "stores")
+    executed = sum(threads for _, _, threads in run.executed)
+    lanes = sum(32 * of_warps for _, of_warps, _ in run.executed)
     return {
         "sectors per request": _share(loads.sectors, loads.requests),
         "sectors per store": _share(stores.sectors, stores.requests),
@@ -63,11 +58,11 @@ def _share(part: float, whole: float) -> float:
 
 def _requests_to(run: Run, array: str, *kinds: str) -> Requests:
     """Return the requests of some kinds to an array in global memory."""
-    found = Requests()
-    for key, requests in run.counts.accesses.items():
-        if key.space == "global" and key.array == array and key.kind in kinds:
-            found.add(requests)
-    return found
+    return Requests.together(
+        requests
+        for key, requests in run.counts.accesses.items()
+        if key.space == "global" and key.array == array and key.kind in kinds
+    )
 
 
 def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:

@@ -42,11 +42,12 @@ class Machine:
         dynamic_shared: int,
         checks: bool,
         counted: bool,
+        weights: Sequence[float] | None,
         tracked: set[str],
     ) -> None:
         self.kernel, self.grid, self.block = kernel, grid, block
         self.checks, self.counted = checks, counted
-        self.findings, self.counts = Findings(), Counts(kernel.instructions)
+        self.findings, self.counts = Findings(), Counts(kernel.instructions, weights)
         self.moment = 1
         self.needs_reads_of: set[str] = set()
         self.layout = Layout(kernel, arguments, constants, dynamic_shared, checks, tracked)
@@ -78,6 +79,7 @@ class Machine:
         across, down, _ = self.grid
         self._block_numbers = self.blocks @ np.array([1, across, across * down])
         count = len(blocks)
+        self.counts.begin_chunk(count, row)
         self._special: dict[str, Values] = {}
         self._chunk = Chunk(
             self.blocks, row, self.grid, self.block, self.layout.dynamic_shared, self.shared_bytes

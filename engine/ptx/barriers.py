@@ -25,7 +25,7 @@ def release(machine: "Machine", waiting: Waiting) -> None:
         end = machine.kernel.flow.blocks[number - 1].end
         assert end is not None
         for active in groups:
-            machine.counts.barriers += active.warps
+            machine.counts.waited(active)
             here = np.bincount(active.blocks, minlength=len(total))
             # Of a part of the block: its number of threads is the barrier's second operand.
             is_partial = len(end.operands) > (3 if "red" in end.modifiers else 1)

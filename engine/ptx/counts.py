@@ -1,18 +1,23 @@
 """What a launch executes and asks of memory: for each instruction, each line of the source, and in all.
 
-A request is one instruction of one warp. Global memory serves it by sectors of 32 bytes, in lines of 128
-bytes; shared memory in wavefronts, in each of which every bank gives one word; constant memory word by word.
+A request is one instruction of one warp. Global memory serves it by sectors of 32 bytes, in transactions of
+128 bytes; shared memory in wavefronts, in each of which every bank gives one word; constant memory word by
+word.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.ptx.active import WARP, Active, Numbers
+from engine.ptx.active import WARP, Active, Numbers, different
 from engine.ptx.memory import Segment
 from engine.ptx.module import Instruction, SourceLine
+
+SECTOR_BYTES = 32
 
 
 @dataclass(slots=True)
@@ -22,13 +27,49 @@ class Requests:
     requests: int = 0
     bytes: int = 0  # that threads ask for, each for itself
     sectors: int = 0  # global and local memory: 32 bytes, each once per request
-    lines: int = 0  # the same of 128 bytes
+    transactions: int = 0  # the same of 128 bytes
     wavefronts: int = 0  # shared memory: passes over the banks; constant memory: different words
 
     def add(self, other: "Requests") -> None:
         """Add another one's numbers."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    @classmethod
+    def together(cls, parts: Iterable["Requests"]) -> "Requests":
+        """Return the sum of several."""
+        found = cls()
+        for one in parts:
+            found.add(one)
+        return found
+
+    def _per_request(self, number: int) -> float | None:
+        return number / self.requests if self.requests else None
+
+    @property
+    def sectors_per_request(self) -> float | None:
+        """32-byte sectors per request; None without requests."""
+        return self._per_request(self.sectors)
+
+    @property
+    def transactions_per_request(self) -> float | None:
+        """128-byte transactions per request; None without requests."""
+        return self._per_request(self.transactions)
+
+    @property
+    def wavefronts_per_request(self) -> float | None:
+        """Wavefronts per request; None without requests."""
+        return self._per_request(self.wavefronts)
+
+    @property
+    def sector_bytes(self) -> int:
+        """Bytes of all sectors: what L1 delivers."""
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def efficiency(self) -> float | None:
+        """Bytes that threads ask for per byte of sectors: above 1 where threads share them."""
+        return self.bytes / self.sector_bytes if self.sectors else None
 
 
 class AccessKey(NamedTuple):
@@ -41,73 +82,116 @@ class AccessKey(NamedTuple):
 
 
 class Counts:
-    """The counts of a launch; chunk after chunk is added."""
+    """The counts of a launch; chunk after chunk of its blocks is added.
 
-    def __init__(self, instructions: list[Instruction]) -> None:
+    With `weights` a block counts as so many, and `of_blocks` has a sum of what each of them takes by itself:
+    it differs where blocks differ.
+    """
+
+    def __init__(self, instructions: list[Instruction], weights: Sequence[float] | None = None) -> None:
         self.instructions = instructions
         self.block_runs: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         self.accesses: dict[AccessKey, Requests] = defaultdict(Requests)
         self.touched: dict[str, np.ndarray] = {}
         self.block_sectors: dict[str, int] = defaultdict(int)
-        self._of_blocks: dict[str, list[Numbers]] = defaultdict(list)
         self.barriers = 0
+        self._weights = None if weights is None else np.asarray(weights, np.float64)
+        self._of_blocks: list[NDArray[np.float64]] = []
+        self._sectors_of_blocks: dict[str, list[Numbers]] = defaultdict(list)
+
+    def begin_chunk(self, blocks: int, row: int) -> None:
+        """Go on with the next blocks, so many of them, with so many slots of threads each."""
+        if self._weights is not None:
+            self._chunk, self._weights = np.split(self._weights, [blocks])
+            self._weight_of_warps = np.repeat(self._chunk, row // WARP)
+            self._of_warps = np.zeros(len(self._weight_of_warps))
+
+    def _sum(self, active: Active, of_warps: Numbers) -> int:
+        """Return how much the warps have together."""
+        if self._weights is None:
+            return int(of_warps.sum())
+        self._of_warps[active.warp_numbers] += of_warps
+        # Weights are whole numbers.
+        return int(of_warps @ self._weight_of_warps[active.warp_numbers])
+
+    def _warps(self, active: Active) -> int:
+        if self._weights is None:
+            return active.warps
+        return int(self._weight_of_warps[active.warp_numbers].sum())
 
     def ran(self, block: int, active: Active) -> None:
         """Count that threads ran a basic block."""
         runs = self.block_runs[block]
-        runs[0] += active.warps
-        runs[1] += active.count
+        runs[0] += self._warps(active)
+        runs[1] += active.count if self._weights is None else self._sum(active, active.threads_of_warps)
+
+    def waited(self, active: Active) -> None:
+        """Count that warps came to a barrier."""
+        self.barriers += self._warps(active)
 
     def access(
         self, number: int, kind: str, segment: Segment, active: Active, offsets: Numbers, size: int
     ) -> None:
         """Count a request of each warp: `size` bytes from each offset within the memory of its owner."""
         counted = self.accesses[AccessKey(number, segment.space, kind, segment.name)]
-        counted.requests += active.warps
-        counted.bytes += size * active.count
+        counted.requests += self._warps(active)
+        counted.bytes += size * (
+            active.count if self._weights is None else self._sum(active, active.threads_of_warps)
+        )
         if segment.space == "global":
-            sectors, lines, numbers = active.sectors(offsets)
-            counted.sectors += sectors
-            counted.lines += lines
+            sectors, transactions, numbers = active.sectors(offsets)
+            counted.sectors += self._sum(active, sectors)
+            counted.transactions += self._sum(active, transactions)
             self._touch(segment, active, offsets >> 5, numbers)
         elif segment.space == "shared":
-            counted.wavefronts += active.wavefronts(offsets, size)
+            counted.wavefronts += self._sum(active, active.wavefronts(offsets, size))
         elif segment.space == "const":
-            counted.wavefronts += active.different_words(offsets)
+            counted.wavefronts += self._sum(active, active.different_words(offsets))
         else:
             # Words of one number lie side by side for the threads of a warp.
             words = max(1, size >> 2)
-            counted.sectors += words * -(-active.count // 8)
-            counted.lines += words * active.warps
+            counted.sectors += self._sum(active, words * -(-active.threads_of_warps // 8))
+            counted.transactions += words * self._warps(active)
 
     def _touch(self, segment: Segment, active: Active, of_threads: Numbers, numbers: Numbers) -> None:
         touched = self.touched.get(segment.name)
         if touched is None:
-            touched = self.touched[segment.name] = np.zeros(len(segment.data) // 32 + 2, bool)
+            touched = self.touched[segment.name] = np.zeros(len(segment.data) // SECTOR_BYTES + 2, bool)
         touched[numbers] = True
         keys = active.blocks * len(touched) + of_threads
-        self._of_blocks[segment.name].append(keys[np.concatenate(([True], keys[1:] != keys[:-1]))])
-        if len(self._of_blocks[segment.name]) > 64:
-            self._of_blocks[segment.name] = [np.unique(np.concatenate(self._of_blocks[segment.name]))]
+        own = self._sectors_of_blocks[segment.name]
+        own.append(keys[np.concatenate(([True], keys[1:] != keys[:-1]))])
+        if len(own) > 64:
+            self._sectors_of_blocks[segment.name] = [different(np.concatenate(own))]
 
     def end_chunk(self) -> None:
         """Count the sectors that each block of the chunk asked for, once per block and array."""
-        for name, keys in self._of_blocks.items():
-            self.block_sectors[name] += len(np.unique(np.concatenate(keys)))
-        self._of_blocks.clear()
+        for name, keys in self._sectors_of_blocks.items():
+            blocks = different(np.concatenate(keys)) // len(self.touched[name])
+            self.block_sectors[name] += int(
+                len(blocks) if self._weights is None else self._chunk[blocks].sum()
+            )
+        self._sectors_of_blocks.clear()
+        if self._weights is not None:
+            self._of_blocks.append(self._of_warps.reshape(len(self._chunk), -1).sum(1))
+
+    @property
+    def of_blocks(self) -> NDArray[np.float64]:
+        """What each block takes by itself, added up; none without weights."""
+        return np.concatenate(self._of_blocks) if self._of_blocks else np.zeros(0)
 
     @property
     def launch_sectors(self) -> dict[str, int]:
-        """Sectors of each array that any block asked for, each once."""
-        return {name: int(np.count_nonzero(touched)) for name, touched in self.touched.items()}
+        """Sectors of each array that any block asked for, each once; with weights at most so many."""
+        if self._weights is None:
+            return {name: int(np.count_nonzero(touched)) for name, touched in self.touched.items()}
+        return {name: min(len(self.touched[name]) - 2, most) for name, most in self.block_sectors.items()}
 
-    def total(self, space: str, kind: str) -> Requests:
-        """Return the requests of one kind in one memory."""
-        found = Requests()
-        for key, requests in self.accesses.items():
-            if key.space == space and key.kind == kind:
-                found.add(requests)
-        return found
+    def total(self, space: str, *kinds: str) -> Requests:
+        """Return the requests of some kinds in one memory."""
+        return Requests.together(
+            requests for key, requests in self.accesses.items() if key.space == space and key.kind in kinds
+        )
 
     def by_line(self) -> dict[SourceLine, dict[tuple[str, str], Requests]]:
         """Return the requests of each line of the source, by memory and kind."""
@@ -115,8 +199,3 @@ class Counts:
         for key, requests in self.accesses.items():
             found[self.instructions[key.number].line][key.space, key.kind].add(requests)
         return found
-
-
-def idle_lanes(warps: int, threads: int) -> int:
-    """Return the lanes that took no part when warps executed with so many threads."""
-    return warps * WARP - threads

@@ -19,6 +19,7 @@ from engine.ptx.counts import Counts
 from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.memory import Array
+from engine.ptx.module import Instruction
 from engine.ptx.program import Program, program_of
 from engine.ptx.trace import TracedMachine, Tracer, TraceStep
 from engine.ptx.types import as_type
@@ -46,6 +47,16 @@ class Run:
     trace: tuple[TraceStep, ...] = ()
     trace_is_whole: bool = True
 
+    @property
+    def executed(self) -> list[tuple[Instruction, int, int]]:
+        """Each instruction, and how many warps and threads executed it."""
+        blocks = self.machine.kernel.flow.blocks
+        return [
+            (instruction, warps, threads)
+            for number, (warps, threads) in self.counts.block_runs.items()
+            for instruction in (*blocks[number].instructions, *filter(None, (blocks[number].end,)))
+        ]
+
     def written(self, array: Array) -> np.ndarray:
         """Return which values of an array the kernel wrote."""
         return self.machine.layout.written(array)
@@ -63,6 +74,7 @@ def run(
     checks: bool = True,
     counted: bool = True,
     chosen_blocks: Sequence[Index3] | None = None,
+    weights: Sequence[float] | None = None,
     trace: Index3 | None = None,
     checkpoint: Checkpoint = lambda done: None,
 ) -> Run:
@@ -86,6 +98,8 @@ def run(
         Whether races and accesses are checked, and requests counted.
     chosen_blocks : sequence of (x, y, z), optional
         Run only these blocks.
+    weights : sequence of float, optional
+        How many blocks each of these stands for in what is counted; None: itself.
     trace : (x, y, z), optional
         Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
     checkpoint : callable
@@ -110,6 +124,7 @@ def run(
             dynamic_shared,
             checks,
             counted,
+            weights,
             tracked,
         )
         with np.errstate(all="ignore"):

@@ -62,11 +62,15 @@ class Layout:
             dtype = DTYPES[kind]
             if isinstance(argument, Array):
                 if id(argument.values) not in self._arrays:
-                    segment = self.memory.add(argument.name, argument.values)
+                    memory = argument.values if argument.around is None else argument.around
+                    segment = self.memory.add(argument.name, memory)
                     self._arrays[id(argument.values)] = segment
                     self._itemsizes[argument.name] = argument.values.itemsize
                     self._watch(segment, argument.values.itemsize, argument.is_output)
-                argument = self._arrays[id(argument.values)].base
+                begin = 0
+                if argument.around is not None:
+                    begin = argument.values.ctypes.data - argument.around.ctypes.data
+                argument = self._arrays[id(argument.values)].base + begin
             if isinstance(argument, bytes):
                 data = np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
             else:

@@ -48,7 +48,7 @@ def test_that_the_kernel_and_each_of_its_siblings_are_timed(gpu, device, key, bo
     found = ablated(job_of(key, border=border), device, 0.0)
     assert found.reason == ""
     timed = [found.whole, *(one for one in found.siblings if not one.why_not)]
-    assert len(timed) >= 6
+    assert len(timed) >= 5
     assert all(one.kernel.median_ms > 0 for one in timed)
     # Nothing was written where it does not belong, and no fault is left behind.
     assert measure(job_of(key, border=border), gpu, NO_SAMPLES).result.is_proven
@@ -58,13 +58,6 @@ def test_that_the_kernel_and_each_of_its_siblings_are_timed(gpu, device, key, bo
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_siblings_run_on_pictures_smaller_than_a_block_and_a_mask(device, key, side):
     assert ablated(job_of(key, side, mask_side=9, dtype="uint8"), device, 0.0).is_timed
-
-
-@pytest.mark.parametrize("key", TEACHING)
-def test_that_narrow_indices_give_the_same_result_bit_for_bit(gpu, key):
-    job = job_of(key, 257)
-    narrow = without(passes_of(job), Cost.WIDE_INDICES)
-    assert result_of(gpu, job, narrow).tobytes() == result_of(gpu, job, passes_of(job)).tobytes()
 
 
 @pytest.mark.parametrize("key", TEACHING)
@@ -78,5 +71,4 @@ def test_that_naive_is_faster_without_any_of_its_large_costs(device):
     found = ablated(job_of("naive", 4096), device)
     saves = {step.altered.cost: step.amount for step in list(found.steps())[1:-1]}
     # A fifth of its instructions and more each: an estimate without a device says so, too.
-    assert saves[Cost.WIDE_INDICES] > 0
     assert saves[Cost.BORDER_TEST] > 0

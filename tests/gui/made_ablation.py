@@ -1,7 +1,7 @@
 """An ablation as the engine would find it, with times that nothing was run for."""
 
 from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.messages import NO_GPU, Ablation, Altered, Instructions
+from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
 
@@ -11,7 +11,6 @@ WITHOUT_MS = {
     Cost.BORDER_TEST: 0.29,
     Cost.PICTURE_LOADS: 0.31,
     Cost.WEIGHT_LOADS: 0.33,
-    Cost.WIDE_INDICES: 0.21,
     Cost.STORES: 0.352,
 }
 
@@ -25,21 +24,21 @@ def made_ablation(job, without_ms=None, **fields):
     """Return the answer to a job: times of a naive kernel, which has no barrier."""
     without_ms = WITHOUT_MS | (without_ms or {})
     siblings = [
-        Altered(cost, kernel=spread(without_ms[cost]), instructions=Instructions(20.0, 300))
+        Altered(cost, kernel=spread(without_ms[cost]), instructions=20.0)
         if cost in without_ms
         else Altered(cost, cost.absent)
         for cost in Cost
     ]
-    whole = Altered(kernel=spread(WHOLE_MS), instructions=Instructions(53.2, 640))
+    whole = Altered(kernel=spread(WHOLE_MS), instructions=53.2)
     given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "siblings": tuple(siblings)}
     return Ablation(job.variant, job.variant.capitalize(), job.block or Block(32, 8), **(given | fields))
 
 
-def estimated_ablation(job):
+def counted_ablation(job):
     """Return the answer where no GPU is: instructions for a tap."""
     found = made_ablation(job)
     siblings = [
-        Altered(one.cost, one.why_not, instructions=Instructions(53.2 * one.kernel.median_ms / WHOLE_MS, 300))
+        Altered(one.cost, one.why_not, instructions=53.2 * one.kernel.median_ms / WHOLE_MS)
         if one.kernel
         else one
         for one in found.siblings

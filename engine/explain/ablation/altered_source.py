@@ -10,11 +10,7 @@ from dataclasses import dataclass
 
 from engine.explain.ablation.costs import Cost
 
-_NARROW = {ast.Add: "add_narrow", ast.Sub: "subtract_narrow", ast.Mult: "multiply_narrow"}
-STAND_INS = (
-    "bare_index", "not_loaded", "fence", "narrow", "unsigned", "load_narrow", "store_narrow",
-    *_NARROW.values(), "NEVER",
-)  # fmt: skip
+STAND_INS = "bare_index", "not_loaded", "fence", "NEVER"
 """What an altered kernel may name beside what its source names."""
 _MADE = "_made"
 
@@ -26,9 +22,7 @@ class Names:
     pictures: frozenset[str]  # arrays with the picture, values between two passes, and results
     weights: frozenset[str]  # arrays that the kernel is given with its launch
     scalars: tuple[str, ...]  # float32 arguments
-    whole: tuple[str, ...]  # integer arguments
     rules: frozenset[str]  # index rules of borders
-    constants: frozenset[str]  # whole numbers around the kernel
 
 
 def altered(definition: ast.FunctionDef, cost: Cost, names: Names) -> bool:
@@ -150,132 +144,13 @@ class _WithoutBarrier(_Change):
         return _call("fence")
 
 
-class _WithNarrowIndices(_Change):
-    """Gives every whole number 32 bits; what is an index is then formed with 32 bits."""
-
-    def change(self, definition: ast.FunctionDef) -> None:
-        self._counters: set[str] = set()
-        self._arrays = {
-            target.id
-            for node in ast.walk(definition)
-            if isinstance(node, ast.Assign) and _is_array(node.value, self.names.weights)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        } | (self.names.pictures | self.names.weights)
-        super().change(definition)
-        parameters = {one.arg for one in definition.args.args}
-        begin = [_assign(name, _narrow(_load(name))) for name in self.names.whole if name in parameters]
-        definition.body[:0] = begin
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
-        (target,) = node.targets
-        if isinstance(target, ast.Subscript) and _array_of(target) in self._arrays:
-            self.changes += 1
-            value, index = self.visit(node.value), self._index(target)
-            return ast.Expr(_call("store_narrow", target.value, index, value))
-        if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
-            # A pair that is made elsewhere, such as that of `cuda.grid`.
-            parts = [
-                ast.Subscript(_load(_MADE), ast.Constant(at), ast.Load()) for at in range(len(target.elts))
-            ]
-            narrow = [
-                ast.Assign([part], _narrow(value)) for part, value in zip(target.elts, parts, strict=True)
-            ]
-            return [_assign(_MADE, node.value), *narrow]
-        node.value = self.visit(node.value)
-        return node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        assert isinstance(node.target, ast.Name)
-        return _assign(node.target.id, _operation(node.op, _load(node.target.id), self.visit(node.value)))
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if _array_of(node) in self._arrays:
-            self.changes += 1
-            return _call("load_narrow", node.value, self._index(node))
-        # A side of an array.
-        return _narrow(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        return _operation(node.op, self.visit(node.left), self.visit(node.right))
-
-    def visit_For(self, node: ast.For) -> ast.stmt:
-        match node:
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=limits)) if all(
-                map(self._is_constant, limits)
-            ):
-                self._counters.add(name)
-        self.generic_visit(node)
-        return node
-
-    def _index(self, node: ast.Subscript) -> ast.expr:
-        """Return an index; that a counter of so many taps is not below 0, the compiler knows at once."""
-        parts = [
-            _call("unsigned", part)
-            if isinstance(part, ast.Name) and part.id in self._counters
-            else self.visit(part)
-            for part in _index_of(node).elts
-        ]
-        return ast.Tuple(parts, ast.Load())
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        return node if isinstance(node.op, ast.Not) else _narrow(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        is_number = node.id in self.names.constants and isinstance(node.ctx, ast.Load)
-        return _narrow(node) if is_number else node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        if ast.unparse(node.func).startswith("cuda."):
-            # Shapes of shared memory have to stay constants.
-            return node
-        node.args = [self.visit(one) for one in node.args]
-        match node.func:
-            case ast.Name(id="range"):
-                node.args = [_narrow(one) for one in node.args]
-                return node
-            case ast.Name(id=name) if name in (*self.names.rules, "min", "max"):
-                return _narrow(node)
-        return node
-
-    def _is_constant(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Constant) or (
-            isinstance(node, ast.Name) and node.id in self.names.constants
-        )
-
-    def visit_Return(self, node: ast.Return) -> ast.stmt:
-        # That of a rule; a kernel returns nothing.
-        if node.value is not None:
-            node.value = _narrow(self.visit(node.value))
-        return node
-
-
 _CHANGES: dict[Cost, Callable[[Names], _Change]] = {
     Cost.BORDER_TEST: _WithoutBorderTest,
     Cost.PICTURE_LOADS: _WithoutPictureLoads,
     Cost.WEIGHT_LOADS: _WithoutWeightLoads,
-    Cost.WIDE_INDICES: _WithNarrowIndices,
     Cost.STORES: _WithoutStores,
     Cost.BARRIER: _WithoutBarrier,
 }
-
-
-def narrowed(definition: ast.FunctionDef) -> None:
-    """Give the whole numbers of an index rule 32 bits, in place."""
-    nothing: frozenset[str] = frozenset()
-    whole = tuple(one.arg for one in definition.args.args)
-    _WithNarrowIndices(Names(nothing, nothing, (), whole, nothing, nothing)).change(definition)
-
-
-def _is_array(value: ast.expr, weights: frozenset[str]) -> bool:
-    """Return whether a call makes an array: of shared memory, or the weights in constant memory."""
-    match value:
-        case ast.Call(args=[ast.Name(id=name)]) if name in weights:
-            return True
-        case ast.Call(func=function):
-            return ast.unparse(function) == "cuda.shared.array"
-    return False
 
 
 def _array_of(node: ast.Subscript) -> str:
@@ -289,15 +164,6 @@ def _index_of(node: ast.Subscript) -> ast.Tuple:
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(_load(name), list(arguments), [])
-
-
-def _operation(operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr:
-    name = _NARROW.get(type(operator))
-    return _call(name, left, right) if name else _narrow(ast.BinOp(left, operator, right))
-
-
-def _narrow(value: ast.expr) -> ast.Call:
-    return _call("narrow", value)
 
 
 def _load(name: str) -> ast.Name:

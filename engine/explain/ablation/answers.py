@@ -1,4 +1,4 @@
-"""Answers what a kernel saves where one cost is missing: timed where a GPU is, else estimated.
+"""Answers what a kernel saves where one cost is missing: timed where a GPU is, else counted.
 
 Called on: the main thread of the host, one at a time.
 """
@@ -8,7 +8,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable
 from engine.explain.ablation.messages import Ablation, AblationJob
-from engine.explain.ablation.running import ablated, estimated
+from engine.explain.ablation.running import ablated, counted_ablation
 from engine.explain.architectures import DEFAULT
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.subject import Subject
@@ -34,7 +34,7 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
         if any(one.is_usable_gpu for one in devices()):
             raise
         Subject(chosen, problem, asked.mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
-        return estimated(chosen, problem, asked.mask, block, DEFAULT, report)
+        return counted_ablation(chosen, problem, asked.mask, block, report)
     job = filter_job(Choice(chosen, block), problem, asked.mask, samples, layout=asked.layout)
     job.refuse(device)
     return ablated(job, device.key, request.budget_s, report)

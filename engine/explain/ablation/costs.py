@@ -37,12 +37,6 @@ class Cost(StrEnum):
         "One number, an argument of the kernel, stands for every weight; nor are their addresses formed.",
         "It loads no weights by itself.",
     )
-    WIDE_INDICES = (
-        "64-bit-indices",
-        "64-bit indices",
-        "All indices have 32 bits, as C's int. Only the address of an access is formed with 64.",
-        "It has no indices of its own.",
-    )
     STORES = (
         "stores",
         "stores",

@@ -9,8 +9,8 @@ from engine.geometry.block import Block
 from engine.results.measurement import Spread
 from engine.work.filtering.messages import FilterJob
 
-ESTIMATE = "PTX instructions per tap, those on 64-bit integers counted twice"
-NO_GPU = f"No GPU is here, so this is an estimate: {ESTIMATE}."
+PER_TAP = "executed instructions per tap, by PTX"
+NO_GPU = f"No GPU is here, so nothing is timed: these are {PER_TAP}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +23,6 @@ class AblationJob(FilterJob):
     answers: ClassVar[str] = "engine.explain.ablation.answers"
 
 
-class Instructions(NamedTuple):
-    """Instructions of PTX for a tap, the mean of a variant's kernels, and in all of them.
-
-    Those on 64-bit integers count twice: the integer units of GPUs have 32 bits.
-    """
-
-    per_tap: float
-    written: int
-
-
 @dataclass(frozen=True, slots=True)
 class Altered:
     """A variant's kernels, whole or without a cost: how long they take, and their instructions."""
@@ -40,13 +30,15 @@ class Altered:
     cost: Cost | None = None  # that is missing; None for the whole kernel
     why_not: str = ""  # why there is no such sibling; else empty
     kernel: Spread | None = None  # None where nothing was timed
-    instructions: Instructions | None = None  # None where nothing was compiled
+    # For a tap, executed on the picture's size and weighed by the issue slots that they take; None where
+    # times are measured.
+    instructions: float | None = None
 
     def amount(self, *, is_time: bool) -> float | None:
         """Return its time in ms, or its instructions for a tap."""
         if is_time:
             return None if self.kernel is None else self.kernel.median_ms
-        return None if self.instructions is None else self.instructions.per_tap
+        return self.instructions
 
 
 class Step(NamedTuple):

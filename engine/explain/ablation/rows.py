@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine.explain.ablation.messages import ESTIMATE, Ablation, Altered, Step
+from engine.explain.ablation.messages import PER_TAP, Ablation, Altered, Step
 from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
 
 ON_PURPOSE = "Each sibling lacks one cost, so its result is wrong on purpose and is never shown."
@@ -30,13 +30,13 @@ def ablation_document(ablation: Ablation) -> dict[str, Any]:
             for step in ablation.steps()
             if step.altered and step.altered.cost
         },
-        "unit": "ms" if ablation.is_timed else ESTIMATE,
+        "unit": "ms" if ablation.is_timed else PER_TAP,
     }
 
 
 def _altered_document(one: Altered) -> dict[str, Any]:
     kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
-    return {"kernel": kernel, "instructions": one.instructions and one.instructions._asdict()}
+    return {"kernel": kernel, "instructions_per_tap": one.instructions}
 
 
 def step_name(step: Step) -> str:

@@ -17,12 +17,13 @@ from engine.device.backend import Backend, Buffers
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.devices import backend
 from engine.device.launches import Operand, Pass
-from engine.device_info import DeviceInfo
 from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.estimate import instructions_of, why_not_estimated
 from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
 from engine.explain.ablation.siblings import without
-from engine.explain.architectures import DEFAULT, Architecture
+from engine.explain.bounds.gpu_bounds import executed
+from engine.explain.bounds.issued import issue_slots
+from engine.explain.counts.accesses import WARP
+from engine.explain.counts.counting import counted_passes, picture_buffers
 from engine.explain.launch.launches import why_not_compiled
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
@@ -33,8 +34,6 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.task import FilterJob
 from engine.work.filtering.variants import Variant
 
-MOST_NARROW = 2**31 - 1
-"""Samples that indices of 32 bits can count."""
 BUDGET_S = 0.3
 
 
@@ -43,13 +42,13 @@ def ablated(
 ) -> Ablation:
     """Time a job's kernel and its siblings on a device, in the process that this is called in.
 
-    In the simulator, which gives no times, instructions are counted as without a GPU. Raises EngineError
+    In the simulator, which gives no times, instructions are counted. Raises EngineError
     where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
     """
     machine = backend(device)
     info = machine.info
     if not info.times_mean_speed:
-        return estimated(job.variant, job.problem, job.operands.mask, job.block, DEFAULT, checkpoint)
+        return counted_ablation(job.variant, job.problem, job.operands.mask, job.block, checkpoint)
     found = _described(job.variant, job.block, info.key, info.title)
     refusal = _refusal(job.variant, job.problem, job.operands.mask, job.block)
     if refusal:
@@ -64,30 +63,31 @@ def ablated(
         return _Runs(job, machine, plan, checkpoint).all_of(found)
 
 
-def estimated(
+def counted_ablation(
     variant: Variant,
     problem: Problem,
     mask: Mask,
     block: Block,
-    architecture: Architecture,
     checkpoint: Checkpoint = lambda step: None,
 ) -> Ablation:
-    """Count the instructions of a variant's kernels and of its siblings, for a GPU that need not be here."""
-    found = _described(variant, block, "", str(architecture))
-    # Where nothing is compiled, not every kernel can be made.
-    reason = (_why_not_counted(problem) if variant.has_kernels else "") or _refusal(
-        variant, problem, mask, block
-    )
+    """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
+    found = _described(variant, block, "", "PTX of sm_90, interpreted")
+    reason = str(why_not_compiled() or "") or _refusal(variant, problem, mask, block)
     if reason:
         return replace(found, reason=reason)
-    passes = variant.passes(problem, mask, block)
-    whole = Altered(instructions=instructions_of(passes, architecture))
-    siblings = []
+    passes, buffers = variant.passes(problem, mask, block), picture_buffers(problem)
+
+    def per_tap(changed: tuple[Pass, ...]) -> float:
+        # Without stores of results a branch depends on the results: of zeros, which it does not store.
+        run = counted_passes(changed, problem, buffers, checkpoint, of_zeros=True)
+        return sum(executed(one, issue_slots) for one in run.passes) * WARP / problem.multiply_adds
+
+    whole, siblings = Altered(instructions=per_tap(passes)), []
     for number, cost in enumerate(Cost):
-        checkpoint(Progress(f"compiling without {cost.words}", number / len(Cost), 2.0))
-        changed, why_not = passes_without(passes, cost, problem)
-        counts = instructions_of(changed, architecture) if changed else None
-        siblings.append(Altered(cost, why_not, instructions=counts))
+        checkpoint(Progress(f"counting without {cost.words}", number / len(Cost), 2.0))
+        changed = without(passes, cost)
+        one = Altered(cost, instructions=per_tap(changed)) if changed else Altered(cost, cost.absent)
+        siblings.append(one)
     return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
 
 
@@ -108,21 +108,6 @@ def _refusal(variant: Variant, problem: Problem, mask: Mask, block: Block) -> st
     return ""
 
 
-def _why_not_counted(problem: Problem) -> str:
-    """Return why the instructions of siblings are not counted; empty if they are."""
-    return str(why_not_compiled() or why_not_estimated(problem.border))
-
-
-def passes_without(
-    passes: tuple[Pass, ...], cost: Cost, problem: Problem
-) -> tuple[tuple[Pass, ...] | None, str]:
-    """Return the passes without a cost, or why there are none."""
-    if cost is Cost.WIDE_INDICES and problem.samples > MOST_NARROW:
-        return None, "The picture has more samples than 32 bits can count."
-    changed = without(passes, cost)
-    return changed, "" if changed else cost.absent
-
-
 class _Runs:
     """The kernel and its siblings on the same memory."""
 
@@ -139,26 +124,23 @@ class _Runs:
         whole = self._run(passes, None, 0.3)
         siblings = []
         for number, cost in enumerate(Cost):
-            changed, why_not = passes_without(passes, cost, job.problem)
+            changed = without(passes, cost)
             fraction = 0.4 + 0.6 * number / len(Cost)
-            one = self._run(changed, cost, fraction) if changed else Altered(cost, why_not)
-            siblings.append(one)
+            siblings.append(self._run(changed, cost, fraction) if changed else Altered(cost, cost.absent))
         return replace(found, whole=whole, siblings=tuple(siblings))
 
     def _run(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
         what = f"without {cost.words}" if cost else "whole"
-        machine, info = self._machine, self._machine.info
+        machine = self._machine
 
         def step(progress: Progress) -> None:
             self._checkpoint(progress._replace(stage=f"{what}: {progress.stage}", fraction=fraction))
 
         step(Progress("compiling", fraction, 2.0 + self._expected_s))
-        is_counted = not _why_not_counted(self._job.problem)
-        counts = instructions_of(passes, architecture_of(info)) if is_counted else None
         prepared = _PassesWithin(passes, self._rows)
         _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
         kernel, _ = sampled_kernel(machine, prepared, self._buffers, self._plan, step, launch_ms / 1e3)
-        return Altered(cost, kernel=kernel, instructions=counts)
+        return Altered(cost, kernel=kernel)
 
     def _allocated(self) -> Buffers:
         """Return the picture and a result with rows of the program's own above and below each."""
@@ -202,9 +184,3 @@ def rows_around(problem: Problem, block: Block) -> int:
     side = 2 * max(block.x, block.y)
     rows, columns = problem.mask_shape
     return side + rows + (side + columns) // problem.width + 1
-
-
-def architecture_of(info: DeviceInfo) -> Architecture:
-    """Return the architecture of a device."""
-    capability = info.limits.compute_capability
-    return Architecture(*capability) if capability else DEFAULT

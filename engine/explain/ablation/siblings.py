@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Between, Kernel, Pass, Placeholder
-from engine.device.numba_cuda import cuda
 from engine.device.unrolled import cut_loops, function_of, unrolled
 from engine.explain.ablation import stand_in_code
-from engine.explain.ablation.altered_source import STAND_INS, Names, altered, narrowed
+from engine.explain.ablation.altered_source import STAND_INS, Names, altered
 from engine.explain.ablation.costs import Cost
 from engine.geometry.border import Border
 
@@ -62,7 +61,7 @@ def _roles(step: Pass) -> _Roles:
             return "picture"
         if isinstance(argument, np.ndarray):
             return "weights"
-        return "scalar" if isinstance(argument, np.floating | float) else "whole"
+        return "scalar" if isinstance(argument, np.floating | float) else ""
 
     names = inspect.signature(step.kernel.py_func).parameters
     return tuple((name, role(one)) for name, one in zip(names, step.arguments, strict=True))
@@ -81,14 +80,9 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     def of(wanted: str) -> tuple[str, ...]:
         return tuple(name for name, role in roles if role == wanted)
 
-    names = Names(
-        frozenset(of("picture")), frozenset(of("weights")), of("scalar"), of("whole"), frozenset(rules),
-        frozenset(name for name, value in constants.items() if type(value) is int),
-    )  # fmt: skip
+    names = Names(frozenset(of("picture")), frozenset(of("weights")), of("scalar"), frozenset(rules))
     if not altered(definition, cost, names):
         return None
-    if cost is Cost.WIDE_INDICES:
-        constants |= {name: _narrow_rule(_rule_of(rule)) for name, rule in rules.items()}
     made = _made(definition, function, constants)
     return Sibling(made, kernel.targetoptions)
 
@@ -96,14 +90,6 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
 def _rule_of(value: Any) -> Any:
     """Return the plain function of a device function."""
     return getattr(value, "py_func", getattr(value, "fn", None))
-
-
-@lru_cache
-def _narrow_rule(rule: Callable[..., Any]) -> Any:
-    """Return an index rule on numbers of 32 bits, as a device function."""
-    definition, _ = _definition(rule)
-    narrowed(definition)
-    return cuda.jit(device=True, inline="always")(_made(definition, rule, {}))
 
 
 def _definition(function: Callable[..., None]) -> tuple[ast.FunctionDef, bool]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from engine.device.backend import Buffers
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
@@ -13,7 +14,7 @@ from engine.explain.bounds.cpu_sentences import cpu_cause
 from engine.explain.bounds.gpu_sentences import gpu_cause
 from engine.explain.bounds.gpu_time import GpuTime, gpu_time
 from engine.explain.bounds.least_time import Cause, LeastTime
-from engine.explain.counts.launch_arrays import LaunchArrays, launch_arrays
+from engine.explain.counts.counting import buffers_of
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.limits.device_limits import DeviceLimits
@@ -51,24 +52,24 @@ def explained_time(
     """
     gpu = gpu_for([device]) if job.variant.device is DeviceKind.CUDA else None
     subject = Subject(job.variant, job.problem, job.task.constant(job.operands), job.block, gpu)
-    return explained_here(subject, measured_ms, launch_arrays(job), checkpoint)
+    return explained_here(subject, measured_ms, buffers_of(job) if gpu else None, checkpoint)
 
 
 def explained_here(
     subject: Subject[Any],
     measured_ms: float | None = None,
-    arrays: LaunchArrays | None = None,
+    buffers: Buffers | None = None,
     checkpoint: Checkpoint = go_on,
 ) -> ExplainedTime:
     """Return the same of a subject, by the limits that are known of its device."""
     limits = limits_of(subject.gpu)
     if limits is not None:
-        explained, left = _explained_by(subject, limits, measured_ms, arrays, checkpoint)
+        explained, left = _explained_by(subject, limits, measured_ms, buffers, checkpoint)
         device = cpu_info() if subject.gpu is None else subject.gpu.device
         if left is not limits and device is not None:
             # Measured again, and left out from now on where the run exceeds it again.
             limits = limits.or_more(answer(MeasureLimits(device.key), checkpoint))
-            explained, left = _explained_by(subject, limits, measured_ms, arrays, checkpoint)
+            explained, left = _explained_by(subject, limits, measured_ms, buffers, checkpoint)
             keep(device, left)
         return explained
     title, remedy = "the CPU", "`devices --measure` measures them in 2 s, and they are kept."
@@ -95,18 +96,18 @@ def explained_subject(
     subject: Subject[Any],
     limits: DeviceLimits,
     measured_ms: float | None,
-    arrays: LaunchArrays | None = None,
+    buffers: Buffers | None = None,
     checkpoint: Checkpoint = go_on,
 ) -> ExplainedTime:
     """Return the same of a subject on a device of these limits, less those that the run exceeded."""
-    return _explained_by(subject, limits, measured_ms, arrays, checkpoint)[0]
+    return _explained_by(subject, limits, measured_ms, buffers, checkpoint)[0]
 
 
 def _explained_by(
     subject: Subject[Any],
     limits: DeviceLimits,
     measured_ms: float | None,
-    arrays: LaunchArrays | None,
+    buffers: Buffers | None,
     checkpoint: Checkpoint,
 ) -> tuple[ExplainedTime, DeviceLimits]:
     """Return the reason, and the limits that it rests on: those that the run exceeded are left out."""
@@ -115,7 +116,7 @@ def _explained_by(
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
         found: CpuBounds | GpuTime = (
-            gpu_time(subject, limits, checkpoint, arrays) if subject.gpu else CpuBounds(subject, limits)
+            gpu_time(subject, limits, checkpoint, buffers) if subject.gpu else CpuBounds(subject, limits)
         )
         left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
         if left is limits:

@@ -35,8 +35,7 @@ def _instructions(time: GpuTime, bound: Bound) -> Cause:
     issued = sum(launch.instructions for launch in time.launches) * WARP
     wide = sum(launch.on_64_bit for launch in time.launches) * WARP
     of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
-    name = "Issue-bound" if bound.key == "instructions" else "Bound by integer instructions"
-    what = f"{name}: {_short(issued / count)} instructions per {of_what}{of_them}"
+    what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
     return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
@@ -95,7 +94,6 @@ _CAUSES: dict[str, Callable[[GpuTime, Bound], Cause]] = {
     "copy": _copy,
     "l1": _l1,
     "instructions": _instructions,
-    "integers": _instructions,
     "multiply-adds": _multiply_adds,
     "int8-tensor": _tensor,
     "float16-tensor": _tensor,
@@ -151,9 +149,9 @@ def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
 
 
 def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
-    """Return whether the bounds of another variant are well below these; it is compiled for that."""
+    """Return whether the bounds of another variant are well below these; it is counted for that."""
     subject = replace(time.subject, variant=variant, block=variant.default_block)
-    its = gpu_time(subject, time.limits, time.checkpoint, time.arrays)
+    its = gpu_time(subject, time.limits, time.checkpoint, time.buffers)
     return bool(its.launches) and its.least_ms <= _FASTER * time.least_ms
 
 
@@ -165,7 +163,7 @@ def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
         if work is None or ours is None or work.global_loads != ours.global_loads:
             continue
         run = counted_launches(
-            variant, subject.problem, subject.constant, variant.default_block, time.arrays, time.checkpoint
+            variant, subject.problem, subject.constant, variant.default_block, time.buffers, time.checkpoint
         )
         its = run.transactions_per_request
         if its is not None and its <= _FEWER * each:

@@ -1,25 +1,24 @@
-"""The bounds of a variant's launches on a GPU together, counted and compiled once and kept."""
+"""The bounds of a variant's launches on a GPU together, counted once and kept."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from engine.device.backend import Buffers
 from engine.explain.bounds.gpu_bounds import BoundLaunch, bound_launch
 from engine.explain.bounds.least_time import together
 from engine.explain.counts.accesses import CountedRun
-from engine.explain.counts.counting import counted_launches
-from engine.explain.counts.launch_arrays import LaunchArrays, picture_arrays
+from engine.explain.counts.counting import counted_launches, picture_buffers
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.subject import Subject
 from engine.reason import Reason
 from engine.results.explained_time import Bound
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Checkpoint
 from engine.results.work import Work
 from engine.work.operations.problem import OperationProblem
 
 _COPY, _MULTIPLY_ADDS = "copy", "multiply-adds"
-_COMPILING = Progress("compiling", 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class GpuTime:
     limits: DeviceLimits
     counted: CountedRun
     launches: tuple[BoundLaunch, ...]
-    arrays: LaunchArrays
+    buffers: Buffers
     checkpoint: Checkpoint
 
     @property
@@ -85,16 +84,15 @@ def gpu_time(
     subject: Subject[Any],
     limits: DeviceLimits,
     checkpoint: Checkpoint,
-    arrays: LaunchArrays | None = None,
+    buffers: Buffers | None = None,
 ) -> GpuTime:
     """Return the bounds of a subject on its GPU; without launches where its accesses are not counted."""
     assert subject.gpu is not None
     variant, problem, constant, block = subject.variant, subject.problem, subject.constant, subject.block
-    arrays = arrays or picture_arrays(problem)
-    counted = counted_launches(variant, problem, constant, block, arrays, checkpoint)
+    buffers = buffers or picture_buffers(problem)
+    counted = counted_launches(variant, problem, constant, block, buffers, checkpoint)
     launches = []
     if counted.passes:
         for step, accesses in zip(variant.passes(problem, constant, block), counted.passes, strict=True):
-            checkpoint(_COMPILING)
-            launches.append(bound_launch(step, accesses, subject.gpu, limits))
-    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), arrays, checkpoint)
+            launches.append(bound_launch(step.launch, accesses, subject.gpu, limits))
+    return GpuTime(subject, subject.gpu, limits, counted, tuple(launches), buffers, checkpoint)

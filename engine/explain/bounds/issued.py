@@ -1,77 +1,77 @@
-"""What an instruction takes of a multiprocessor: an issue slot, and lanes. Pure functions.
+"""How much of a multiprocessor instructions of PTX take: issue slots, lanes, tensor cores. Pure functions.
 
-SASS is what is executed. Of PTX the same is estimated: each instruction counts once, a product of 64-bit
-integers four times, a comparison or choice of them twice; a shift of them, a move, a conversion and the
-loading of a parameter not at all, since the compiler makes most of them part of another instruction. So
-weighed, the least of PTX is below what an H200 executed in each of 180 launches (docs/bounds.md).
+PTX is not what is executed: the compiler folds several instructions into one, and makes several of one. The
+weights are those of the machine code that usually becomes of an instruction, chosen so that their sum is
+nowhere above what an H200 executed in 180 launches of the teaching kernels: 0.70 to 0.99 of it, half of them
+above 0.87 (docs/bounds.md).
 """
 
 import math
 import re
+from collections.abc import Callable
 
-from engine.explain.architectures import Architecture
-from engine.explain.bounds.least_work import Weigh, instruction
-from engine.explain.code.instruction_classes import InstructionClass
-from engine.explain.code.listing import CodeLine, Form
+from engine.explain.code.instruction_classes import InstructionClass, is_ptx_64_bit, ptx_class
 
-_FREE = {InstructionClass.LOAD_PARAMETER, InstructionClass.CONVERSION}
-# SASS has 32-bit instructions for it: four multiply, two compare or choose; an address takes a shift with it.
-_PTX_64_BIT = {"mul": 4.0, "mad": 4.0, "setp": 2.0, "selp": 2.0, "shl": 0.0, "shr": 0.0}
-# What the lanes for whole numbers execute, two warps per clock: seen to be counted so on an H100 (`alu`).
-_INTEGER = frozenset(["ISETP", "LOP3", "SHF", "SEL", "FSETP", "FMNMX", "FSEL", "PRMT", "IMNMX", "VIMNMX"])
-# These have other lanes too from compute capability 10.0 on.
-_INTEGER_BEFORE_10 = frozenset(["IADD3", "LEA", "MOV"])
-_MULTIPLY_ADD = frozenset(["FFMA", "FADD", "FMUL", "IMAD"])
-_PTX_MULTIPLY_ADD = {
+Weigh = Callable[[str], float]
+"""What an instruction takes, by its spelling such as "add.s64"; for a whole warp."""
+
+# Of 64-bit integers, which machine code has in halves: a product is four instructions, a comparison, a choice
+# or a combination two. Every other sum, and of shifts to the left too, becomes part of an address.
+_OF_64_BIT = {
+    **dict.fromkeys(("mul", "mad"), 4.0),
+    **dict.fromkeys(("setp", "selp", "and", "or", "xor", "not", "shr"), 2.0),
+    **dict.fromkeys(("add", "sub", "neg", "shl"), 0.5),
+}
+# A branch that threads may take is three: where they part, the branch, where they meet again. A jump that all
+# take goes where the code is laid out in another order. An address needs no conversion to another space.
+_OF_NAME = {"bra": 3.0, "bra.uni": 0.0, "cvta": 0.0, "cvt": 0.5}
+# Half of the combinations of predicates are part of a comparison.
+_OF_PREDICATES = 0.5
+_MULTIPLY_ADD = {
     InstructionClass.FLOAT_FMA,
     InstructionClass.FLOAT_ADD,
     InstructionClass.FLOAT_MULTIPLY,
 }
-# The sides of the three matrices: HMMA.16816 and mma.sync.aligned.m16n8k16.
-_SHAPE = re.compile(r"MMA\.(16|8)(8)(\d+)\b|\.m(\d+)n(\d+)k(\d+)\b")
+# The sides of the three matrices: mma.sync.aligned.m16n8k16.
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 
 
-def issues(form: Form) -> Weigh:
+def issue_slots(spelling: str) -> float:
     """Return how many issue slots of a warp an instruction takes."""
-    return instruction if form is Form.SASS else _of_ptx
+    name = spelling.partition(".")[0]
+    if spelling.endswith(".pred") and name != "setp":
+        return _OF_PREDICATES
+    known = _OF_NAME.get(spelling, _OF_NAME.get(name))
+    if known is not None:
+        return known
+    # The factors of a wide product have 32 bits; a load is one whatever it loads.
+    is_wide = name in _OF_64_BIT and is_ptx_64_bit(spelling) and ".wide" not in spelling
+    return _OF_64_BIT[name] if is_wide else 1.0
 
 
-def _of_ptx(line: CodeLine) -> float:
-    name = line.opcode.partition(".")[0]
-    if line.kind in _FREE or name in ("mov", "cvta"):
-        return 0.0
-    # The factors of a wide product have 32 bits.
-    return _PTX_64_BIT.get(name, 1.0) if line.is_64_bit and ".wide" not in line.opcode else 1.0
-
-
-def integers(form: Form, architecture: Architecture) -> Weigh | None:
-    """Return whether an instruction needs the lanes for whole numbers; None where PTX does not say."""
-    if form is Form.PTX:
-        return None
-    names = _INTEGER if architecture.major >= 10 else _INTEGER | _INTEGER_BEFORE_10
-    return lambda line: float(line.opcode.partition(".")[0] in names)
-
-
-def multiply_adds(form: Form) -> Weigh:
+def multiply_adds(spelling: str) -> float:
     """Return whether an instruction needs the lanes that multiply and add."""
-    if form is Form.PTX:
-        return lambda line: float(line.kind in _PTX_MULTIPLY_ADD)
-    return lambda line: float(line.opcode.partition(".")[0] in _MULTIPLY_ADD)
+    return float(ptx_class(spelling) in _MULTIPLY_ADD)
 
 
 def tensor_multiply_adds(kind: str) -> Weigh:
-    """Return the multiply-adds of a tensor core's instruction, on "int8" or "float16", for a whole warp."""
-    names = ("IMMA", ".s8") if kind == "int8" else ("HMMA", ".f16")
+    """Return the multiply-adds of a tensor core's instruction, on "int8" or "float16"."""
+    name = ".s8" if kind == "int8" else ".f16"
 
-    def weigh(line: CodeLine) -> float:
-        if line.kind is not InstructionClass.TENSOR or not any(name in line.opcode for name in names):
+    def weigh(spelling: str) -> float:
+        if not is_tensor(spelling) or name not in spelling:
             return 0.0
-        shape = _SHAPE.search(line.opcode)
-        return float(math.prod(int(side) for side in shape.groups() if side)) if shape else 0.0
+        shape = _SHAPE.search(spelling)
+        return float(math.prod(map(int, shape.groups()))) if shape else 0.0
 
     return weigh
 
 
-def on_64_bit(line: CodeLine) -> float:
-    """Return whether an instruction is part of one on 64-bit integers or addresses."""
-    return float(line.is_64_bit)
+def is_tensor(spelling: str) -> bool:
+    """Return whether an instruction is for tensor cores."""
+    return ptx_class(spelling) is InstructionClass.TENSOR
+
+
+def on_64_bit(spelling: str) -> float:
+    """Return the issue slots of an instruction on 64-bit integers or addresses."""
+    return issue_slots(spelling) if is_ptx_64_bit(spelling) else 0.0

@@ -1,46 +1,48 @@
-"""Counts what a variant's launches ask of memory, from its own kernels, in a few representative blocks.
+"""Counts what a variant's launches execute and ask of memory, in a few representative blocks.
 
-The threads of these blocks run in lockstep (`lockstep.py`) on arrays without values: a launch takes 0.01 to
-0.5 s, with masks of 63 x 63 up to 3 s, no device and no copy of the picture. The counts do not depend on the
-picture's samples; a kernel whose accesses do is not counted. Local memory is not counted.
+The blocks run in the interpreter of PTX (`engine.ptx`), as their threads run on a device, on arrays of zeros
+whose memory is taken where it is touched: 0.01 to 0.5 s for a launch, with masks of 63 x 63 up to 3 s, beside
+compiling a new kernel; no device and no copy of the picture. A kernel whose accesses depend on the picture's
+samples is not counted.
 
-They are what the source asks for. A compiler may load once what the source loads twice, or load what a branch
-leaves out; `bench/ncu.py` compares them with what a device counts.
+`bench/ncu.py` compares the counts with those of a device.
 
 Called on: the main thread of the engine's process, or of a script.
 """
 
-import inspect
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Between, Pass, Placeholder
-from engine.explain.counts.accesses import CountedAccesses, CountedRun
-from engine.explain.counts.launch_arrays import LaunchArrays, Memory, launch_arrays
-from engine.explain.counts.lockstep import Index3, Lockstep
-from engine.explain.counts.lockstep_arrays import LockstepArray
-from engine.explain.counts.lockstep_source import in_lockstep
+from engine.device.backend import Buffers
+from engine.device.interpreted import parameters_of, ptx_of, run_pass
+from engine.device.interpreter import InterpreterBackend
+from engine.device.launches import Between, Operand, Pass, Placeholder
+from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.counts.sampled_blocks import Axis, Sample, sampled
-from engine.explain.counts.unknown import UNKNOWN, NotCounted
+from engine.explain.launch.launches import why_not_compiled
 from engine.geometry.block import Block
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.layout import Layout
+from engine.ptx import Array, PtxError, Run
+from engine.ptx.counts import Requests
+from engine.ptx.dependence import depends_on_contents
+from engine.ptx.findings import Index3
+from engine.ptx.program import program_of
 from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant, C, P
+from engine.work.picture_problem import PictureProblem
 
 MOST_KEPT = 64
-# Threads times accesses of each that are counted for one launch: about 1 s.
-MOST_COUNTED = 3e7
+# Instructions of threads that are executed to count one launch: about 0.5 s.
+MOST_COUNTED = 1.5e8
 # So many are counted whole: every block of the grid.
-FEW_COUNTED = 3e6
-# Threads that run at once then: 2 MB for each value that differs between them.
-MOST_THREADS = 1 << 18
+FEW_COUNTED = 1e7
 # Blocks in the middle along x and y, best first: 8 neighbours have every offset in a line of 128 bytes.
 MIDDLES = ((8, 2), (4, 2), (2, 1), (1, 1))
 # The same for a grid of few rows, whose blocks along x take one row of a picture, or one drawing, after
@@ -49,6 +51,11 @@ WIDE_MIDDLES = ((16, 1),)
 FEW_ROWS = 4
 # Blocks side by side of a grid over pixels in a row: those at the picture's edges are among them.
 MOST_IN_ROW = 64
+DEPENDS = Reason(
+    "depends-on-samples",
+    "Its accesses depend on the picture's samples",
+    "Its accesses depend on the picture's samples, so that they differ from picture to picture.",
+)
 
 
 def _go_on(step: Progress) -> None:
@@ -56,12 +63,30 @@ def _go_on(step: Progress) -> None:
 
 
 def counted_run(job: AnyJob, checkpoint: Checkpoint = _go_on) -> CountedRun:
-    """Return what a job's launches ask of memory, counted once and kept; or why they are not counted.
+    """Return what a job's launches execute and ask of memory, counted once and kept; or why they are not.
 
     `checkpoint` is called again and again; what it raises ends the counting.
     """
+    if not job.variant.has_kernels:
+        return _without_kernels(job.variant)
     constant = job.task.constant(job.operands)
-    return counted_launches(job.variant, job.problem, constant, job.block, launch_arrays(job), checkpoint)
+    return counted_launches(job.variant, job.problem, constant, job.block, buffers_of(job), checkpoint)
+
+
+def buffers_of(job: AnyJob) -> Buffers:
+    """Return the arrays of a job's launches, zeros in memory that is taken where it is touched."""
+    return job.task.allocate(InterpreterBackend(), job)
+
+
+def picture_buffers(problem: PictureProblem, layout: Layout = Layout.PITCHED) -> Buffers:
+    """Return the arrays of launches on a picture of which nothing but its problem is known."""
+    shape = problem.height, problem.width, problem.channels
+
+    def like(wanted: tuple[int, ...], dtype: str) -> np.ndarray:
+        return np.broadcast_to(np.zeros((), dtype), wanted)
+
+    result = like(getattr(problem, "result_shape", shape), problem.result_dtype)
+    return InterpreterBackend().allocate(like(shape, problem.dtype), result, layout)
 
 
 def counted_launches(
@@ -69,31 +94,42 @@ def counted_launches(
     problem: P,
     constant: C,
     block: Block,
-    arrays: LaunchArrays,
+    buffers: Buffers,
     checkpoint: Checkpoint = _go_on,
 ) -> CountedRun:
     """Return the same of a variant with its problem, the arrays of its launches and its constant."""
     if not variant.has_kernels:
-        library = f"{variant.library}'s kernels are not counted" if variant.library else "It runs on the CPU"
-        return CountedRun(not_counted=Reason("no-kernels", library))
-    passes = variant.passes(problem, constant, block)
-    picture, radius = _picture_of(problem), _radius_of(problem)
-    try:
-        return CountedRun(tuple(_kept(_Launch(step, arrays, picture, radius, checkpoint)) for step in passes))
-    except NotCounted as error:
-        return CountedRun(not_counted=error.reason)
+        return _without_kernels(variant)
+    return counted_passes(variant.passes(problem, constant, block), problem, buffers, checkpoint)
 
 
-def _picture_of(problem: Any) -> tuple[int, int] | None:
-    """Return the height and width of a problem with a picture."""
-    return (problem.height, problem.width) if hasattr(problem, "height") else None
-
-
-def _radius_of(problem: Any) -> tuple[int, int]:
-    """Return how many cells a result reaches to before and behind it, along the axis where it is most."""
+def counted_passes(
+    passes: tuple[Pass, ...],
+    problem: Any,
+    buffers: Buffers,
+    checkpoint: Checkpoint = _go_on,
+    *,
+    of_zeros: bool = False,
+) -> CountedRun:
+    """Return the same of passes; `of_zeros`: what depends on samples counts as for a picture of zeros."""
+    if (reason := why_not_compiled()) is not None:
+        return CountedRun(not_counted=reason)
+    picture = (problem.height, problem.width) if hasattr(problem, "height") else None
     shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
-    behind = max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
-    return max(anchor), behind
+    # How many cells a result reaches to before and behind it, along the axis where it is most.
+    radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
+    try:
+        if not of_zeros and any(depends_on_contents(program_of(ptx_of(step)).facts) for step in passes):
+            return CountedRun(not_counted=DEPENDS)
+        launches = [_Launch(step, buffers, picture, radius, checkpoint) for step in passes]
+        return CountedRun(tuple(map(_kept, launches)))
+    except PtxError as error:
+        return CountedRun(not_counted=Reason("not-counted", "It is not interpreted", str(error)))
+
+
+def _without_kernels(variant: AnyVariant[Any, Any]) -> CountedRun:
+    library = f"{variant.library}'s kernels are not counted" if variant.library else "It runs on the CPU"
+    return CountedRun(not_counted=Reason("no-kernels", library))
 
 
 @dataclass(frozen=True)
@@ -101,103 +137,98 @@ class _Launch:
     """A launch to count. Two are the same where nothing that accesses depend on differs."""
 
     step: Pass = field(compare=False)
-    arrays: LaunchArrays = field(compare=False)
+    buffers: Buffers = field(compare=False)
     picture: tuple[int, int] | None
     radius: tuple[int, int]
     checkpoint: Checkpoint = field(compare=False)
     key: Hashable = field(init=False)
+    arrays: Mapping[Any, Array] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        step = self.step
+        step, arrays = self.step, dict[Any, Array]()
+        for name, argument in zip(parameters_of(step), step.arguments, strict=True):
+            if isinstance(argument, Placeholder | Between):
+                arrays[argument] = Array(name, self._values(argument))
 
         def facts(argument: Any) -> Hashable:
-            if isinstance(argument, Placeholder | Between):
-                return self.arrays.of(argument)
-            if isinstance(argument, np.ndarray):
-                return argument.shape, str(argument.dtype)
+            values = arrays[argument].values if isinstance(argument, Placeholder | Between) else argument
+            if isinstance(values, np.ndarray):
+                return values.shape, str(values.dtype)
             return None if isinstance(argument, float | np.floating) else argument
 
         constant = step.constant is not None and step.constant[1].shape
         arguments = tuple(map(facts, step.arguments))
+        object.__setattr__(self, "arrays", arrays)
         object.__setattr__(self, "key", (step.name, step.kernel, step.launch, arguments, constant))
+
+    def _values(self, argument: Placeholder | Between) -> np.ndarray:
+        """Return the array that stands in the place of an argument, in memory that is not yet taken."""
+        image: Any = self.buffers.image
+        out: np.ndarray = self.buffers.out
+        if isinstance(argument, Between):
+            return np.zeros(argument.shape, argument.dtype)
+        if argument is Operand.SCRATCH:
+            return np.zeros(out.shape, np.float32)
+        if argument is Operand.OUT:
+            return out
+        if isinstance(image, tuple):
+            # A task with several operands has a placeholder for each, in their order.
+            image = image[0 if argument is Operand.IMAGE else list(type(argument)).index(argument)]
+        values: np.ndarray = image
+        return values
+
+    def run(self, blocks: list[Index3], weights: list[float] | None = None) -> Run:
+        """Run some blocks, each of which stands for so many."""
+
+        def between(done: float) -> None:
+            self.checkpoint(Progress("counting memory accesses", 0.5, 3.0))
+
+        between(0.0)
+        return run_pass(self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights)
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def _kept(launch: _Launch) -> CountedAccesses:
     step, grid = launch.step, launch.step.launch.grid
-    # One block tells how many accesses threads make one after the other.
+    # One block tells how many instructions a thread executes.
     across, down, deep = grid
-    one_block = _counted(launch, [(across // 2, down // 2, deep // 2)])
-    samples = sampled(grid, _axes(launch, one_block.log.records))
-    run = _counted(launch, [one.block for one in samples])
-    weights = np.array([one.weight for one in samples])
+    one_block = launch.run([(across // 2, down // 2, deep // 2)])
+    instructions = sum(warps for _, warps, _ in one_block.executed)
+    samples = sampled(grid, _axes(launch, instructions / -(-math.prod(step.launch.block) // 32)))
+    run = launch.run([one.block for one in samples], [one.weight for one in samples])
+    executed: dict[str, int] = {}
+    for one, warps, _ in run.executed:
+        executed[one.spelling] = executed.get(one.spelling, 0) + warps
     return CountedAccesses(
         step.name,
         step.launch.blocks,
         len(samples),
-        _is_exact(samples, run.log.per_block()),
-        run.log.accesses(weights),
-        round(float(weights @ run.log.of_blocks(run.log.barriers))),
-        run.log.places(weights),
-        run.log.loops(weights),
+        _is_exact(samples, run.counts.of_blocks),
+        _arrays(run),
+        run.counts.barriers,
+        executed,
     )
 
 
-def _counted(launch: _Launch, blocks: list[Index3]) -> Lockstep:
-    """Return the run of some blocks of a launch."""
-
-    def between() -> None:
-        launch.checkpoint(Progress("counting memory accesses", 0.5, 3.0))
-
-    run = Lockstep(blocks, launch.step.launch.block, between)
-    between()
-    kernel_in_lockstep(launch.step, launch.arrays, run)
-    run.log.finish()
-    return run
-
-
-def kernel_in_lockstep(
-    step: Pass, arrays: LaunchArrays, run: Lockstep, values: dict[Any, np.ndarray] | None = None
-) -> None:
-    """Run a pass's kernel for the blocks of `run`, on arrays without values or on those that are given.
-
-    `values` has an array for each placeholder; then the pass's own arrays hold their values, too.
-    """
-    names = list(inspect.signature(step.kernel.py_func).parameters)
-    constant = None
-    if step.constant is not None:
-        contents = step.constant[1].ravel()
-        held = None if values is None else contents
-        constant = LockstepArray(run, "constant", "constant", contents.shape, FLOAT_BYTES, held)
-
-    def argument_of(name: str, argument: Any) -> Any:
-        if isinstance(argument, Placeholder | Between):
-            memory = arrays.of(argument)
-            held = None if values is None else values[argument]
-        elif isinstance(argument, np.ndarray):
-            memory, held = Memory(argument.shape, argument.itemsize), None if values is None else argument
-        elif isinstance(argument, float | np.floating):
-            return UNKNOWN if values is None else argument
-        else:
-            return argument
-        is_constant = step.constant is not None and isinstance(argument, np.ndarray)
-        space = "constant" if is_constant else "global"
-        flat = None if held is None else held.reshape(-1)
-        return LockstepArray(run, name, space, memory.shape, memory.itemsize, flat)
-
-    arguments = [argument_of(*pair) for pair in zip(names, step.arguments, strict=True)]
-    kernel = in_lockstep(step.kernel.py_func, run, constant, has_values=values is not None)
-    # Threads that do not take part may have any numbers.
-    with np.errstate(all="ignore"):
-        kernel(*arguments)
+def _arrays(run: Run) -> tuple[ArrayAccesses, ...]:
+    """Return the requests by memory, kind and array; its sectors stand at the first kind of each array."""
+    counts, found = run.counts, dict[tuple[str, str, str], Requests]()
+    for (_, space, kind, array), requests in counts.accesses.items():
+        memory = "constant" if space == "const" else space
+        found.setdefault((memory, kind, array), Requests()).add(requests)
+    of_blocks, of_launch = dict(counts.block_sectors), counts.launch_sectors
+    return tuple(
+        ArrayAccesses(*key, requests, of_blocks.pop(key[2], 0), of_launch.pop(key[2], 0))
+        for key, requests in found.items()
+    )
 
 
-def _axes(launch: _Launch, accesses: int) -> tuple[Axis, ...]:
-    """Return how the axes of a launch's grid are sampled, finer where each thread makes few accesses."""
+def _axes(launch: _Launch, instructions: float) -> tuple[Axis, ...]:
+    """Return how the axes of a launch's grid are sampled, finer where each thread executes little."""
     shape = launch.step.launch
     across, down, _ = shape.grid
     threads = math.prod(shape.block)
-    if shape.blocks * threads <= min(MOST_THREADS, FEW_COUNTED / max(1, accesses)):
+    if shape.blocks * threads * instructions <= FEW_COUNTED:
         return tuple(Axis(0, count, 0) for count in shape.grid)
     if launch.picture is not None:
         height, width = launch.picture
@@ -217,20 +248,14 @@ def _axes(launch: _Launch, accesses: int) -> tuple[Axis, ...]:
         (first_x, last_x), (first_y, last_y) = ends(across), ends(down)
         axes = Axis(first_x, middle[0], last_x), Axis(first_y, middle[1], last_y), Axis(1, 1, 1)
         blocks = math.prod(min(count, sum(axis)) for count, axis in zip(shape.grid, axes, strict=True))
-        if blocks * threads * accesses <= MOST_COUNTED:
+        if blocks * threads * instructions <= MOST_COUNTED:
             break
     return axes
 
 
 def _is_exact(samples: list[Sample], per_block: np.ndarray) -> bool:
     """Return whether blocks that stand for others agree with those that stand for the same ones."""
-    same: dict[Hashable, np.ndarray] = {}
+    same: dict[Hashable, float] = {}
     return all(
-        np.array_equal(same.setdefault(one.place, counts), counts)
-        for one, counts in zip(samples, per_block, strict=True)
+        same.setdefault(one.place, found) == found for one, found in zip(samples, per_block, strict=True)
     )
-
-
-def blocks_of(grid: Index3) -> list[Index3]:
-    """Return all blocks of a grid."""
-    return [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun, Requests
+from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
+from engine.ptx.counts import Requests
 from engine.results.quantities import MISSING, rate_text
 
 Row = tuple[str, ...]
@@ -36,6 +37,7 @@ def _array_document(one: ArrayAccesses) -> dict[str, Any]:
         "kind": one.kind,
         "array": one.array,
         **asdict(one.requests),
+        "block_sectors": one.block_sectors,
         "launch_sectors": one.launch_sectors,
     }
 

@@ -8,7 +8,7 @@ since blocks that begin at different offsets in a line of 128 bytes differ.
 from itertools import product
 from typing import NamedTuple
 
-from engine.explain.counts.lockstep import Index3
+from engine.ptx.findings import Index3
 
 
 class Axis(NamedTuple):

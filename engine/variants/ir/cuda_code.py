@@ -1,6 +1,6 @@
 """What an emitter makes CUDA code with: the operations of `llvm.py`, and those that only a GPU has.
 
-`plain.py` has the same operations on Python's numbers; `docs/emission.md` shows one emitter through both.
+`docs/emission.md` shows an emitter and what it makes.
 """
 
 from llvmlite import ir

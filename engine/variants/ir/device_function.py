@@ -1,4 +1,4 @@
-"""Functions that kernels call: an emitter, compiled for the device, or run as it is."""
+"""Functions that kernels call: an emitter, compiled for the device."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, cast
@@ -8,7 +8,6 @@ from numba import types
 from engine.device.numba_cuda import intrinsic
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import definition
-from engine.variants.ir.plain import PLAIN
 
 SHARED_ALIGNMENT = 16
 """Bytes that arrays in shared memory are aligned to, for copies of 16."""
@@ -17,7 +16,6 @@ SHARED_ALIGNMENT = 16
 class DeviceFunction(Protocol):
     """What kernels call for what an emitter makes."""
 
-    py_func: Callable[..., object]
     emit: Callable[..., object]
     returns: object
 
@@ -25,9 +23,7 @@ class DeviceFunction(Protocol):
         """Return what was made for these arguments."""
 
 
-def device_function(
-    returns: types.Type, emit: Callable[..., object], reference: Callable[..., object] | None = None
-) -> DeviceFunction:
+def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceFunction:
     """Return the function that a kernel calls for what an emitter makes.
 
     Parameters
@@ -35,25 +31,15 @@ def device_function(
     returns : Numba type
         Of the result: void, a number, or tuples of them.
     emit : callable of (code, arguments ...) -> result
-        The emitter. `code` is `CudaCode` or `PlainCode`; arguments are values, lists of them for tuples, and
-        arrays.
-    reference : callable of (arguments ...), optional
-        Runs instead of the emitter in plain Python: where the threads of a warp do together what none can do
-        alone.
+        The emitter. `code` is `CudaCode`; arguments are values, lists of them for tuples, and arrays.
 
     Returns
     -------
     callable
-        Its `py_func` runs the emitter in plain Python; `emit` and `returns` are those above.
+        Its `emit` and `returns` are those above.
     """
-
-    def run(*arguments: object) -> object:
-        made = emit(PLAIN, *arguments)
-        return made if returns == types.void or not isinstance(made, list) else tuple(made)
-
-    plain = reference or run
     function: Any = intrinsic(definition(returns, emit, CudaCode))
-    function.py_func, function.emit, function.returns = plain, emit, returns
+    function.emit, function.returns = emit, returns
     return cast(DeviceFunction, function)
 
 

@@ -1,6 +1,6 @@
 """What an emitter makes code with: its operations as LLVM IR, for any machine.
 
-`cuda_code.py` adds what only a GPU has; `plain.py` has the same operations on Python's numbers.
+`cuda_code.py` adds what only a GPU has.
 """
 
 import inspect

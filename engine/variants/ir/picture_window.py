@@ -14,7 +14,7 @@ class PictureWindow:
 
     Parameters
     ----------
-    code : CudaCode or PlainCode
+    code : CudaCode
     rule : callable of (int, int) -> int
         The border's index rule, -1 for a ghost cell.
     image : array

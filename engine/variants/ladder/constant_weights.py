@@ -25,10 +25,6 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
 
     A kernel that calls it is decorated with `jit_with_constant(WEIGHTS, count)`.
     """
-
-    def flat(weights: np.ndarray) -> np.ndarray:
-        return weights.ravel()
-
     kind = types.Array(types.float32, 1, "C")
 
     @intrinsic
@@ -45,5 +41,4 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
 
         return kind(weights), codegen
 
-    in_constant_memory.py_func = flat
     return in_constant_memory

@@ -13,16 +13,9 @@ The instruction takes four words of samples from neighbouring registers. A word 
 has two registers: else it would be moved at every multiplication.
 """
 
-from collections.abc import Callable
-from functools import reduce
-from operator import add
-
-import numpy as np
 from numba import types
 
 from engine.variants.ir.device_function import DeviceFunction, device_function
-from engine.variants.ir.plain import PLAIN
-from engine.variants.ir.quantise import stored_samples
 from engine.variants.ir.value import F32, I32, Value
 from engine.variants.tensor_cores.digit_shape import (
     PIXELS,
@@ -30,10 +23,8 @@ from engine.variants.tensor_cores.digit_shape import (
     DigitShape,
     Sample,
     chains_of,
-    fragment_cells,
 )
 from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word, store_words
-from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
@@ -156,60 +147,4 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
         store_words(code, out, first, shared + stage, lane, words, shape)
 
-    return device_function(types.void, filter_, digit_sums_reference(shape))
-
-
-def digit_sums_reference(shape: DigitShape) -> Callable[..., None]:
-    """Return the reference implementation of `digit_filter(shape)` in plain Python.
-
-    Four lanes exchange samples and digits in the multiplications, so the first of them does the work of all
-    four: a direct sum, in float64 but for one rounding, with the weights that the digits make. Results do not
-    pass through the stage.
-    """
-
-    def filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
-        if lane % 4:
-            return
-        across = lane // 4 * shape.across
-        results = np.zeros((PIXELS, PIXELS * POSITIONS, shape.channels), np.float32)
-        for channel in range(shape.channels):
-            cells = _cells(shape, tile, at + across, channel)
-            products = [
-                weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
-                for (m, n), weight in np.ndenumerate(_weights(shape, fragments, digits, lane))
-            ]
-            # Not `sum`: the counting tests count additions to its 0.
-            totals = reduce(add, products).astype(np.float64)
-            results[..., channel] = totals * float(unit) + float(offset)
-        stored = stored_samples(PLAIN, list(results.ravel()), 1)
-        store_block(PLAIN, out, row, sample + across, samples, stored, PIXELS, shape.across)
-
-    return filter_
-
-
-def _cells(shape: DigitShape, tile: np.ndarray, at: int, channel: int) -> np.ndarray:
-    """Return the samples of one channel that four lanes load: (rows of the tile, columns)."""
-    samples = [4 * word + byte for word, count in shape.loads_of(channel) for byte in range(4 * count)]
-    rows = range(at, at + PIXELS * shape.fours_of_rows * shape.tile_samples, shape.tile_samples)
-    loaded = np.array([[tile[row + sample] for sample in samples] for row in rows])
-    cells = loaded[:, [samples.index(shape.channels * pixel + channel) for pixel in shape.pixels]]
-    # The counting tests have numbers of their own in there.
-    return cells.astype(np.int64) if cells.dtype == np.uint8 else cells
-
-
-def _weights(shape: DigitShape, fragments: np.ndarray, digits: int, first_lane: int) -> np.ndarray:
-    """Return the mask's weights in units of the top digit, from the words that four lanes load."""
-    vectors, weights = shape.digit_vectors, np.zeros(shape.mask_rows * shape.mask_columns + 1)
-    cells = fragment_cells(shape)[first_lane : first_lane + 4]
-    for number in range(digits):
-        firsts = [(number * vectors + vector) * 32 * 4 for vector in range(vectors)]
-        words = [
-            [int(fragments[first + lane * 4 + word]) for first in firsts for word in range(4)]
-            for lane in range(first_lane, first_lane + 4)
-        ]
-        own = (np.array(words)[..., np.newaxis] >> 8 * np.arange(4)) & 255
-        if number == 0 or (digits - number) % 2 == 0:
-            # A lone digit, or the upper one of a pair: -128 to 127.
-            own = (own ^ 128) - 128
-        weights[cells] += own * 256.0**-number
-    return weights[:-1].reshape(shape.mask_rows, shape.mask_columns)
+    return device_function(types.void, filter_)

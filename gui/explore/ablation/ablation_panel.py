@@ -17,10 +17,10 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, scrolled, set_beside
 
 _KERNEL_TIP = "The kernel that is chosen, or another one to look at, here and in the panels Tile and Launch."
-_RUN_TIP = "Runs six altered kernels; their pictures are wrong on purpose and are not shown."
+_RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
 _COUNT_TIP = (
-    "Compiles six altered kernels and counts their instructions: an estimate, since no GPU is here. Nothing "
-    "runs."
+    "Runs five altered kernels in the interpreter of PTX and counts their instructions: no GPU is here that "
+    "could time them."
 )
 # With less width the words stand above the chart, not beside it.
 _BESIDE_FROM = 60 * GRID

@@ -21,7 +21,7 @@ _NO_PICTURE = "Open a picture: what each cost of the chosen kernel takes is foun
 _NO_ENGINE = "The engine is not up yet."
 _ON_CPU = "The costs are those of CUDA kernels, and {} runs on the CPU.\nChoose another kernel above."
 _INVITATION = (
-    "What each cost of the kernel takes: border test, loads, 64-bit indices, stores, barrier.\n"
+    "What each cost of the kernel takes: border test, loads, stores, barrier.\n"
     "Each is taken out of the kernel's own source, and {}. Press Run ablation."
 )
 

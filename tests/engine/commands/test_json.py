@@ -9,7 +9,7 @@ import pytest
 from engine.commands import COMMANDS
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import strict_json
-from tests.fresh_python import ROOT, fresh_python
+from tests.fresh_python import ROOT
 
 # What each needs beside `--json`, and the ways that load other libraries.
 ARGUMENTS = {
@@ -69,12 +69,3 @@ def test_that_what_libraries_print_is_no_part_of_an_answer():
     assert done.returncode == 0, done.stderr
     assert strict_json(done.stdout)["masks"]
     assert done.stderr.count("noise") == 8
-
-
-def test_that_the_least_work_is_found_without_a_word():
-    """The solver prints a banner when it is made: in the window's terminal, and in that of a Python call."""
-    code = (
-        "import numpy as np; from engine.explain.bounds.least_work import _least; "
-        "assert _least(np.ones(1), -np.ones((1, 1)), -np.ones(1)).tolist() == [1]"
-    )
-    assert fresh_python("-c", code) == ""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.ncu import TEACHING
+from engine.device.interpreted import run_pass
 from engine.device.launches import Operand
 from engine.device_info import SIMULATOR
 from engine.explain import ablation
@@ -18,14 +19,11 @@ from engine.explain.architectures import Architecture
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.instruction_counts import counted
 from engine.explain.code.ptx_listing import ptx_listing
-from engine.explain.counts.counting import blocks_of, kernel_in_lockstep
-from engine.explain.counts.launch_arrays import launch_arrays
-from engine.explain.counts.lockstep import Lockstep
-from engine.explain.counts.request_log import RequestLog
 from engine.explain.examples import example_of
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
+from engine.ptx import Array
 from engine.run.task import Choice
 from engine.variants.ladder import naive
 from engine.work.filtering.resolve import describe_problem
@@ -43,7 +41,6 @@ KEPT = {
     Cost.BORDER_TEST: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
     Cost.PICTURE_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
     Cost.WEIGHT_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.STORE_SHARED, Class.BARRIER),
-    Cost.WIDE_INDICES: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
     Cost.STORES: (Class.LOAD_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
     Cost.BARRIER: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT),
 }
@@ -124,7 +121,7 @@ def counts_of(step, whole, cost):
 
 def classes_of(passes, whole=None, cost=None):
     counts = [counts_of(*steps, cost) for steps in zip(passes, whole or passes, strict=True)]
-    return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}, counts
+    return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
 
 
 # Two kernels that differ in one thing share the costs whose code is looked at, which takes 0.4 s each: every
@@ -154,17 +151,17 @@ def test_that_each_cost_is_looked_at_with_each_kernel_or_the_one_like_it():
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_exactly_one_cost_is_gone_from_the_code(key):
     job = job_of(key, 64, mask_side=5)
-    whole, whole_counts = classes_of(passes_of(job))
+    whole = classes_of(passes_of(job))
     siblings = siblings_of(job)
     for cost in siblings.keys() & costs_looked_at(key):
-        found, counts = classes_of(siblings[cost], passes_of(job), cost)
+        found = classes_of(siblings[cost], passes_of(job), cost)
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
             assert found[kind] == pytest.approx(whole[kind], abs=3), (cost, kind)
-        assert is_gone(cost, found, whole, counts, whole_counts), cost
+        assert is_gone(cost, found, whole), cost
 
 
-def is_gone(cost, found, whole, counts, whole_counts):
+def is_gone(cost, found, whole):
     """Return whether a class of instructions is gone, or as few are left as the cost's absence leaves."""
     has_constant = whole[Class.LOAD_CONSTANT] > 0
     if cost is Cost.BORDER_TEST:
@@ -180,16 +177,6 @@ def is_gone(cost, found, whole, counts, whole_counts):
     if cost is Cost.WEIGHT_LOADS:
         fewer = whole[Class.LOAD_GLOBAL] - found[Class.LOAD_GLOBAL]
         return found[Class.LOAD_CONSTANT] == 0 and (has_constant or fewer > 0)
-    if cost is Cost.WIDE_INDICES:
-        kinds = (Class.LOAD_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT)
-        loops = [one.taps for one in counts if one.taps.is_loop]
-        accesses = [sum(loop.by_class.get(kind, 0) for kind in kinds) for loop in loops]
-        halved = sum(one.on_64_bit for one in counts) < 0.55 * sum(one.on_64_bit for one in whole_counts)
-        # The address of an access has 64 bits: a product and a sum. One of weights goes on from round to
-        # round.
-        return halved and all(
-            loop.on_64_bit <= 2 * count + 1 for loop, count in zip(loops, accesses, strict=True)
-        )
     if cost is Cost.STORES:
         return (
             found[Class.STORE_GLOBAL] == whole[Class.STORE_GLOBAL]
@@ -205,22 +192,28 @@ def test_that_every_type_and_border_has_its_siblings(number, border):
     # The test of each border is taken out; every other cost with either type, and with half of the borders.
     dtype, looked_at = ("uint8", "uint16")[number % 2], list(Cost)[number // 2 % 2 :: 2]
     job = job_of("tiled", 64, border=border, dtype=dtype)
-    whole, whole_counts = classes_of(passes_of(job))
+    whole = classes_of(passes_of(job))
     siblings = siblings_of(job)
     for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
-        found, counts = classes_of(siblings[cost], passes_of(job), cost)
-        assert is_gone(cost, found, whole, counts, whole_counts), cost
+        found = classes_of(siblings[cost], passes_of(job), cost)
+        assert is_gone(cost, found, whole), cost
 
 
 # The addresses.
 
 
-def run_in_lockstep(job, passes, values=None):
-    for step in passes:
-        run = Lockstep(blocks_of(step.launch.grid), step.launch.block, lambda: None)
-        kernel_in_lockstep(step, launch_arrays(job), run, values)
-        run.log.finish()
-        yield run
+def interpreted(job, passes, rows=0):
+    """Return the result of passes, with rows of other memory around each array, and what is found."""
+    height, width, channels = job.operands.samples.shape
+    shape = height + 2 * rows, job.operands.layout.row_pixels(width, channels, 4), channels
+    arrays = {}
+    for argument in (Operand.IMAGE, Operand.SCRATCH, Operand.OUT):
+        memory = np.full(shape, np.nan if argument is Operand.OUT else 1, np.float32)
+        inner = memory[rows : rows + height]
+        arrays[argument] = Array(str(argument), inner, around=memory)
+    arrays[Operand.IMAGE].values[:, :width] = job.operands.samples
+    found = [one for step in passes for one in run_pass(step, arrays, counted=False).findings]
+    return arrays[Operand.OUT].values[:, :width], found
 
 
 CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), (2, 3, Block(16, 16), 9)]
@@ -229,64 +222,27 @@ CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("key", TEACHING)
-def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(
-    key, case, monkeypatch
-):
+def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(key, case):
     height, width, block, mask_side = case
     job = job_of(key, height, width, block=block, mask_side=mask_side)
     if job.variant.why_not(job.problem, job.operands.mask, job.block, Limits()):
         # A block that is smaller than the mask: its own one instead.
         job = job_of(key, height, width, mask_side=mask_side)
-    arrays = launch_arrays(job)
     rows = rows_around(job.problem, job.block)
-    row_bytes = arrays.out.elements // height * 4
-    inside = RequestLog._check_inside
-
-    def check(log, key, counted, first, end):
-        if key.array in ("image", "scratch") and key.kind == "loads":
-            assert first >= -rows * row_bytes
-            assert end <= counted.array_bytes + rows * row_bytes
-        else:
-            inside(log, key, counted, first, end)
-
-    monkeypatch.setattr(RequestLog, "_check_inside", check)
-    for _ in run_in_lockstep(job, without(passes_of(job), Cost.BORDER_TEST)):
-        pass
+    _, found = interpreted(job, without(passes_of(job), Cost.BORDER_TEST), rows)
+    assert "outside" not in {one.kind for one in found}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_every_other_sibling_stays_within_its_arrays(key):
     job = job_of(key, 33, 17, mask_side=5)
-    arrays = launch_arrays(job)
     for cost, passes in siblings_of(job).items():
         if cost is not Cost.BORDER_TEST:
-            values = {
-                Operand.IMAGE: np.ones(arrays.operands[0].shape, np.float32),
-                Operand.SCRATCH: np.ones(arrays.out.shape, np.float32),
-                Operand.OUT: np.full(arrays.out.shape, np.nan, np.float32),
-            }
-            for _ in run_in_lockstep(job, passes, values):
-                pass
+            out, found = interpreted(job, passes)
+            assert "outside" not in {one.kind for one in found}, cost
             # Stores that are not made leave the result as it was.
-            assert np.isnan(values[Operand.OUT]).all() == (cost is Cost.STORES), cost
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", TEACHING)
-def test_that_narrow_indices_are_the_same_indices(key):
-    job = job_of(key, 33, 17, mask_side=5)
-    arrays = launch_arrays(job)
-    found = []
-    for passes in (passes_of(job), without(passes_of(job), Cost.WIDE_INDICES)):
-        image = np.zeros(arrays.operands[0].shape, np.float32)
-        image[:, :17] = job.operands.samples
-        values = {Operand.IMAGE: image}
-        values |= {one: np.zeros(arrays.out.shape, np.float32) for one in (Operand.SCRATCH, Operand.OUT)}
-        runs = list(run_in_lockstep(job, passes, values))
-        accesses = [run.log.accesses(np.ones(run.blocks)) for run in runs]
-        found.append((values[Operand.OUT].tobytes(), accesses))
-    assert found[0] == found[1]
+            assert np.isnan(out).all() == (cost is Cost.STORES), cost
 
 
 # The simulator.

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from engine.explain.architectures import DEFAULT
-from engine.explain.bounds import gpu_bounds
 from engine.explain.bounds.explained import explained_subject
-from engine.explain.code.listing import Form
-from engine.explain.counts.launch_arrays import launch_arrays
+from engine.explain.counts.counting import buffers_of
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.subject import Subject
@@ -19,7 +17,6 @@ from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
-from tests.engine.explain.sass import NEEDS_NVDISASM
 from tests.engine.variants.emitted import NEEDS_NVVM
 
 pytestmark = [*NEEDS_NVVM, pytest.mark.slow]
@@ -41,12 +38,6 @@ def explained(key, share=None, **asked):
     subject = subject_of(key, **asked)
     found = explained_subject(subject, LIMITS, None)
     return explained_subject(subject, LIMITS, found.least_ms / share) if share else found
-
-
-@pytest.fixture
-def by_ptx(monkeypatch):
-    """No disassembler."""
-    monkeypatch.setattr(gpu_bounds, "nearest_form", lambda: Form.PTX)
 
 
 def test_that_rows_read_across_are_bound_by_their_transactions_and_naive_removes_it():
@@ -109,15 +100,15 @@ def test_that_a_kernel_whose_accesses_depend_on_samples_says_so():
     chosen = next(one for one in OPERATION_VARIANTS if one.key == "histogram-shared")
     job = operation(chosen, zeros(256, 256, 1, dtype="uint8"))
     subject = Subject(chosen, job.problem, None, job.block, GPU)
-    found = explained_subject(subject, LIMITS, None, launch_arrays(job))
-    assert "depends on the picture's samples" in found.sentence
+    found = explained_subject(subject, LIMITS, None, buffers_of(job))
+    assert found.not_explained.code == "depends-on-samples"
     assert not found.remedy
 
 
 def test_that_a_matrix_product_is_told_what_loads_less():
     job = product("matmul-naive", 16, (512, 512, 512))
     found = explained_subject(
-        Subject(job.variant, job.problem, None, job.block, GPU), LIMITS, None, launch_arrays(job)
+        Subject(job.variant, job.problem, None, job.block, GPU), LIMITS, None, buffers_of(job)
     )
     assert found.remedy == "matmul-tiled"
 
@@ -127,7 +118,7 @@ def test_that_a_median_has_instructions_per_result():
     random = np.random.default_rng(1).random((256, 256, 1), np.float32)
     job = operation(chosen, random)
     subject = Subject(chosen, job.problem, None, job.block, GPU)
-    found = explained_subject(subject, LIMITS, None, launch_arrays(job))
+    found = explained_subject(subject, LIMITS, None, buffers_of(job))
     assert " instructions per result" in found.sentence
 
 
@@ -144,18 +135,6 @@ def test_that_amount_and_rate_give_no_more_than_the_time_of_a_bound():
 
 
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
-    limits = replace(LIMITS, instructions_per_s=None, integer_operations_per_s=None)
+    limits = replace(LIMITS, instructions_per_s=None)
     keys = {one.key for one in explained_subject(subject_of("naive"), limits, None).bounds}
-    assert not {"instructions", "integers"} & keys
-
-
-def test_that_without_a_disassembler_instructions_are_estimated_from_ptx(by_ptx):
-    found = next(one for one in explained("naive").bounds if one.key == "instructions")
-    assert found.counted_from == "PTX, estimated of sm_90"
-
-
-@NEEDS_NVDISASM
-def test_that_the_estimate_from_ptx_is_below_what_sass_has(by_ptx, monkeypatch):
-    estimated = explained("naive").least_ms
-    monkeypatch.undo()
-    assert 0.4 < estimated / explained("naive").least_ms <= 1
+    assert "instructions" not in keys

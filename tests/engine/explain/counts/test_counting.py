@@ -5,14 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.launches import Between, Operand
 from engine.errors import Cancelled
 from engine.explain.counts import counting
-from engine.explain.counts.counting import blocks_of, counted_run, kernel_in_lockstep
-from engine.explain.counts.launch_arrays import launch_arrays
-from engine.explain.counts.lockstep import Lockstep
+from engine.explain.counts.counting import counted_run
 from engine.explain.counts.sampled_blocks import Axis, places, sampled
-from engine.explain.counts.unknown import NotCounted
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
@@ -24,8 +20,7 @@ from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros
-from tests.engine.variants.cases import problem_of, verified
-from tests.engine.variants.suited import cases_in_simulator
+from tests.engine.variants.cases import problem_of
 
 WITH_KERNELS = [one for one in VARIANTS.on("cuda") if one.has_kernels]
 
@@ -125,13 +120,13 @@ def test_that_a_block_asks_for_the_sectors_of_its_tile():
     found = counted(job)
     # Each cell is wanted by one block: what blocks ask for is the picture.
     picture = next(one for one in found.arrays if one.array == "image")
-    assert picture.requests.block_sectors == picture.launch_sectors == 512 * 512 * 4 // 32
+    assert picture.block_sectors == picture.launch_sectors == 512 * 512 * 4 // 32
 
 
 def test_that_a_halo_makes_blocks_ask_for_more_than_the_picture():
     found = counted(filtering("tiled", (32, 8)))
     picture = next(one for one in found.arrays if one.array == "image")
-    assert picture.requests.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
+    assert picture.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
 
 
 def test_that_packed_rows_that_begin_anywhere_take_more_sectors():
@@ -163,13 +158,7 @@ def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
 
 def count_every_block(monkeypatch):
     """Let every block of a launch be counted."""
-    for name in ("FEW_COUNTED", "MOST_THREADS"):
-        monkeypatch.setattr(counting, name, 1e12)
-
-
-def says_why(run):
-    """Return whether a run is not counted for a reason that its emitter or the picture gives."""
-    return run.not_counted.code in ("not-counted", "depends-on-samples") and run.not_counted.detail != ""
+    monkeypatch.setattr(counting, "FEW_COUNTED", 1e12)
 
 
 def whole_job(chosen, dtype="float32", channels=1):
@@ -198,15 +187,15 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
     count_every_block(monkeypatch)
     job = whole_job(chosen, dtype, channels)
     run, work = counted_run(job), chosen.work(job.problem, job.block)
-    if run.not_counted is not None:
-        assert says_why(run)
-        return
+    assert run.not_counted is None, run.not_counted
     assert all(one.counted_blocks == one.blocks and one.is_exact for one in run.passes)
     assert run.total("global_loads").bytes == work.global_load_bytes
     assert run.total("global_stores").bytes == work.global_store_bytes
     assert run.total("shared_loads").bytes == 4 * work.shared_loads
     assert run.total("shared_stores").bytes == 4 * work.shared_stores
-    assert run.total("constant_loads").bytes == 4 * work.constant_loads
+    if chosen.uses_block:
+        # Emitted code loads several weights at once, and some once that its source loads again and again.
+        assert run.total("constant_loads").bytes == 4 * work.constant_loads
 
 
 @pytest.mark.slow
@@ -220,6 +209,8 @@ def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
     assert run.total("shared_stores").bytes == 4 * work.shared_stores
 
 
+# Loaded again and again in the source, once by the compiled code.
+LOADED_ONCE = ("median-naive", "dct-direct")
 DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-local")
 
 
@@ -234,44 +225,9 @@ def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(cho
         assert run.not_counted.code == "depends-on-samples"
         return
     assert run.not_counted is None, run.not_counted
-    assert run.total("global_loads").bytes == work.global_load_bytes
+    loaded = run.total("global_loads").bytes
+    assert loaded < work.global_load_bytes if chosen.key in LOADED_ONCE else loaded == work.global_load_bytes
     assert run.total("shared_loads").bytes == 4 * work.shared_loads
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chosen", WITH_KERNELS, ids=lambda one: one.key)
-def test_that_the_threads_in_lockstep_compute_what_the_oracle_does(chosen):
-    for case in cases_in_simulator(chosen):
-        mask, problem = case.mask(), case.problem()
-        samples = np.ascontiguousarray(case.picture(), problem.dtype)
-        block = chosen.block_for(case.block)
-        job = filter_job(Choice(chosen, block), problem, mask, samples, layout=case.rows)
-        try:
-            result = computed_in_lockstep(job)
-        except NotCounted:
-            # Words of several numbers have no values here.
-            assert not chosen.uses_block
-            return
-        verified(result, samples, mask, problem, chosen.added_to(problem, mask, samples))
-
-
-def computed_in_lockstep(job):
-    """Return a filter's result; what lies in rows past the picture must be neither read nor written."""
-    problem, arrays = job.problem, launch_arrays(job)
-    unread = np.nan if problem.dtype == "float32" else 77
-    image = np.full(arrays.operands[0].shape, unread, problem.dtype)
-    image[:, : problem.width] = job.operands.samples
-    out = np.full(arrays.out.shape, 77 if problem.is_quantised else np.nan, problem.result_dtype)
-    values = {Operand.IMAGE: image, Operand.OUT: out}
-    values[Operand.SCRATCH] = np.full(arrays.out.shape, np.nan, np.float32)
-    passes = job.variant.passes(problem, job.operands.mask, job.block)
-    for value in (value for step in passes for value in step.arguments if isinstance(value, Between)):
-        values[value] = np.full(value.shape, np.nan, value.dtype)
-    for step in passes:
-        run = Lockstep(blocks_of(step.launch.grid), step.launch.block, lambda: None)
-        kernel_in_lockstep(step, arrays, run, values)
-        run.log.finish()
-    return out[:, : problem.width]
 
 
 # Some of the blocks.
@@ -380,10 +336,3 @@ def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
     assert of(found, "out", "stores").sectors_per_request == 16
     if channels == 1:
         assert found.shared_loads.bytes == work.shared_loads
-
-
-@pytest.mark.slow
-def test_that_every_teaching_kernel_is_counted():
-    for chosen in WITH_KERNELS:
-        if chosen.uses_block:
-            assert counted_run(whole_job(chosen)).not_counted is None, chosen.key

@@ -73,7 +73,7 @@ def bound(key, ms):
         ("copy", "copy_bytes_per_s"), ("multiply-adds", "multiply_adds_per_s"),
         ("instructions", "instructions_per_s"), ("vector-operations", "vector_operations_per_s"),
         ("loads", "vector_loads_per_s"), ("stores", "vector_stores_per_s"), ("l1", "shared_bytes_per_s"),
-        ("integers", "integer_operations_per_s"), ("blocks", "blocks_per_s"), ("launch", "launches_per_s"),
+        ("blocks", "blocks_per_s"), ("launch", "launches_per_s"),
         ("int8-tensor", "int8_tensor_multiply_adds_per_s"),
         ("float16-tensor", "float16_tensor_multiply_adds_per_s"),
     ],

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from engine.explain.counts.warp_requests import sectors_of, wavefronts_of, words_of
+from engine.ptx.active import Active
 
 LANE = np.arange(32)
-ALL = np.ones((1, 32), bool)
 
 
-def touched(elements, size=4, active=ALL):
-    """Return (sectors, transactions) of one request, of elements of `size` bytes."""
-    lines = sectors_of((np.broadcast_to(elements, 32) * size)[None], active, size)
-    return int(lines.sectors[0]), int(lines.transactions[0])
+def touched(elements, size=4, lanes=LANE):
+    """Return (sectors, transactions) of one request of some lanes, of elements of `size` bytes."""
+    sectors, lines, _ = Active(lanes, 32).sectors((np.broadcast_to(elements, 32) * size)[lanes])
+    return int(sectors[0]), int(lines[0])
 
 
 @pytest.mark.parametrize(
@@ -39,24 +38,18 @@ def test_that_a_request_takes_each_sector_and_line_once(elements, size, wanted):
 
 
 def test_that_threads_which_take_no_part_touch_nothing():
-    few = np.isin(LANE, (3, 4, 20))[None]
-    assert touched(LANE * 8, active=few) == (3, 3)
+    assert touched(LANE * 8, lanes=np.array([3, 4, 20])) == (3, 3)
 
 
-def test_that_an_access_across_the_end_of_a_sector_takes_both():
-    lines = sectors_of(np.full((1, 32), 28), ALL, 16)
-    assert int(lines.sectors[0]) == 2
+def test_that_each_warp_has_its_own_sectors():
+    both = Active(np.concatenate((LANE, LANE + 32)), 64)
+    sectors, lines, numbers = both.sectors(np.concatenate((LANE * 4, LANE * 0 + 640)))
+    assert (sectors.tolist(), lines.tolist(), numbers.tolist()) == ([4, 1], [1, 1], [0, 1, 2, 3, 20])
 
 
-def test_that_the_sectors_of_each_request_are_told():
-    lines = sectors_of(np.array([LANE * 4, LANE * 0 + 640]), np.ones((2, 32), bool), 4)
-    found = {(int(owner), int(number)) for owner, number in zip(lines.owners, lines.numbers, strict=True)}
-    assert found == {(0, 0), (0, 1), (0, 2), (0, 3), (1, 20)}
-
-
-def fronts(elements, size=4, active=ALL):
-    """Return the wavefronts of one request to elements of `size` bytes in shared memory."""
-    return int(wavefronts_of((np.broadcast_to(elements, 32) * size)[None], active, size)[0])
+def fronts(elements, size=4, lanes=LANE):
+    """Return the wavefronts of one request of some lanes to elements of `size` bytes in shared memory."""
+    return int(Active(lanes, 32).wavefronts((np.broadcast_to(elements, 32) * size)[lanes], size)[0])
 
 
 @pytest.mark.parametrize(
@@ -84,15 +77,19 @@ def test_that_a_wavefront_takes_one_word_of_each_bank(elements, size, wanted):
 
 
 def test_that_half_of_a_warp_takes_half_of_the_wavefronts_of_vectors():
-    half = (LANE < 16)[None]
+    half = LANE[:16]
     assert (fronts(LANE, 8, half), fronts(LANE, 16, half)) == (1, 2)
 
 
 def test_that_threads_without_part_cause_no_bank_conflict():
-    assert fronts(LANE * 32, active=(LANE < 3)[None]) == 3
+    assert fronts(LANE * 32, lanes=LANE[:3]) == 3
 
 
-def test_that_constant_memory_gives_different_words_one_by_one():
-    assert words_of(np.array([LANE * 0 + 8, LANE * 4, LANE // 8 * 4]), np.ones((3, 32), bool)).tolist() == [
-        1, 32, 4
-    ]  # fmt: skip
+@pytest.mark.parametrize(("addresses", "wanted"), [(LANE * 0 + 8, 1), (LANE * 4, 32), (LANE // 8 * 4, 4)])
+def test_that_constant_memory_gives_different_words_one_by_one(addresses, wanted):
+    assert Active(LANE, 32).different_words(addresses).tolist() == [wanted]
+
+
+def test_that_vectors_of_two_warps_are_counted_for_each():
+    both = Active(np.concatenate((LANE, LANE[:8] + 32)), 64)
+    assert both.wavefronts(np.concatenate((LANE, LANE[:8])) * 16, 16).tolist() == [4, 1]
