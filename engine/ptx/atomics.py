@@ -13,9 +13,9 @@ from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
 from engine.ptx.operands import Operands, Step
-from engine.ptx.requests import check_alignment, count_request, guarded, spelled
+from engine.ptx.requests import accessed, guarded, put, spelled
 from engine.ptx.spelling import unknown
-from engine.ptx.types import Values, as_type, extended
+from engine.ptx.types import Values
 
 Update = Callable[..., Values]
 
@@ -59,25 +59,17 @@ def atomic_step(instruction: Instruction, number: int, operands: Operands) -> St
         if chosen is not None:
             stored = [one[chosen] for one in stored]
         before = np.zeros(part.count, dtype)
-        for place in machine.places(space, addresses, dtype.itemsize, part, instruction):
-            check_alignment(machine, instruction, place, dtype.itemsize)
-            if machine.checks:
-                # What an exchange finds it mostly drops.
-                reads = name != "exch"
-                machine.check("write", number, place, dtype.itemsize, atomic=True, reads=reads)
-            if machine.counted:
-                count_request(machine, number, "atomics", place, dtype.itemsize)
+        # What an exchange finds it mostly drops.
+        how = {"atomic": True, "reads": name != "exch"}
+        for place in accessed(
+            machine, instruction, number, "atomics", space, addresses, dtype.itemsize, part, **how
+        ):
             flat = np.broadcast_to(place.flat, (place.active.count,)) // dtype.itemsize
             own = stored if place.chosen is None else [one[place.chosen] for one in stored]
             found = _updated(place.segment.view(dtype), flat, own, name, update)
             before[slice(None) if place.chosen is None else place.chosen] = found
         if at is not None:
-            wide = extended(before, operands.width(at))
-            if chosen is not None:
-                merged = np.array(np.broadcast_to(as_type(values[at], wide.dtype), (active.count,)))
-                merged[chosen] = wide
-                wide = merged
-            values[at] = wide
+            put(values, at, before, operands.width(at), active, chosen)
 
     return step
 

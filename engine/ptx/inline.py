@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.ptx.errors import PtxError
-from engine.ptx.module import Function, Guard, Instruction, Module, Variable
+from engine.ptx.module import Function, Guard, Instruction, Module, Variable, listed
 
 _NAME = re.compile(r"[%$\w][%$\w~@]*")
 _ADDRESS = re.compile(r"\[\s*([%$\w~@]+)\s*(?:\+\s*(\d+))?\s*\]")
@@ -72,9 +72,9 @@ class _Inliner:
         self, call: Instruction, caller: Function, named: Callable[[str], str], callers: tuple[str, ...]
     ) -> None:
         operands = list(call.operands)
-        results = _listed(operands.pop(0)) if operands[0].startswith("(") else []
+        results = listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
-        given = _listed(operands.pop(0)) if operands else []
+        given = listed(operands.pop(0)) if operands else []
         function = self._module.functions.get(name)
         if function is None or not (function.instructions or function.is_entry):
             if name in ("vprintf", "printf"):
@@ -119,7 +119,7 @@ class _Inliner:
         kind = instruction.modifiers[-1]
         size = int(re.sub(r"\D", "", kind)) // 8
         moves = []
-        for number, register in enumerate(_listed(values) if values.startswith("{") else [values]):
+        for number, register in enumerate(listed(values)):
             passed = f"{found[1]}+{int(found[2] or 0) + number * size}"
             self._whole.registers[passed] = f"b{8 * max(size, 2)}"
             pair = (register, passed) if is_load else (passed, register)
@@ -127,10 +127,6 @@ class _Inliner:
             move = replace(instruction, name="mov", modifiers=(kind if size > 1 else "b16",), operands=pair)
             moves.append(move)
         return moves
-
-
-def _listed(text: str) -> list[str]:
-    return [one for one in (part.strip() for part in text.strip("(){} ").split(",")) if one]
 
 
 def local_memory(function: Function) -> dict[str, Variable]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.ptx.module import Instruction
-from engine.ptx.spelling import S32, U32, U64, Compute, Rule, Spelling, same, unknown
+from engine.ptx.spelling import S32, U32, U64, Compute, Rule, Spelling, alike, same, unknown
 from engine.ptx.types import Values, as_type, unsigned, wider
 
 
@@ -69,23 +69,6 @@ def _multiply_24(said: Spelling) -> Rule:
         return ((x.astype(wide) * y.astype(wide)) >> wide.type(shift)).astype(dtype) + c
 
     return same(3 if adds else 2, dtype, compute)
-
-
-def _absolute_difference(said: Spelling) -> Rule:
-    return same(3, said.dtype(), lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c)
-
-
-def _bitwise(function: Compute, count: int = 2) -> Callable[[Spelling], Rule]:
-    return lambda said: same(count, said.dtype(), function)
-
-
-def _not(said: Spelling) -> Rule:
-    return same(1, said.dtype(), np.invert)
-
-
-def _complement_if_zero(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    return same(1, dtype, lambda a: np.where(a == 0, dtype.type(1), dtype.type(0))[()])
 
 
 def _shift(function: Compute) -> Callable[[Spelling], Rule]:
@@ -288,13 +271,13 @@ def with_carry(instruction: Instruction) -> tuple[np.dtype, int, Compute]:
 RULES: dict[str, Callable[[Spelling], Rule]] = {
     "mul24": _multiply_24,
     "mad24": _multiply_24,
-    "sad": _absolute_difference,
-    "rem": lambda said: same(2, said.dtype(), _remainder),
-    "and": _bitwise(np.bitwise_and),
-    "or": _bitwise(np.bitwise_or),
-    "xor": _bitwise(np.bitwise_xor),
-    "not": _not,
-    "cnot": _complement_if_zero,
+    "sad": alike(3, lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c),
+    "rem": alike(2, _remainder),
+    "and": alike(2, np.bitwise_and),
+    "or": alike(2, np.bitwise_or),
+    "xor": alike(2, np.bitwise_xor),
+    "not": alike(1, np.invert),
+    "cnot": alike(1, lambda a: np.where(a == 0, a.dtype.type(1), a.dtype.type(0))[()]),
     "shl": _shift(np.left_shift),
     "shr": _shift(np.right_shift),
     "shf": _funnel_shift,

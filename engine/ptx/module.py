@@ -23,6 +23,11 @@ class SourceLine(NamedTuple):
 NOWHERE = SourceLine("", 0)
 
 
+def listed(text: str) -> list[str]:
+    """Return the names in braces or parentheses; of one name alone that."""
+    return [one for one in map(str.strip, text.strip("(){} ").split(",")) if one]
+
+
 class Guard(NamedTuple):
     """The predicate of an instruction: `@%p1`, or negated `@!%p1`."""
 

@@ -15,21 +15,23 @@ import numpy as np
 from engine.ptx import floats
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
-from engine.ptx.comparisons import choose
+from engine.ptx.atomics import atomic_step
 from engine.ptx.contraction import Fused, fused_sums
+from engine.ptx.copies import copy_step
 from engine.ptx.errors import PtxError
 from engine.ptx.flow import Block, Flow, flow_of
 from engine.ptx.inline import with_calls_inlined
 from engine.ptx.integers import takes_carry, with_carry
 from engine.ptx.kernel import KernelFacts, facts_of
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
-from engine.ptx.module import Function, Instruction, Module
+from engine.ptx.module import Function, Instruction, Module, listed
 from engine.ptx.operands import Operands, Registers, Source, Step
 from engine.ptx.parse import parsed
-from engine.ptx.semantics import rule_of
+from engine.ptx.requests import load_step, store_step
+from engine.ptx.semantics import choose, rule_of
 from engine.ptx.spelling import BOOL, Rule, unknown
-from engine.ptx.steps import STEPS
 from engine.ptx.types import DTYPES, Values, extended
+from engine.ptx.warp import WARP_STEPS
 
 # The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
 # pairs of such a number and the places of the threads that go there.
@@ -118,7 +120,7 @@ class _Builder:
         rule = rule_of(instruction)
         if rule is not None:
             return self._guarded(instruction, self._pure(instruction, rule))
-        make = STEPS.get(name)
+        make = _OF_MORE_THAN_VALUES.get(name)
         if make is None:
             raise unknown(instruction)
         return make(instruction, self._number, self._operands)
@@ -207,7 +209,7 @@ class _Builder:
         target, source = instruction.operands
         dtype = DTYPES[instruction.modifiers[-1]]
         if source.startswith("{"):
-            names = _parts(source)
+            names = listed(source)
             part = np.dtype(f"u{dtype.itemsize // len(names)}")
             parts = [self._operands.source(name, part) for name in names]
             at, whole = self._operands.register(target, instruction), np.dtype(f"u{dtype.itemsize}")
@@ -220,7 +222,7 @@ class _Builder:
                 values[at] = found
 
             return pack
-        names = _parts(target)
+        names = listed(target)
         part = np.dtype(f"u{dtype.itemsize // len(names)}")
         own = self._operands.source(source, np.dtype(f"u{dtype.itemsize}"))
         targets = [self._operands.register(name, instruction) for name in names]
@@ -317,10 +319,6 @@ class _Builder:
         return leave
 
 
-def _parts(text: str) -> list[str]:
-    return [one.strip() for one in text.strip("{} ").split(",")]
-
-
 def _one(at: int, compute: Callable[..., Values], a: Source) -> Step:
     def step(values: Registers, active: Active, machine: Machine) -> None:
         values[at] = compute(a(values, active, machine))
@@ -352,3 +350,35 @@ def _four(at: int, compute: Callable[..., Values], *sources: Source) -> Step:
 
 
 _STEPS_BY_COUNT: dict[int, Callable[..., Step]] = {1: _one, 2: _two, 3: _three, 4: _four}
+
+
+def _nothing(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make what orders accesses only as other threads see them, or asks for a line ahead."""
+    return lambda values, active, machine: None
+
+
+def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make `bar.warp.sync`; barriers of the block end a basic block."""
+
+    def step(values: list[Any], active: Active, machine: Machine) -> None:
+        warps = active.slots[active.starts(5)] >> 5
+        machine.warp_moments[warps] += 1
+
+    return step
+
+
+_OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, int, Operands], Step]] = {
+    "ld": load_step,
+    "ldu": load_step,
+    "st": store_step,
+    "membar": _nothing,
+    "fence": _nothing,
+    "prefetch": _nothing,
+    "prefetchu": _nothing,
+    "nanosleep": _nothing,
+    "bar": _warp_barrier,
+    "atom": atomic_step,
+    "red": atomic_step,
+    "cp": copy_step,
+    **WARP_STEPS,
+}

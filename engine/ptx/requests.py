@@ -1,13 +1,14 @@
 """Loads and stores, and what every request to memory has: its spelling, its guard, its checks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
-from engine.ptx.module import Instruction
+from engine.ptx.memory import Place
+from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands, Step
 from engine.ptx.spelling import unknown
 from engine.ptx.types import DTYPES, Values, as_type, extended
@@ -41,8 +42,7 @@ def load_step(instruction: Instruction, number: int, operands: Operands) -> Step
     """Make a load."""
     space, count, dtype = spelled(instruction)
     target, address = instruction.operands[:2]
-    names = [one.strip() for one in target.strip("{} ").split(",")]
-    targets = [operands.register(name, instruction) for name in names]
+    targets = [operands.register(name, instruction) for name in listed(target)]
     widths = [operands.width(one) for one in targets]
     source, _ = operands.address(address)
     if space == "param":
@@ -54,15 +54,10 @@ def load_step(instruction: Instruction, number: int, operands: Operands) -> Step
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return
-        found = load(machine, instruction, number, space, addresses, dtype, count, size, part)
-        for one, width, loaded in zip(targets, widths, found, strict=True):
-            wide = extended(loaded, width)
-            if chosen is not None:
-                old = as_type(values[one], np.dtype(f"u{width}"))
-                merged = np.array(np.broadcast_to(old, (active.count,)))
-                merged[chosen] = as_type(wide, merged.dtype)
-                wide = merged
-            values[one] = wide
+        places = accessed(machine, instruction, number, "loads", space, addresses, size, part)
+        found = loaded(places, dtype, count, part)
+        for at, width, one in zip(targets, widths, found, strict=True):
+            put(values, at, one, width, active, chosen)
 
     return step
 
@@ -105,59 +100,69 @@ def _parameter(instruction: Instruction, targets: list[int], widths: list[int], 
     return step
 
 
-def load(
+def accessed(
     machine: Machine,
     instruction: Instruction,
     number: int,
+    kind: str,
     space: str,
     addresses: Values,
-    dtype: np.dtype,
-    count: int,
     size: int,
     active: Active,
-) -> list[Values]:
-    """Return what threads load; bytes of ones from outside of every array."""
-    places = machine.places(space, addresses, size, active, instruction)
-    whole = None
-    for place in places:
+    **checked: bool,
+) -> Iterator[Place]:
+    """Return where threads access memory, each place checked and counted: loads, stores or atomics."""
+    for place in machine.places(space, addresses, size, active, instruction):
         check_alignment(machine, instruction, place, size)
         if machine.checks:
-            machine.check("read", number, place, size)
+            machine.check("read" if kind == "loads" else "write", number, place, size, **checked)
         if machine.counted:
-            count_request(machine, number, "loads", place, size)
-        segment = place.segment
-        view = segment.view(dtype)
-        at = place.flat // dtype.itemsize if dtype.itemsize > 1 else place.flat
+            count_request(machine, number, kind, place, size)
+        yield place
+
+
+def loaded(places: Iterable[Place], dtype: np.dtype, count: int, active: Active) -> list[Values]:
+    """Return what threads load; bytes of ones from outside of every array."""
+    whole: list[Values] = []
+    for place in places:
+        view, at = place.segment.view(dtype), place.flat // dtype.itemsize
         found = [view[at + part] for part in range(count)]
         if place.chosen is None:
             return found
-        if whole is None:
-            whole = [np.full(active.count * dtype.itemsize, 0xFF, np.uint8).view(dtype) for _ in range(count)]
+        whole = whole or _ones(dtype, count, active)
         for all_of, some in zip(whole, found, strict=True):
             all_of[place.chosen] = some
-    if whole is None:
-        whole = [np.full(active.count * dtype.itemsize, 0xFF, np.uint8).view(dtype) for _ in range(count)]
-    return whole
+    return whole or _ones(dtype, count, active)
 
 
-def check_alignment(machine: Machine, instruction: Instruction, place: Any, size: int) -> None:
+def _ones(dtype: np.dtype, count: int, active: Active) -> list[Values]:
+    return [np.full(active.count * dtype.itemsize, 0xFF, np.uint8).view(dtype) for _ in range(count)]
+
+
+def put(values: list[Any], at: int, found: Values, width: int, active: Active, chosen: Any) -> None:
+    """Write what the chosen ones of these threads have got into their register, as wide as that is."""
+    wide = extended(found, width)
+    if chosen is not None:
+        merged = np.array(np.broadcast_to(as_type(values[at], np.dtype(f"u{width}")), (active.count,)))
+        merged[chosen] = as_type(wide, merged.dtype)
+        wide = merged
+    values[at] = wide
+
+
+def check_alignment(machine: Machine, instruction: Instruction, place: Place, size: int) -> None:
     """Report threads whose address is no multiple of what they access."""
-    if size == 1:
-        return
     offsets = place.offsets
-    low = int(offsets) if offsets.ndim == 0 else int(np.bitwise_or.reduce(offsets))
-    if low & (size - 1):
-        bad = np.broadcast_to((offsets & np.uint64(size - 1)) != 0, (place.active.count,))
-        name = place.segment.name
-        message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-        machine.report("misaligned", instruction, place.active, bad, message, array=place.segment.name)
+    if size == 1 or not np.bitwise_or.reduce(offsets, axis=None) & np.uint64(size - 1):
+        return
+    bad = np.broadcast_to((offsets & np.uint64(size - 1)) != 0, (place.active.count,))
+    name = place.segment.name
+    message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
+    machine.report("misaligned", instruction, place.active, bad, message, array=name)
 
 
-def count_request(machine: Machine, number: int, kind: str, place: Any, size: int) -> None:
+def count_request(machine: Machine, number: int, kind: str, place: Place, size: int) -> None:
     """Count the requests of the warps of an access."""
-    offsets = place.offsets.view(np.int64)
-    if offsets.ndim == 0:
-        offsets = np.full(place.active.count, offsets)
+    offsets = np.broadcast_to(place.offsets.view(np.int64), (place.active.count,))
     machine.counts.access(number, kind, place.segment, place.active, offsets, size)
 
 
@@ -166,8 +171,7 @@ def store_step(instruction: Instruction, number: int, operands: Operands) -> Ste
     space, count, dtype = spelled(instruction)
     address, given = instruction.operands[:2]
     source, _ = operands.address(address)
-    names = [one.strip() for one in given.strip("{} ").split(",")]
-    parts = [operands.source(name, dtype) for name in names]
+    parts = [operands.source(name, dtype) for name in listed(given)]
     size = count * dtype.itemsize
     choose = guarded(instruction, operands)
 
@@ -178,14 +182,8 @@ def store_step(instruction: Instruction, number: int, operands: Operands) -> Ste
         stored = [one(values, active, machine) for one in parts]
         if chosen is not None:
             stored = [one if one.ndim == 0 else one[chosen] for one in stored]
-        for place in machine.places(space, addresses, size, part, instruction):
-            check_alignment(machine, instruction, place, size)
-            if machine.checks:
-                machine.check("write", number, place, size)
-            if machine.counted:
-                count_request(machine, number, "stores", place, size)
-            view = place.segment.view(dtype)
-            at = place.flat // dtype.itemsize if dtype.itemsize > 1 else place.flat
+        for place in accessed(machine, instruction, number, "stores", space, addresses, size, part):
+            view, at = place.segment.view(dtype), place.flat // dtype.itemsize
             for each, one in enumerate(stored):
                 own = one if one.ndim == 0 or place.chosen is None else one[place.chosen]
                 # Of several threads that write one place the last one stays.

@@ -81,3 +81,13 @@ def with_flags(said: Spelling, dtype: np.dtype, compute: Compute) -> Compute:
         whole = compute
         return lambda *operands: floats.saturated(whole(*operands))
     return compute
+
+
+def alike(count: int, compute: Compute) -> Callable[[Spelling], Rule]:
+    """Return what makes the rule of an instruction with one type for operands and result."""
+
+    def make(said: Spelling) -> Rule:
+        dtype = said.dtype()
+        return same(count, dtype, with_flags(said, dtype, compute) if dtype.kind == "f" else compute)
+
+    return make

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
-from engine.ptx.module import Instruction
+from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands, Step
 from engine.ptx.spelling import BOOL, S32, U32, unknown
 from engine.ptx.types import DTYPES, Values, extended
@@ -206,7 +206,7 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     if words[6] not in kinds or words[7] not in kinds:
         raise unknown(instruction)
     a_kind, b_kind = kinds[words[6]], kinds[words[7]]
-    lists = [[one.strip() for one in text.strip("{} ").split(",")] for text in instruction.operands]
+    lists = [listed(text) for text in instruction.operands]
     targets = [operands.register(name, instruction) for name in lists[0]]
     a, b = ([operands.source(name, U32) for name in names] for names in lists[1:3])
     c = [operands.source(name, S32) for name in lists[3]]
