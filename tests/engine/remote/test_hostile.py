@@ -33,7 +33,7 @@ from tests.engine.remote.piped import Piped
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-MUTATIONS = 2000
+MUTATIONS = 600
 PATIENCE_S = 60.0
 # Of a msgpack of the longest structure, all of it empty lists, 64 bytes each; twice for what is made of it.
 MOST_GROWTH_BYTES = 768 << 20
