@@ -5,7 +5,6 @@ libtiff, which it has too, decodes them here and names each row that is too shor
 LZW ends with the last value that is asked for: here it is asked for one more.
 """
 
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from engine.image.faults import Refused
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.png import SURPLUS
 from engine.image.formats.tiff_jpeg import is_of_jpegs, note_damage_of_jpegs
+from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags
 from engine.image.library_warnings import said_by_imagecodecs
 
 if TYPE_CHECKING:
@@ -69,23 +69,20 @@ def _of_fax(page: "TiffPage", by_tifffile: _Decode, notes: list[str]) -> _Decode
 
 def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     """Return a TIFF of one strip."""
-    data += bytes(len(data) % 2)
-    tags = (
-        (256, width),
-        (257, height),
-        (258, 1),
-        (259, int(page.compression)),
-        (262, 1),
-        (266, page.fillorder),
-        (273, 8),
-        (277, 1),
-        (278, height),
-        (279, len(data)),
-        (_FAX_OPTIONS_TAG, int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))),
-    )
-    entries = (struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
-    head = struct.pack("<4sI", b"II*\0", 8 + len(data))
-    return b"".join((head, data, struct.pack("<H", len(tags)), *entries, bytes(4)))
+    values = {
+        256: width,
+        257: height,
+        258: 1,
+        259: int(page.compression),
+        262: 1,
+        266: page.fillorder,
+        273: 8,
+    }
+    values |= {277: 1, 278: height, 279: len(data)}
+    values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
+    tags = [Tag(code, LONG, [value]) for code, value in values.items()]
+    lists, head = lists_of_tags([Page(tags)], 8 + len(data), is_big=False)
+    return head + data + lists
 
 
 def _of_lzw(page: "TiffPage", notes: list[str]) -> _Decode:
