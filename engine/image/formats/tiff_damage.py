@@ -69,16 +69,8 @@ def _of_fax(page: "TiffPage", by_tifffile: _Decode, notes: list[str]) -> _Decode
 
 def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     """Return a TIFF of one strip."""
-    values = {
-        256: width,
-        257: height,
-        258: 1,
-        259: int(page.compression),
-        262: 1,
-        266: page.fillorder,
-        273: 8,
-    }
-    values |= {277: 1, 278: height, 279: len(data)}
+    values = {256: width, 257: height, 258: 1, 259: int(page.compression), 262: 1, 266: page.fillorder}
+    values |= {273: 8, 277: 1, 278: height, 279: len(data)}
     values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
     tags = [Tag(code, LONG, [value]) for code, value in values.items()]
     lists, head = lists_of_tags([Page(tags)], 8 + len(data), is_big=False)
