@@ -18,8 +18,8 @@ from engine.device_info import DeviceInfo, titles
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
-from engine.flow.journal import State
-from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory
+from engine.flow.journal import State, identity_of
+from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
 from engine.flow.plan import Plan, Resolved
 from engine.flow.rows import Part, RowStream, by_stream
 from engine.image.colour import full_scale_of
@@ -240,7 +240,7 @@ class _Run:
             work.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip
         digest = hashlib.sha256(json.dumps(settings, allow_nan=False).encode()).hexdigest()
-        return {"settings": digest, "source": _identity(self.picture.path)}
+        return {"settings": digest, "source": identity_of(self.picture.path)}
 
     def _check_disk(self, storage: Storage) -> None:
         """Refuse a result that the disk has no room for."""
@@ -249,7 +249,7 @@ class _Run:
         needed = pixels * self.dtype.itemsize
         if storage.compression != "none":
             # About as well compressed as the source.
-            share = min(1.0, _stored_bytes(picture.path) / (pixels * picture.dtype.itemsize))
+            share = min(1.0, stored_bytes(picture.path) / (pixels * picture.dtype.itemsize))
             needed = int(needed * share)
         if storage.smallest is not None:
             needed += needed // 3 + pixels * self.dtype.itemsize // 3
@@ -461,22 +461,3 @@ def _check_place(output: str, kind: str) -> None:
     if place.exists() and not place.is_dir():
         raise FileWriteError(f"{output} cannot be written", "it is a file", "Choose another name.")
     check_place(os.path.join(place.parent, f".{place.name}"))
-
-
-def _identity(path: Path) -> dict[str, Any]:
-    """Return what changes with a file: its name, size and time; of a store those of its metadata."""
-    files = [path]
-    if path.is_dir():
-        names = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
-        files = [child for name in names for child in (path / name, path / "0" / name) if child.exists()]
-    facts = [(os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return {"files": [list(fact) for fact in facts]}
-
-
-def _stored_bytes(path: Path) -> int:
-    """Return the bytes of a file, or of a store."""
-    if not path.is_dir():
-        return path.stat().st_size
-    return sum(
-        os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
-    )

@@ -1,6 +1,8 @@
 """What is done of a large picture, as the journal of its part has it, and the proofs of all bands."""
 
+import os
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from engine.image.result_picture import Loss
@@ -91,3 +93,13 @@ class State:
         proof = dict(done["proof"])
         state.proof = Proof(**proof | {"error": float(proof["error"]), "bound": float(proof["bound"])})
         return state
+
+
+def identity_of(path: Path) -> dict[str, Any]:
+    """Return what changes with a file: its name, size and time; of a store those of its metadata."""
+    files = [path]
+    if path.is_dir():
+        names = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
+        files = [child for name in names for child in (path / name, path / "0" / name) if child.exists()]
+    facts = [(os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return {"files": [list(fact) for fact in facts]}

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,12 @@ def _resident_bytes() -> int:
 def free_disk_words(needed: int, free: int, folder: os.PathLike[str]) -> str:
     """Return how much a disk has and how much is needed."""
     return f"the result takes about {bytes_text(needed)}, the disk of {folder} has {bytes_text(free)} free"
+
+
+def stored_bytes(path: Path) -> int:
+    """Return the bytes of a file, or of a store."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(
+        os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
+    )

@@ -8,6 +8,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+import engine
 from engine.errors import BadValue, ImageReadError
 from engine.host import picture_jobs, shared, shared_picture, tile_jobs
 from engine.host.picture_jobs import open_picture
@@ -20,7 +21,10 @@ from engine.image.faults import Refused
 from engine.image.halving import halved
 from engine.image.open import open_image
 from engine.mask.presets import preset
+from engine.work.chain_files import chain_named
 from engine.work.filtering.messages import FilterJob, SaveFiltered
+from engine.work.messages import ChainJob
+from engine.work.operations.messages import OperationJob
 
 
 def silent(step):
@@ -134,6 +138,19 @@ def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(decoded, pixels,
     saved = open_image(path)
     np.testing.assert_array_equal(saved.pixels, pixels)
     assert (saved.alpha == 255).all()
+
+
+def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixels, tmp_path):
+    median = OperationJob(operation="median", settings={"size": 5}, picture=decoded)
+    chain = ChainJob(chain=chain_named("unsharp"), picture=decoded)
+    wholes = (
+        engine.operate(pixels, "median", size=5, device="cpu").picture,
+        engine.chain(pixels, "unsharp", device="cpu").picture,
+    )
+    for number, (job, whole) in enumerate(zip((median, chain), wholes, strict=True)):
+        path = str(tmp_path / f"{number}.tif")
+        answer(SaveFiltered(job, path), silent)
+        np.testing.assert_array_equal(open_image(path).pixels, whole)
 
 
 def test_that_a_folder_that_is_no_zarr_store_is_refused(tmp_path):

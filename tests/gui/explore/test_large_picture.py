@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import engine
 from engine.errors import ImageReadError
 from engine.host import tile_jobs
 from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.work.filtering.messages import SaveFiltered
+from engine.work.operations.messages import Operated, OperationJob
 from gui.explore.files import filters_in_parts
 from gui.explore.look.look_state import PROFILE
 from gui.explore.picture.drawn import Line
@@ -178,6 +180,17 @@ def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot)
     saved = np.load(tmp_path / "result.npy")
     assert saved.shape[:2] == SIDES
     assert saved.dtype == np.uint8
+
+
+def test_that_an_operation_is_saved_in_parts_too(opened, pixels, tmp_path, qtbot):
+    shown = opened.state.last_result
+    opened.workspace.choose("median")
+    wait(qtbot, lambda: isinstance(opened.workspace.job(), OperationJob))
+    opened.display.show(Operated(shown))
+    opened.pictures.save_result(tmp_path / "result.npy")
+    wait(qtbot, lambda: (tmp_path / "result.npy").exists())
+    whole = engine.operate(pixels, "median", device="cpu").picture
+    np.testing.assert_array_equal(np.load(tmp_path / "result.npy").reshape(whole.shape), whole)
 
 
 def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot):

@@ -1,0 +1,172 @@
+"""Any rectangle of any chain, on any device, has the bits of that part of the whole."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.api.chain import ChainCall
+from engine.api.operation import OperationCall
+from engine.api.request import Request
+from engine.device.device_list import cpu_info
+from engine.errors import EngineError
+from engine.flow import filtering
+from engine.flow.outputs import Outputs
+from engine.flow.plan import Plan
+from engine.flow.stream import Stream
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.work.filtering import resolve
+from engine.work.operations.problem import Settings
+from engine.work.operations.table import OPERATIONS
+from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep
+from tests.engine.flow.fake_gpus import install
+
+DTYPES = ("uint8", "uint16", "float32")
+# What can be a step, with parameters that make it reach further than one cell.
+OPERATIONS_IN_CHAINS = {
+    key: {"size": 5} if "size" in {one.name for one in known.parameters} else {}
+    for key, known in OPERATIONS.items()
+    if known.of_cells is not None
+}
+WINDOWS = [key for key, known in OPERATIONS.items() if known.window is not None]
+
+
+@st.composite
+def masks(draw):
+    rows, columns = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    weights = np.random.default_rng(draw(st.integers(0, 9))).integers(-3, 4, (rows, columns)) / 4
+    return Mask(weights, (draw(st.integers(0, rows - 1)), draw(st.integers(0, columns - 1))))
+
+
+@st.composite
+def pictures(draw, most):
+    height, width = draw(st.integers(1, most)), draw(st.integers(1, most))
+    shape = height, width, draw(st.sampled_from([1, 3]))
+    random = np.random.default_rng(draw(st.integers(0, 9)))
+    dtype = draw(st.sampled_from(DTYPES))
+    if dtype == "float32":
+        return random.random(shape, np.float32)
+    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+@st.composite
+def chains(draw, channels):
+    one_border = draw(st.sampled_from([None, *Border]))
+    steps = []
+    for number in range(draw(st.integers(1, 4))):
+        earlier = ["picture", *(step.id for step in steps)]
+        reads = {"id": f"s{number}", "input": draw(st.sampled_from(earlier))}
+        kind = draw(st.sampled_from(["mask", "mask", "operation", "combine"]))
+        if kind == "mask":
+            border = one_border or draw(st.sampled_from(list(Border)))
+            steps.append(MaskStep(**reads, mask=draw(masks()), border=border))
+        elif kind == "operation":
+            able = [key for key in OPERATIONS_IN_CHAINS if channels == 3 or key not in _COLOUR]
+            key = draw(st.sampled_from(able))
+            parameters = Settings(OPERATIONS_IN_CHAINS[key].items())
+            steps.append(OperationStep(**reads, operation=key, settings=parameters))
+        else:
+            how, second = draw(st.sampled_from(list(HOW))), draw(st.sampled_from(earlier))
+            steps.append(CombineStep(**reads, how=how, second=second))
+    return Chain(tuple(steps))
+
+
+_COLOUR = {"desaturate", "hue-shift"}
+
+
+@st.composite
+def works(draw, most, device="cpu"):
+    """A picture, and a filter, an operation or a chain of it."""
+    picture = draw(pictures(most))
+    kind = draw(st.sampled_from(["filter", "operation", "chain", "chain"]))
+    if kind == "filter":
+        border = draw(st.sampled_from(list(Border)))
+        result = draw(st.sampled_from(["float32", "same"]))
+        call = Request(
+            picture, draw(masks()), border, 0.25 * border.takes_value, None, "auto", None, device,
+            flip=draw(st.booleans()), result=result,
+        )  # fmt: skip
+    elif kind == "operation":
+        able = [key for key in WINDOWS if picture.shape[2] == 3 or key not in _COLOUR]
+        key = draw(st.sampled_from(able))
+        call = OperationCall(picture, key, OPERATIONS_IN_CHAINS.get(key, {}), device=device)
+    else:
+        call = ChainCall(picture, draw(chains(picture.shape[2])), device=device)
+    return call.in_parts()
+
+
+@st.composite
+def parts(draw, length):
+    first = draw(st.integers(0, length - 1))
+    return slice(first, draw(st.integers(first + 1, length)))
+
+
+def check_rectangle(call, data):
+    plan = Plan.of(call)
+    whole = call.filter()
+    if plan.reach.whole:
+        with pytest.raises(EngineError, match="the whole picture"):
+            plan.refuse_cut("a picture", "", "")
+        return
+    assert plan.reach.exact
+    samples = call.samples
+    for _ in range(3):
+        rows, columns = data.draw(parts(samples.shape[0])), data.draw(parts(samples.shape[1]))
+        cut = plan.cut(samples.shape[:2], rows, columns)
+        part = np.concatenate(
+            [
+                np.concatenate(
+                    [samples[slice(*down), slice(*across)] for across in cut.columns.sources], axis=1
+                )
+                for down in cut.rows.sources
+            ]
+        )
+        out = np.empty(part.shape, whole.dtype)
+        np.testing.assert_array_equal(plan.computed(part, out)[cut.inside], whole[rows, columns])
+
+
+@settings(max_examples=60)
+@given(call=works(40), data=st.data())
+def test_that_any_rectangle_has_the_bits_of_the_whole(call, data):
+    check_rectangle(call, data)
+
+
+@pytest.mark.matrix
+@settings(max_examples=2000)
+@given(call=works(200), data=st.data())
+def test_that_any_rectangle_of_any_size_has_the_bits_of_the_whole(call, data):
+    check_rectangle(call, data)
+
+
+@pytest.mark.matrix
+@pytest.mark.nvvm
+@settings(max_examples=40)
+@given(call=works(24, "simulator"), data=st.data())
+def test_that_any_rectangle_has_the_bits_of_the_whole_by_kernels_for_cuda(call, data):
+    check_rectangle(call, data)
+
+
+@pytest.mark.parametrize("gpus", [1, 3])
+def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch, gpus):
+    made = install(monkeypatch, gpus, cpu_info())
+    devices = filtering.all_gpus()
+    # The whole is computed on the CPU, whose kernels these have.
+    monkeypatch.setattr(resolve, "device_named", lambda key: cpu_info())
+    monkeypatch.setattr(resolve, "device_for", lambda variant, key: cpu_info())
+    monkeypatch.setattr("engine.api.calls.device_named", lambda key: cpu_info())
+
+    @settings(max_examples=20)
+    @given(call=works(40), chunk_bytes=st.integers(1, 4000))
+    def check(call, chunk_bytes):
+        whole = call.filter()
+        call.device = devices[0]
+        stream = Stream(
+            lambda one: one, Outputs(None), chunk_bytes, 2, Layout.PITCHED, lambda step: None, None, devices
+        )
+        stream.run((Plan.of(call),))
+        np.testing.assert_array_equal(stream.values[0], whole)
+
+    check()
+    assert all(found.is_idle for found in made)
