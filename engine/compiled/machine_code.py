@@ -7,7 +7,6 @@ What is compiled is a plain Python function in a module of its own, which may im
 statement is `entry_point()`. It allocates nothing and raises nothing: it works on arrays that it is given.
 """
 
-import contextvars
 import ctypes
 import functools
 import importlib
@@ -17,9 +16,7 @@ import os
 import platform
 import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -29,7 +26,7 @@ from engine.compiled import llvm_memory
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 
-_KIND, _ASSEMBLY = "cpu", "s"
+_KIND = "cpu"
 ENTRY = ".entry"
 """What the name of the function that Python calls ends with."""
 
@@ -86,24 +83,12 @@ class MachineFunction:
     def address(self, *arguments: object) -> int:
         """Return the address of the function that is called with a `Call`'s slots, compiled for arguments."""
         types = ", ".join(map(_type_of, arguments))
-        asked = _asked.get()
-        if asked is not None:
-            asked.append(AskedFunction(self, types))
         if types not in self._addresses:
             with _compiling:
                 # Another thread may have loaded it meanwhile: all workers of a batch begin at once.
                 if types not in self._addresses:
                     self._addresses[types] = self._loaded(types)
         return self._addresses[types]
-
-    def assembly(self, types: str) -> str:
-        """Return what it is compiled to for arguments of these types, as the compiler writes it."""
-        with _compiling:
-            kept = code_store().load(_ASSEMBLY, self._key(types))
-            if kept is None:
-                kept = self._compiled(types, as_assembly=True)
-                code_store().save(_ASSEMBLY, self._key(types), kept)
-        return kept.decode()
 
     def _loaded(self, types: str) -> int:
         key = self._key(types)
@@ -119,39 +104,15 @@ class MachineFunction:
         facts = [self.module, self.name, types, self._options, target.name, target.features, *_compilers()]
         return json.dumps(facts, allow_nan=False)
 
-    def _compiled(self, types: str, *, as_assembly: bool = False) -> bytes:
+    def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
         # Kept code needs no compiler.
-        from engine.compiled.numba_compiler import assembly, compiled_library, load_numba, object_code
+        from engine.compiled.numba_compiler import compiled_library, load_numba, object_code
 
         load_numba(without_scipy=_is_own_process)
         function = getattr(importlib.import_module(self.module), self.name)
         name, library = compiled_library(function, types, self._options)
-        if as_assembly:
-            return assembly(library).encode()
         return (name + ENTRY).encode() + b"\0" + object_code(library)
-
-
-class AskedFunction(NamedTuple):
-    """A function, and the types that it was asked for."""
-
-    function: MachineFunction
-    types: str
-
-
-_asked: contextvars.ContextVar[list[AskedFunction] | None] = contextvars.ContextVar("asked", default=None)
-
-
-@contextmanager
-def asked_functions() -> Iterator[list[AskedFunction]]:
-    """Give the functions that this thread asks for within: what a variant is made of, of its own code too."""
-    token = _asked.set([])
-    try:
-        found = _asked.get()
-        assert found is not None
-        yield found
-    finally:
-        _asked.reset(token)
 
 
 class Call:

@@ -42,9 +42,3 @@ def object_code(library: Any) -> bytes:
     """Return the object file of a code library."""
     code: bytes = library._get_compiled_object()
     return code
-
-
-def assembly(library: Any) -> str:
-    """Return what a code library is compiled to, as text."""
-    text: str = library.get_asm_str()
-    return text

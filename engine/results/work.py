@@ -1,7 +1,7 @@
 """Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,46 @@ class Work:
     def arithmetic_intensity(self) -> float:
         """Floating-point operations per byte of global memory accesses."""
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopWork:
+    """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
+
+    Multiply-adds one at a time count for each result, everything else for each vector of results.
+    """
+
+    scalar_multiply_adds: float = 0.0  # each with the loads of both factors
+    converted_multiply_adds: float = 0.0  # the same of integers
+    multiply_adds: float = 0.0
+    operations: float = 0.0  # other computations with whole vectors
+    half_operations: float = 0.0  # with half as many floats
+    loads: float = 0.0  # of whole vectors within a cache line
+    misaligned_loads: float = 0.0  # of whole vectors across two lines
+    narrow_loads: float = 0.0  # of one weight for all elements, or of samples of 8 or 16 bit
+    stores: float = 0.0  # of whole vectors
+
+    def __add__(self, other: "LoopWork") -> "LoopWork":
+        """Return the work of a loop that does both."""
+        theirs = asdict(other)
+        return LoopWork(**{name: value + theirs[name] for name, value in asdict(self).items()})
+
+    def times(self, factor: float) -> "LoopWork":
+        """Return the work of a loop that does all of it so many times."""
+        return LoopWork(**{name: factor * value for name, value in asdict(self).items()})
+
+
+@runtime_checkable
+class HasLoops(Protocol):
+    """A CPU variant ready for a problem, of which it is known what its loops do."""
+
+    @property
+    def workers(self) -> int:
+        """Threads that take part, at most."""
+
+    @property
+    def loops(self) -> tuple[LoopWork, ...]:
+        """The loops of a launch, one after the other."""
 
 
 MODEL_OF_WORK = (

@@ -30,7 +30,7 @@ def _removes(best: Variant, found: CpuBounds) -> str:
     """Return what the best variant does less of."""
     subject, limits = found.subject, found.limits
     samples = subject.problem.samples
-    if found.work and not found.work.whole_vectors:
+    if found.loops and not found.whole_vectors:
         at_once = limits.vector_bits // 32
         cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
         return f"`{best.key}` computes {at_once} results with an instruction{cores}"
@@ -55,9 +55,21 @@ def _multiply_adds(bound: Bound, subject: Subject[Problem], vector: int) -> str:
     return f"Bound by multiply-adds, {_count(bound.amount / subject.problem.samples)} for each result"
 
 
-def _instructions(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    each = bound.amount / _made(subject.variant, subject)
-    return f"Issue-bound, {_count(each)} instructions for each multiply-add"
+def _one_at_a_time(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    each = _count(bound.amount / subject.problem.samples)
+    return f"Bound by multiply-adds one at a time, {each} for each result"
+
+
+def _of_integers(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"{_one_at_a_time(bound, subject, vector)}, of samples that are made float32"
+
+
+def _call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"Bound by the call, {_count(1e3 * bound.ms)} µs before anything is computed"
+
+
+def _shared_call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"{_call(bound, subject, vector)} by all cores"
 
 
 def _per_vector(words: str) -> Callable[[Bound, Subject[Problem], int], str]:
@@ -75,7 +87,10 @@ def _count(value: float) -> str:
 _WORDS: dict[str, Callable[[Bound, Subject[Problem], int], str]] = {
     "copy": _copy,
     "multiply-adds": _multiply_adds,
-    "instructions": _instructions,
+    "scalar-multiply-adds": _one_at_a_time,
+    "converted-multiply-adds": _of_integers,
+    "launch": _call,
+    "shared-launch": _shared_call,
     "vector-operations": _per_vector("operations on whole vectors"),
     "loads": _per_vector("loads of vectors from the first cache"),
     "stores": _per_vector("stores of vectors into the first cache"),

@@ -1,46 +1,83 @@
-"""The compiled part of `engine.explain.limits.measured_cpu`: what a core does in registers, and copies."""
+"""The compiled part of `engine.explain.limits.measured_cpu`: what a core does at most, and copies.
 
-from numba import types
+What computes is emitted (`engine.variants.ir`) for the processor's own vectors: its chains do not wait for
+one another, and nothing can be combined or left out.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import literal_unroll, njit, types
 
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import SELF, TAKEN
 from engine.device.threads.shared_call import add, finish, row_of, share
-from engine.explain.limits.cpu_work_code import (
-    CACHED_FLOATS,
-    CACHED_VECTORS,
-    CHAINS,
-    CHANGED,
-    COPIED_VECTORS,
-    MIXED_INSTRUCTIONS,
-    MIXES,
-    OPERAND,
-    STEPS,
-)
+from engine.variants.cpu.register_tiles import BUSY_SUMS
 from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
 from engine.variants.ir.value import I32, in_pairs
 
+_COPIED_VECTORS = 4
+# Vectors that are loaded or stored in a round.
+_CACHED_VECTORS = 8
+
 
 @cpu_function(types.void)
-def _chains(code, operands, target, rounds):
-    """Do `rounds` times STEPS multiply-adds of vectors in each of CHAINS registers; store their sum."""
+def _multiply_adds(code, operands, target, rounds):
+    """Do `rounds` times a multiply-add of vectors in each of BUSY_SUMS registers; store their sum."""
     values = code.pointer(operands)
     x, y = code.splat(values.load()), code.splat((values + 1).load())
 
     def round_of(carried):
         sums, left = carried
-        for _ in range(STEPS):
-            sums = [code.fma(one, x, y) for one in sums]
-        return [sums, left - 1], left > 1
+        return [[code.fma(one, x, y) for one in sums], left - 1], left > 1
 
     # Chains that began alike would be one.
-    start = [code.splat((values + number).load()) for number in range(CHAINS)]
+    start = [code.splat((values + number).load()) for number in range(BUSY_SUMS)]
     sums, _ = code.do_while([start, rounds], round_of)
     code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
 
 
+def _operations(floats):
+    """Return a function that computes with vectors of so many floats: all of its units, `rounds` times."""
+
+    @cpu_function(types.void)
+    def side_by_side(code, operands, target, rounds):
+        """Do 40 multiply-adds and 40 operations of integers a round; store their sum.
+
+        15 chains and what they read are in registers; with others (8 and 7, 8 and 4, 16 and 6) some units of
+        Zen 5 wait.
+        """
+        values, bits = code.pointer(operands), ir.VectorType(I32, floats)
+
+        def vector(number):
+            whole = code.splat((values + number).load())
+            return code.shuffled(whole, whole, list(range(floats)))
+
+        x = vector(0)
+
+        def round_of(carried):
+            products, words, left = carried
+            for _ in range(4):
+                products = [code.fma(one, x, x) for one in products]
+                # Two operations that cannot be made one.
+                words = [(one ^ x.bits_as(bits)) + x.bits_as(bits) for one in words]
+            return [products, words, left - 1], left > 1
+
+        words = [vector(number).bits_as(bits) for number in range(10, 15)]
+        products, words, _ = code.do_while(
+            [[vector(number) for number in range(10)], words, rounds], round_of
+        )
+        every = products + [one.bits_as(x.llvm.type) for one in words]
+        code.store(in_pairs(every, lambda a, b: a + b), code.at_address(target, operands))
+
+    return side_by_side
+
+
+_whole_operations, _half_operations = _operations(VECTOR), _operations(VECTOR // 2)
+
+
 @cpu_function(types.void)
-def _cached_loads(code, operands, target, rounds, at):
-    """Load all of CACHED_FLOATS operands from element `at` on, `rounds` times."""
+def _cached_loads(code, operands, target, rounds, floats, at):
+    """Load `floats` operands from element `at` on, whole vectors, `rounds` times."""
     # As whole numbers: exclusive ors take as many vectors as can be loaded.
     source = code.pointer(operands).pointing_to(I32) + at
 
@@ -49,66 +86,89 @@ def _cached_loads(code, operands, target, rounds, at):
 
         def some(carried):
             found, index = carried
-            loaded = [code.unconverted(source, index + n * VECTOR) for n in range(CACHED_VECTORS)]
+            loaded = [code.unconverted(source, index + n * VECTOR) for n in range(_CACHED_VECTORS)]
             found = [one ^ other for one, other in zip(found, loaded, strict=True)]
-            return [found, index + CACHED_VECTORS * VECTOR]
+            return [found, index + _CACHED_VECTORS * VECTOR]
 
-        found, _ = code.while_loop([found, code.index(0)], lambda carried: carried[1] < CACHED_FLOATS, some)
+        found, _ = code.while_loop([found, code.index(0)], lambda carried: carried[1] < floats, some)
         return [found, left - 1], left > 1
 
-    start = [code.unconverted(source, n * VECTOR) for n in range(CACHED_VECTORS)]
+    start = [code.unconverted(source, n * VECTOR) for n in range(_CACHED_VECTORS)]
     found, _ = code.do_while([start, rounds], round_of)
     code.store(in_pairs(found, lambda a, b: a ^ b).bits_as(code.floats), code.at_address(target, operands))
 
 
 @cpu_function(types.void)
-def _cached_stores(code, operands, rounds):
-    """Store into all of CACHED_FLOATS operands, `rounds` times."""
-    floats = code.pointer(operands)
-    value = code.splat(floats.load())
+def _cached_weights(code, operands, target, rounds, floats):
+    """Load each of so many operands into all elements of a vector, `rounds` times."""
+    source = code.pointer(operands)
+    x = code.splat(source.load())
+
+    def round_of(carried):
+        sums, left = carried
+
+        def some(carried):
+            sums, index = carried
+            found = []
+            for number, one in enumerate(sums):
+                weight = code.splat((source + (index + number)).load())
+                # Some processors add in other units than they multiply in: both take more than either.
+                found.append(code.fma(weight, x, one) if number % 2 else one + weight)
+            return [found, index + BUSY_SUMS]
+
+        sums, _ = code.while_loop([sums, code.index(0)], lambda carried: carried[1] < floats, some)
+        return [sums, left - 1], left > 1
+
+    sums, _ = code.do_while([[code.zero] * BUSY_SUMS, rounds], round_of)
+    code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
+
+
+@cpu_function(types.void)
+def _cached_stores(code, operands, rounds, floats):
+    """Store into so many operands, whole vectors, `rounds` times."""
+    target = code.pointer(operands)
+    value = code.splat(target.load())
 
     def round_of(left):
         def some(index):
-            for number in range(CACHED_VECTORS):
-                code.store(value, floats, index + number * VECTOR)
+            for number in range(_CACHED_VECTORS):
+                code.store(value, target, index + number * VECTOR)
 
-        code.stride(code.index(0), code.index(CACHED_FLOATS), CACHED_VECTORS * VECTOR, some, 1)
+        code.stride(code.index(0), floats, _CACHED_VECTORS * VECTOR, some, 1)
         return left - 1, left > 1
 
     code.do_while(rounds, round_of)
 
 
-def _repeated(mix):
-    """Return a function that executes a mix of instructions `rounds` times; nothing where there is none."""
-    text = "\n".join(mix * (MIXED_INSTRUCTIONS // max(1, len(mix))))
+@njit(inline="always")
+def _textbook(samples, weights, rounds, count, taps, step):
+    """Sum as the textbook loops do: one multiply-add at a time, `taps` for each sum, a multiple of four.
 
-    @cpu_function(types.void)
-    def repeated(code, operands, rounds):
-        floats = code.pointer(operands)
-
-        def round_of(left):
-            # What a register happens to hold may be subnormal: then each operation takes a hundred clocks.
-            code.statement(text, f"r,{{{OPERAND}}},{CHANGED}", [floats, code.splat(floats.load())])
-            return left - 1, left > 1
-
-        if text:
-            code.do_while(rounds, round_of)
-
-    return repeated
-
-
-_issued, _with_additions, _with_integers, _with_fewer = (_repeated(mix) for mix in MIXES)
+    LLVM does not know how often the loop runs, and makes no vectors of it; but where it knows, it puts
+    several taps into a round, which is done here by hand.
+    """
+    first = count // 2
+    for _ in range(rounds):
+        for sample in range(first - taps):
+            total = np.float32(0.0)
+            at, weight, end = sample, first, sample + taps * step
+            while at < end:
+                for _ in literal_unroll((0, 1, 2, 3)):
+                    total += np.float32(samples[np.uintp(at)]) * weights[np.uintp(weight)]
+                    at, weight = at + step, weight + 1
+            # Not as far from a weight as pages are: processors would take its load for one of this.
+            weights[np.uintp(count + 32)] = total
 
 
 @cpu_function(types.void)
 def _copied(code, operands, source, target, floats, past_cache):
     """Copy floats, a multiple of what a round copies, between addresses that are multiples of a vector."""
     source, target = code.at_address(source, operands), code.at_address(target, operands)
-    step = COPIED_VECTORS * VECTOR
+    step = _COPIED_VECTORS * VECTOR
 
     def all_of_them(is_past):
         def body(at):
-            vectors = [code.load(source, at + n * VECTOR) for n in range(COPIED_VECTORS)]
+            vectors = [code.load(source, at + n * VECTOR) for n in range(_COPIED_VECTORS)]
             for n, vector in enumerate(vectors):
                 code.store(vector, target, at + n * VECTOR, past_cache=is_past)
 
@@ -117,12 +177,14 @@ def _copied(code, operands, source, target, floats, past_cache):
     code.when(code.flag(past_cache), lambda: all_of_them(True), lambda: all_of_them(False))
 
 
-def in_registers(sums, unused, operands, what, rounds, pieces, task):
+def in_registers(sums, unused, operands, data, how, pieces, task):
     """Do pieces of work, each with a cache line for its result, on as many threads as take part.
 
-    `operands` has a row per worker; `what` a number of `_Work`.
+    `operands` has a row per worker, `data` has samples of 8 bit. `how` has the number of a `_Work`, its
+    rounds, the operands that it goes through in a round, the taps of a sum, and 1.
     """
     entry_point()
+    what, rounds, count, taps, step = how
     worker = share(task)
     own = row_of(operands, worker)
     while True:
@@ -131,21 +193,23 @@ def in_registers(sums, unused, operands, what, rounds, pieces, task):
             break
         result = sums + 64 * piece
         if what == 0:
-            _chains(own, result, rounds)
+            _multiply_adds(own, result, rounds)
         elif what == 1:
-            _cached_loads(own, result, rounds, 0)
+            _whole_operations(own, result, rounds)
         elif what == 2:
-            _cached_loads(own, result, rounds, 1)
+            _half_operations(own, result, rounds)
         elif what == 3:
-            _cached_stores(own, rounds)
+            _cached_loads(own, result, rounds, count, 0)
         elif what == 4:
-            _issued(own, rounds)
+            _cached_loads(own, result, rounds, count, 1)
         elif what == 5:
-            _with_additions(own, rounds)
+            _cached_weights(own, result, rounds, count)
         elif what == 6:
-            _with_integers(own, rounds)
+            _cached_stores(own, rounds, count)
+        elif what == 7:
+            _textbook(own, own, rounds, count, taps, step)
         else:
-            _with_fewer(own, rounds)
+            _textbook(data, own, rounds, count, taps, step)
     finish(task, worker)
 
 

@@ -36,18 +36,28 @@ class DeviceLimits:
     integer_multiply_adds_per_s: Limit | None = None
     """GPU: of int32."""
     instructions_per_s: Limit | None = None
-    """GPU: instructions issued, each for the 32 threads of a warp. CPU, x86-64 alone: instructions, where a
-    comparison and the branch that follows it are one."""
+    """GPU: instructions issued, each for the 32 threads of a warp."""
     blocks_per_s: Limit | None = None
     """GPU: blocks of one warp that do nothing."""
     launches_per_s: Limit | None = None
-    """GPU: launches of one such block, each after the one before has ended."""
+    """GPU: launches of one such block, each after the one before has ended. CPU: calls of compiled code that
+    has nothing to do, by one thread."""
+    shared_launches_per_s: Limit | None = None
+    """CPU: the same by all cores, as a call takes longer than each core's share of its work."""
+    scalar_multiply_adds_per_s: Limit | None = None
+    """CPU: of float32, one at a time, with the loads of both factors."""
+    converted_multiply_adds_per_s: Limit | None = None
+    """CPU: the same of samples of 8 bit, which are made float32 one by one."""
     vector_operations_per_s: Limit | None = None
-    """CPU, x86-64 alone: instructions that compute with whole vectors, multiply-adds and others in turn."""
+    """CPU: computations with whole vectors, multiply-adds and others side by side."""
+    half_vector_operations_per_s: Limit | None = None
+    """CPU: the same with half as many floats each."""
     vector_loads_per_s: Limit | None = None
     """CPU: loads of whole vectors from the first cache of each core, each from within a cache line."""
     misaligned_vector_loads_per_s: Limit | None = None
     """CPU: the same of neighbouring vectors that begin anywhere: some, or all, lie across two lines."""
+    narrow_loads_per_s: Limit | None = None
+    """CPU: loads of one float, a weight, into all elements of a vector, from the first cache of each core."""
     vector_stores_per_s: Limit | None = None
     """CPU: stores of whole vectors into the first cache of each core, each within a cache line."""
     int8_tensor_multiply_adds_per_s: Limit | None = None

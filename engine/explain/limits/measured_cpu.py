@@ -7,26 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compiled.cpu_target import cpu_target
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
 from engine.device.threads.parallel_copy import copy_bytes
 from engine.device.threads.thread_pool import TASK, SharedCall
-from engine.explain.limits.cpu_work_code import (
-    CACHED_FLOATS,
-    CHAINS,
-    HAS_MIXES,
-    MIXED_INSTRUCTIONS,
-    MIXES,
-    STEPS,
-)
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.limits.refuted import measured_well
 from engine.results.progress import Checkpoint, Progress
 from engine.variants.cpu.edges import aligned_rows
+from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR
 
 # Bytes of one side of a copy, the last one more than the caches of most processors hold.
 SIZES = tuple(mega << 20 for mega in (1, 4, 16, 32, 64, 128, 256))
@@ -41,6 +33,8 @@ _LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.1, 0.02
 # and seldom interrupted.
 _ROUNDS, _PIECES, _FEW_PIECES = 2000, 32, 4
 _CACHED_COPIES = 200
+# Work of 10 us a core, in several pieces: a core that begins late takes fewer.
+_SHARED_ROUNDS, _SHARED_PIECES = 400, 16
 _CODE = "engine.explain.limits.cpu_rates_code"
 _IN_REGISTERS, _COPIES, _CACHED = (
     MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies", "cached_copies")
@@ -55,22 +49,26 @@ class _Work(NamedTuple):
     rounds: float = 1.0
 
 
-_VECTORS = CACHED_FLOATS // cpu_target().vector_floats
-MULTIPLY_ADDS = _Work(0, CHAINS * STEPS * cpu_target().vector_floats)
-LOADS, MISALIGNED_LOADS, STORES = (_Work(number, _VECTORS, 0.5) for number in (1, 2, 3))
-ISSUED, *OPERATIONS = (
-    _Work(4 + number, MIXED_INSTRUCTIONS // max(1, len(mix)) * len(mix)) for number, mix in enumerate(MIXES)
-)
+# What loads and stores go through: as much as the first cache holds. And the taps of a textbook sum, of which
+# none takes less time than with 8 (Zen 5: with 3 or 31 taps a tenth more).
+CACHED_FLOATS, TAPS = 2048, 8
+MULTIPLY_ADDS, OPERATIONS, OF_HALVES = _Work(0, BUSY_SUMS * VECTOR, 4), _Work(1, 80), _Work(2, 80)
+LOADS, MISALIGNED_LOADS, STORES = (_Work(number, CACHED_FLOATS // VECTOR, 0.5) for number in (3, 4, 6))
+WEIGHTS = _Work(5, -(-CACHED_FLOATS // BUSY_SUMS) * BUSY_SUMS, 0.05)
+OF_FLOATS, OF_INTEGERS = (_Work(number, (CACHED_FLOATS // 2 - TAPS) * TAPS, 0.02) for number in (7, 8))
 
-# By the names of `DeviceLimits`: of several works the fastest counts. One core does them, and all cores as
-# many times as much as they do of multiply-adds: that takes no second core that is free just then.
-_WORKS: dict[str, tuple[_Work, ...]] = {
-    "vector_loads_per_s": (LOADS,),
-    "misaligned_vector_loads_per_s": (MISALIGNED_LOADS,),
-    "vector_stores_per_s": (STORES,),
+# By the names of `DeviceLimits`. One core does them, and all cores as many times as much as they do of
+# multiply-adds: that takes no second core that is free just then.
+_WORKS = {
+    "scalar_multiply_adds_per_s": OF_FLOATS,
+    "converted_multiply_adds_per_s": OF_INTEGERS,
+    "vector_operations_per_s": OPERATIONS,
+    "half_vector_operations_per_s": OF_HALVES,
+    "vector_loads_per_s": LOADS,
+    "misaligned_vector_loads_per_s": MISALIGNED_LOADS,
+    "narrow_loads_per_s": WEIGHTS,
+    "vector_stores_per_s": STORES,
 }
-if HAS_MIXES:
-    _WORKS |= {"instructions_per_s": (ISSUED,), "vector_operations_per_s": tuple(OPERATIONS)}
 
 
 def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
@@ -91,7 +89,9 @@ def _measured(report: Checkpoint) -> DeviceLimits:
     steps: list[tuple[str, Callable[[], float]]] = [
         ("multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, cores)),
         ("core_multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, 1)),
-        *((name, partial(_highest_per_s, works)) for name, works in _WORKS.items()),
+        *((name, partial(work_per_s, work, 1, _FEW_PIECES, _BRIEFLY_S)) for name, work in _WORKS.items()),
+        ("launches_per_s", lambda: 1 / call_s()),
+        ("shared_launches_per_s", lambda: 1 / shared_call_s(cores)),
         ("l2_bytes_per_s", lambda: cached_copy_bytes_per_s(cores)),
     ]
     for number, (name, measure) in enumerate(steps):
@@ -108,24 +108,42 @@ def _measured(report: Checkpoint) -> DeviceLimits:
     # Less than each core's cache holds.
     copies[2 * PIECE_BYTES * cores] = found["l2_bytes_per_s"].measured
     found["copy_bytes_per_s"] = Limit(copies[2 * SIZES[-1]])
-    bits = 32 * cpu_target().vector_floats
-    return DeviceLimits(cpu_info().title, cores=cores, vector_bits=bits, **found).with_copies(copies)
-
-
-def _highest_per_s(works: tuple[_Work, ...]) -> float:
-    """Return how much of the fastest of some works one core does per second."""
-    return max(work_per_s(work, 1, _FEW_PIECES, _BRIEFLY_S) for work in works)
+    return DeviceLimits(cpu_info().title, cores=cores, vector_bits=32 * VECTOR, **found).with_copies(copies)
 
 
 def work_per_s(work: _Work, cores: int, pieces: int = _PIECES, sampling_s: float = _SAMPLING_S) -> float:
     """Return how much of some work so many cores do per second, in registers or in their first caches."""
     pieces, rounds = pieces * cores, max(1, int(_ROUNDS * work.rounds))
-    operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
-    operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
     sums = _aligned(pieces * LINE_BYTES)
-    call = SharedCall(_IN_REGISTERS, (0, 0, operands, work.number, rounds, pieces, TASK), cores)
+    call = _in_registers(work, rounds, pieces, cores)
     least_s = _least_s(lambda: call.launch(sums.ctypes.data, 0), sampling_s)
     return pieces * rounds * work.per_round / least_s
+
+
+def call_s() -> float:
+    """Return the time of a call of compiled code that has nothing to do, by one thread."""
+    return _least_s(partial(_in_registers(MULTIPLY_ADDS, 1, 0, 1).launch, 0, 0), _BRIEFLY_S)
+
+
+def shared_call_s(cores: int) -> float:
+    """Return what a call by all cores takes beside each core's share of its work: others begin later."""
+    sums = _aligned(_SHARED_PIECES * cores * LINE_BYTES)
+
+    def least_s(workers: int) -> float:
+        call = _in_registers(MULTIPLY_ADDS, _SHARED_ROUNDS, _SHARED_PIECES * cores, workers)
+        return _least_s(partial(call.launch, sums.ctypes.data, 0), _BRIEFLY_S)
+
+    alone_s, call = least_s(1), call_s()
+    return max(call, least_s(cores) - (alone_s - call) / cores)
+
+
+def _in_registers(work: _Work, rounds: int, pieces: int, cores: int) -> SharedCall:
+    """Return a call that does pieces of some work; it is launched with the address of their results."""
+    operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
+    operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
+    how = work.number, rounds, CACHED_FLOATS, TAPS, 1
+    data = np.ones(CACHED_FLOATS, np.uint8)
+    return SharedCall(_IN_REGISTERS, (0, 0, operands, data, how, pieces, TASK), cores)
 
 
 def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float:

@@ -17,10 +17,12 @@ MOST_SHARE = 1.03
 # The limit that a bound follows from, where it has another name.
 _LIMITS = {
     "copy": "copy_bytes_per_s", "instructions": "instructions_per_s", "multiply-adds": "multiply_adds_per_s",
+    "scalar-multiply-adds": "scalar_multiply_adds_per_s",
+    "converted-multiply-adds": "converted_multiply_adds_per_s",
     "vector-operations": "vector_operations_per_s", "loads": "vector_loads_per_s",
     "stores": "vector_stores_per_s", "l1": "shared_bytes_per_s",
     "int8-tensor": "int8_tensor_multiply_adds_per_s", "float16-tensor": "float16_tensor_multiply_adds_per_s",
-    "blocks": "blocks_per_s", "launch": "launches_per_s",
+    "blocks": "blocks_per_s", "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
 }  # fmt: skip
 _VECTOR_THREADS = 32
 
@@ -50,8 +52,10 @@ def reached_by_kernels(limits: DeviceLimits) -> Iterator[Reached]:
     works = [
         ("multiply_adds_per_s", lanes, "vector_operations_per_s", "multiply-adds"),
         ("multiply_adds_per_s", lanes, "instructions_per_s", "multiply-adds"),
-        ("vector_operations_per_s", 1, "instructions_per_s", "vector operations"),
         ("misaligned_vector_loads_per_s", 1, "vector_loads_per_s", "loads across two cache lines"),
+        ("converted_multiply_adds_per_s", 1, "scalar_multiply_adds_per_s", "multiply-adds of integers"),
+        ("vector_operations_per_s", 1, "half_vector_operations_per_s", "operations on whole vectors"),
+        ("vector_loads_per_s", 1, "narrow_loads_per_s", "loads of whole vectors"),
         ("copy_bytes_per_s", 1, "l2_bytes_per_s", "copies in memory"),
     ]
     for work, each, limit, by in works:

@@ -1,5 +1,6 @@
 """Filters that compute a picture in bands: threads take one band after another until none is left."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -9,7 +10,9 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
+from engine.results.work import LoopWork
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
+from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filtering.problem import Problem
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
@@ -18,6 +21,11 @@ LEAST_OF_COST = 4
 # Rows that are computed at once: all bands but the last of a tile have a multiple of these. With any number,
 # `cpu-separable` took 10 % longer for 15 x 15.
 WHOLE_ROWS = 8
+# Operations that make a vector of integers float32, and a vector of results whole numbers, at least.
+CONVERSION, QUANTISATION = 2, 2
+CONVERTED = LoopWork(narrow_loads=1, operations=CONVERSION, stores=1)
+"""The loop that makes samples float32 before they are summed."""
+
 # Results of smaller magnitude can be converted to integers of 32 bits, sums' rounding included.
 MOST_RESULT = 2.0**30
 
@@ -104,6 +112,33 @@ class BandedFilter(ABC):
     def workers(self) -> int:
         """Threads that take part, at most."""
         return self._cut.workers
+
+    @property
+    @abstractmethod
+    def loops(self) -> tuple[LoopWork, ...]:
+        """What the loops of a launch do, one after the other."""
+
+    @property
+    def _rows_taken(self) -> float:
+        """Input rows for each row of results: those that two bands share are taken twice."""
+        bands = self._cut.arguments[0]
+        results = float((bands[:, 1] - bands[:, 0]).sum())
+        return 1 + (self._problem.mask_shape[0] - 1) * len(bands) / results
+
+    def _misaligned(self, taps: int, loads: float, step: int = 1) -> float:
+        """Return how many of the loads of float32 samples under neighbouring taps lie across two lines."""
+        within = math.ceil(taps * math.gcd(step * self._problem.channels, VECTOR) / VECTOR)
+        return max(0.0, loads - within)
+
+    @property
+    def _result_operations(self) -> float:
+        """Operations on a vector of sums that make results of them: the offset, and whole numbers."""
+        return 1 + QUANTISATION * (self._problem.result_dtype != "float32")
+
+    @property
+    def _result_stores(self) -> float:
+        """Stores of whole vectors for a vector of results: integers take fewer bytes."""
+        return float(self._problem.result_dtype == "float32")
 
     def compiled(self) -> Self:
         """Return the filter, its code and that of the threads compiled: not within the first launch."""

@@ -27,8 +27,8 @@ from engine.device.threads.thread_pool import TASK, workers_for
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.results.work import Work
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
+from engine.results.work import LoopWork, Work
+from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.tiles.box_mask import refuse_other_masks
@@ -76,6 +76,36 @@ class BoxSums(BandedFilter):
         workers = workers_for(problem.samples * COST_PER_SAMPLE, launch_cores())
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
+    @property
+    def loops(self) -> tuple[LoopWork, ...]:
+        """As `box_code` has them: a row is taken in; sums of a segment's ends; windows, digit by digit."""
+        rows, columns = self._problem.mask_shape
+        are_floats = self._dtype == np.float32
+        taking = LoopWork(
+            operations=3 if are_floats else 3 + CONVERSION,
+            loads=2 + are_floats,
+            narrow_loads=not are_floats,
+            stores=3,
+        )
+        # Once for each segment, but for two of its rows.
+        ends = LoopWork(operations=1, loads=2, stores=1).times(max(0, rows - 2) / rows)
+        # What lies beside a tile is taken in too, and summed up as far as windows need it.
+        count = min(self._tile_samples, self._samples)
+        length = count + self._halo.before + self._halo.after
+        beside = self._rows_taken * length / count
+        windows, step, covered, left = list[LoopWork](), self._problem.channels, 0, columns
+        while left:
+            terms, begins = left % 4, not windows
+            if terms or begins:
+                windows.append(_neighbours(terms, step, covered, not begins))
+            covered += terms * step
+            left //= 4
+            length -= 3 * step
+            if left:
+                windows.append(_neighbours(4, step, 0, False).times(length / count))
+            step *= 4
+        return (taking.times(beside), ends.times(beside), *windows)
+
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         # Some of the last line's neighbours lie past it.
         lines = aligned_rows(
@@ -85,6 +115,13 @@ class BoxSums(BandedFilter):
             0, 0, self._size, (*self._problem.mask_shape, self._weight), self._beyond, self._tile_samples,
             *cut, TASK, (self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch),
         )  # fmt: skip
+
+
+def _neighbours(terms: int, step: int, first: int, adds: bool) -> LoopWork:
+    """Return the work of `add_neighbours`; lines begin at whole vectors, and `adds` to what is there."""
+    apart = sum((first + step * term) % VECTOR != 0 for term in range(terms))
+    operations = max(0, terms - 1) + adds
+    return LoopWork(operations=operations, loads=terms - apart + adds, misaligned_loads=apart, stores=1)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:

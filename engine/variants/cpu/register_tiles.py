@@ -18,6 +18,10 @@ def _by_target(avx512: _T, avx2: _T, neon: _T) -> _T:
     return neon if cpu_target().has("neon") else avx2
 
 
+BUSY_SUMS = _by_target(16, 12, 16)
+"""Vectors of sums that keep all multiply-add units busy: two to four begin in a clock, and take four or five.
+Two registers or more are left."""
+
 # Whether what an input row adds to a total is summed up by itself, from 0, and then added to it. AVX-512 has
 # registers for both, and multiply-adds of the next row begin before those of this one are finished: few
 # vectors under way at once are enough. With 16 registers half of them were kept in memory (AVX2, two cores:

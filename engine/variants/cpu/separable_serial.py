@@ -31,6 +31,7 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.cpu.edges import Halo
+from engine.variants.cpu.serial import taps_of
 from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import (
     ghost_row_value,
@@ -60,7 +61,10 @@ class SeparableSerial:
     along_rows = MachineFunction("engine.variants.cpu.separable_serial_code", "along_rows_serial")
     down_columns = MachineFunction("engine.variants.cpu.separable_serial_code", "down_columns_serial")
 
+    workers = 1
+
     def __init__(self, problem: Problem, mask: Mask) -> None:
+        self.loops = taps_of(problem.dtype, mask.columns), taps_of("float32", mask.rows)
         factors, halo = required_factors(mask, INSTEAD), Halo(problem)
         self._types = problem.dtype, problem.result_dtype
         self._row_arguments = (

@@ -5,13 +5,16 @@ tile of its columns; what results still wait for stays in totals. The columns be
 parts of their own.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.mask import Mask
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
+from engine.results.work import LoopWork
+from engine.variants.cpu.banded_filter import CONVERSION, CONVERTED, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
     CONVERTS_FROM_ROWS,
@@ -88,7 +91,7 @@ class StreamedBands(BandedFilter):
         self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
         # Past the cache go whole lines only, so results have to begin at one in all rows.
         self._aligns_results = problem.result_dtype == "float32" and self._samples % LINE == 0
-        vectors = (STRIP_VECTORS if row_factor is None else PRODUCT_VECTORS).get(rows, 1)
+        self._vectors = vectors = (STRIP_VECTORS if row_factor is None else PRODUCT_VECTORS).get(rows, 1)
         few_rows = row_factor is not None or rows <= PAST_CACHE_MASK_ROWS
         result_bytes = problem.samples * problem.result_itemsize
         self._past_cache = (
@@ -100,6 +103,54 @@ class StreamedBands(BandedFilter):
         # By `before_line`: it takes 30 us, and a picture is often filtered again.
         self._cuts: dict[int, Cut] = {}
         self._cut = self._cut_at(0)
+
+    @property
+    def loops(self) -> tuple[LoopWork, ...]:
+        """Samples are made float32, first or as they are summed; sums stay in registers for some rows."""
+        sums = self._sums_of_rows() if self.row_factor is None else self._sums_of_product()
+        results = LoopWork(operations=self._result_operations, stores=self._result_stores)
+        return (*([CONVERTED.times(self._rows_taken)] if self._floats_pitch else []), sums + results)
+
+    def _sums_of_rows(self) -> LoopWork:
+        """Return what `sum_rows` does for each row of results, with any mask."""
+        rows, columns = self._problem.mask_shape
+        parts = list(_equal_parts(rows))
+        # Sums that wait for an input row that is not taken with this one, or for the next part of the mask.
+        at_once = 1 if len(parts) > 1 and PARTIAL_SUMS else ROWS_AT_ONCE
+        waiting = (rows - len(parts)) / at_once + len(parts) - 1
+        weights = sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts)
+        return LoopWork(
+            multiply_adds=rows * columns,
+            operations=rows * PARTIAL_SUMS,
+            loads=waiting,
+            narrow_loads=weights,
+            stores=waiting,
+        ) + self._samples_loaded(len(parts) * columns)
+
+    def _sums_of_product(self) -> LoopWork:
+        """Return what it does with a mask that is a column times a row, for each input row."""
+        rows, columns = self._problem.mask_shape
+        made = rows + columns - self.pairs
+        pairs = LoopWork(operations=4, narrow_loads=2)
+        if self._dtype.itemsize == 1:
+            # Bytes are widened and added as numbers of 16 bit.
+            pairs = LoopWork(operations=CONVERSION, half_operations=3, narrow_loads=2)
+        waiting = (rows - 1) / ROWS_AT_ONCE
+        each = LoopWork(
+            multiply_adds=made,
+            loads=waiting,
+            narrow_loads=made / PRODUCT_VECTORS[rows],
+            stores=waiting,
+        )
+        single = self._samples_loaded(columns - 2 * self.pairs)
+        return (each + pairs.times(self.pairs) + single).times(self._rows_taken)
+
+    def _samples_loaded(self, loads: int) -> LoopWork:
+        """Return so many loads of vectors of samples, and their conversion if they are integers still."""
+        if self._dtype != np.float32 and not self._floats_pitch:
+            return LoopWork(operations=loads * CONVERSION, narrow_loads=loads)
+        misaligned = self._misaligned(self._problem.mask_shape[1], loads)
+        return LoopWork(loads=loads - misaligned, misaligned_loads=misaligned)
 
     def _cut_for(self, out: np.ndarray) -> Cut:
         return self._cut_at(-(out.ctypes.data // out.itemsize) % LINE if self._aligns_results else 0)
@@ -150,6 +201,14 @@ class StreamedBands(BandedFilter):
                     parts.append((first, last, column, buffer))
                     column += _whole_vectors(last - first)
         return np.array(tiles, np.int64), np.array(parts, np.int64)
+
+
+def _equal_parts(rows: int) -> Iterator[int]:
+    """Yield the mask rows that are taken at once: all, or equal parts."""
+    while rows:
+        part = -(-rows // -(-rows // MOST_ROWS))
+        yield part
+        rows -= part
 
 
 def _whole_vectors(samples: int) -> int:

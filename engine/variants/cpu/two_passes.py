@@ -11,13 +11,17 @@ from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
+from engine.results.work import LoopWork
+from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
+    ALONG_VECTORS,
     BLOCK_OF_MASK_ROWS,
     BLOCK_ROWS,
     DOWN_SAMPLES,
+    DOWN_VECTORS,
     LINE,
+    PAIRS,
     RESULTS_AT_ONCE,
     SHARES_SAMPLES,
     VECTOR,
@@ -77,6 +81,40 @@ class TwoPasses(BandedFilter):
         workers = workers_for(problem.samples * sum(problem.mask_shape), launch_cores())
         cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, cost_rows),))
+
+    @property
+    def loops(self) -> tuple[LoopWork, ...]:
+        """Samples are made float32; sums along the rows; of those some are moved; sums down the columns."""
+        rows, columns = self._problem.mask_shape
+        converting = () if self._dtype == np.float32 else (CONVERTED.times(self._rows_taken),)
+        # Vectors that are moved within registers, or serve two taps a vector apart, are loaded once.
+        loads = float(columns)
+        if PAIRS:
+            loads *= (ALONG_VECTORS + 1) / (2 * ALONG_VECTORS)
+        elif self.taps_in_order and columns > VECTOR:
+            loads *= (ALONG_VECTORS + self._problem.channels) / (2 * ALONG_VECTORS)
+        misaligned = self._misaligned(columns, loads, step=2 if PAIRS else 1)
+        made = columns - self.pairs
+        along = LoopWork(
+            multiply_adds=made,
+            operations=self.pairs + PAIRS * (columns // 2),
+            loads=loads - misaligned,
+            misaligned_loads=misaligned,
+            narrow_loads=made / ALONG_VECTORS,
+            stores=1,
+        ).times(self._rows_taken)
+        bands = self._cut.arguments[0]
+        height = bands[:, 1] - bands[:, 0]
+        moves = (rows - 1) * (-(-height // self._block_rows) - 1).sum() / height.sum()
+        at_once = RESULTS_AT_ONCE if rows >= RESULTS_AT_ONCE else 1
+        down = LoopWork(
+            multiply_adds=rows,
+            operations=self._result_operations,
+            loads=(rows + at_once - 1) / at_once,
+            narrow_loads=rows / DOWN_VECTORS,
+            stores=self._result_stores,
+        )
+        return (*converting, along, LoopWork(loads=moves, stores=moves), down)
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)

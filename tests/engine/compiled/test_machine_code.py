@@ -84,35 +84,6 @@ def test_that_the_next_start_loads_what_this_one_compiled(linked, tmp_path):
     assert (result_of(0.1), len(list((tmp_path / "kept").iterdir()))) == (pytest.approx(1.5, abs=1e-14), 2)
 
 
-@pytest.mark.slow
-def test_that_the_assembly_of_a_function_is_compiled_once(linked, monkeypatch):
-    function = MachineFunction(__name__, "divided")
-    text = function.assembly("int64[::1]")
-    monkeypatch.setattr(MachineFunction, "_compiled", None)
-    assert MachineFunction(__name__, "divided").assembly("int64[::1]") == text
-
-
-@pytest.mark.slow
-def test_that_assembly_has_the_entry_point_that_python_calls(linked):
-    text = MachineFunction(__name__, "divided").assembly("int64[::1]")
-    assert any(line.endswith(f"{machine_code.ENTRY}:") for line in text.splitlines())
-
-
-def test_that_functions_that_are_asked_for_are_told_with_their_types(linked):
-    out = np.zeros(3)
-    with machine_code.asked_functions() as asked:
-        function = MachineFunction(__name__, "weighted")
-        function((np.array([4.0]), 3, (True, np.float32(0.5))), out)
-    assert [(one.function, one.types.count("float64[::1]")) for one in asked] == [(function, 2)]
-
-
-def test_that_functions_that_are_asked_for_elsewhere_are_not_told(linked):
-    with machine_code.asked_functions() as asked:
-        pass
-    result_of()
-    assert asked == []
-
-
 def test_that_arguments_of_a_call_can_be_replaced(linked):
     values, out = np.ones((1, 4), np.float32), np.zeros(1)
     call = MachineFunction(__name__, "total").call(values, 4, np.float32(2), False, out)

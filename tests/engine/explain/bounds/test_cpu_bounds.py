@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.compiled.cpu_target import architecture
 from engine.device.core_count import launch_cores
 from engine.explain.bounds import explained
 from engine.explain.bounds.cpu_bounds import CpuBounds, cpu_bounds
@@ -20,14 +19,14 @@ from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 LIMITS = DeviceLimits(
     "CPU", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),
-    instructions_per_s=Limit(4e10), vector_operations_per_s=Limit(1e10), vector_loads_per_s=Limit(6e9),
-    misaligned_vector_loads_per_s=Limit(4e9), vector_stores_per_s=Limit(3e9), cores=launch_cores(),
-    vector_bits=32 * VECTOR,
+    launches_per_s=Limit(1e6), shared_launches_per_s=Limit(2e5), scalar_multiply_adds_per_s=Limit(8e9),
+    converted_multiply_adds_per_s=Limit(6e9), vector_operations_per_s=Limit(1e10),
+    half_vector_operations_per_s=Limit(1e10), vector_loads_per_s=Limit(6e9),
+    misaligned_vector_loads_per_s=Limit(4e9), narrow_loads_per_s=Limit(6e9), vector_stores_per_s=Limit(3e9),
+    cores=launch_cores(), vector_bits=32 * VECTOR,
 )  # fmt: skip
-ONE_SAMPLE = ("cpu-serial", "cpu-separable-serial")
-# A new one says in `engine.explain.bounds.cpu_work` what its passes do.
+# A new one says in `loops` what its loops do.
 COMPILED = tuple(one.key for one in VARIANTS.on("cpu") if not one.library)
-is_x86 = architecture() == "x86_64"
 
 
 def subject_of(key, side=5, dtype="float32", result="float32", shape=(256, 320, 1)):
@@ -51,28 +50,44 @@ def bound_of(subject, key):
     return next((one for one in cpu_bounds(subject, LIMITS) if one.key == key), None)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
-@pytest.mark.parametrize("side", [3, 5, 17])
-@pytest.mark.parametrize("key", COMPILED)
-def test_that_the_hot_loop_of_each_variant_is_found(key, side):
-    subject = subject_of(key, side)
-    each = bound_of(subject, "instructions").amount / subject.problem.samples
-    made = subject.variant.work(subject.problem, subject.block).flops / 2 / subject.problem.samples
-    # An instruction for every multiply-add of a sample or of a vector of them, and not many more.
-    vector = 1 if key in ONE_SAMPLE else VECTOR
-    assert made <= each * vector <= 60 * (made + 1)
+def made_by(found):
+    """Return the multiply-adds of all loops for each result."""
+    return sum(
+        one.scalar_multiply_adds + one.converted_multiply_adds + one.multiply_adds for one in found.loops
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
+@pytest.mark.parametrize("side", [3, 5, 9, 17])
+@pytest.mark.parametrize("key", [key for key in COMPILED if key != "cpu-box"])
+def test_that_loops_make_the_multiply_adds_of_the_model_of_work(key, side, dtype):
+    # Of random weights no two are added first; one row of results more or less is what two bands share.
+    subject = subject_of(key, side, dtype)
+    modelled = subject.variant.work(subject.problem, subject.block).flops / 2 / subject.problem.samples
+    made = made_by(CpuBounds(subject, LIMITS))
+    added_first = side // 2 if key == "cpu-separable" and dtype != "float32" else 0
+    assert modelled - added_first <= made <= 1.5 * modelled
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [3, 15, 63])
+def test_that_sums_of_a_box_grow_with_the_digits_of_its_width_alone(side):
+    found = CpuBounds(subject_of("cpu-box", side), LIMITS)
+    # A weight and two additions for each sample, three for each digit to the base 4 and for its next sums.
+    digits = {3: 1, 15: 2, 63: 3}[side]
+    whole = sum(one.operations for one in found.loops)
+    assert 3 + 3 * digits - 1 <= whole <= 1.6 * (4 + 6 * digits)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["cpu-parallel", "cpu-separable"])
 @pytest.mark.parametrize("side", [3, 5, 9, 17])
-def test_that_a_vector_has_as_many_operations_as_multiply_adds_at_least(key, side):
-    for dtype, result in (("float32", "float32"), ("uint8", "uint8")):
-        subject = subject_of(key, side, dtype, result)
-        operations = bound_of(subject, "vector-operations").amount
-        assert operations >= bound_of(subject, "multiply-adds").amount / VECTOR
+def test_that_integers_take_more_operations_than_floats(key, side):
+    floats, integers = (
+        bound_of(subject_of(key, side, dtype), "vector-operations").amount for dtype in ("float32", "uint16")
+    )
+    assert integers > floats
 
 
 @pytest.mark.slow
@@ -103,20 +118,35 @@ def test_that_a_variant_of_one_thread_has_the_rate_of_one_core():
     # Core rates of half of all cores, whatever number of them there is here.
     limits = replace(LIMITS, cores=2)
     found = {one.key: one for one in cpu_bounds(subject_of("cpu-serial"), limits)}
-    if is_x86:
-        assert found["instructions"].per_s == LIMITS.instructions_per_s.measured / 2
+    assert found["scalar-multiply-adds"].per_s == LIMITS.scalar_multiply_adds_per_s.measured / 2
+    assert found["scalar-multiply-adds"].amount == 256 * 320 * 25
+
+
+@pytest.mark.slow
+def test_that_a_call_comes_before_the_work():
+    found = CpuBounds(subject_of("cpu-serial", 3, shape=(4, 4, 1)), LIMITS)
+    assert found.bounds[0].key == "launch"
+    assert found.least_ms > found.bounds[0].ms == 1e-3
+
+
+@pytest.mark.slow
+def test_that_a_call_by_all_cores_takes_longer_than_by_one():
+    # Enough for two threads of two.
+    limits = replace(LIMITS, cores=min(2, launch_cores()))
+    keys = {one.key for one in cpu_bounds(subject_of("cpu-parallel", 9, shape=(512, 512, 1)), limits)}
+    assert keys & {"launch", "shared-launch"} == {"shared-launch" if launch_cores() > 1 else "launch"}
 
 
 @pytest.mark.slow
 def test_that_samples_added_before_they_are_multiplied_count_once():
-    made = bound_of(subject_of("cpu-separable", 5, "uint8"), "multiply-adds").amount
-    # Five rows; along the row two pairs and one sample.
-    assert made == 256 * 320 * (5 + 3)
+    made = made_by(CpuBounds(subject_of("cpu-separable", 5, "uint8"), LIMITS))
+    # Five rows; along the row two pairs and one sample; once more for what two bands share.
+    assert 5 + 3 <= made < 1.3 * (5 + 3)
 
 
 @pytest.mark.slow
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
-    limits = replace(LIMITS, instructions_per_s=None, vector_operations_per_s=None)
+    limits = replace(LIMITS, scalar_multiply_adds_per_s=None, launches_per_s=None)
     assert {one.key for one in cpu_bounds(subject_of("cpu-serial"), limits)} == {"copy"}
 
 
@@ -131,11 +161,10 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not is_x86, reason="the code of x86-64 alone is read")
-def test_that_the_textbook_loops_are_issue_bound_and_another_variant_removes_it():
+def test_that_textbook_loops_multiply_one_at_a_time_and_another_variant_removes_it():
     subject = subject_of("cpu-serial")
     explained = explained_subject(subject, LIMITS, CpuBounds(subject, LIMITS).least_ms / 0.6)
-    assert explained.sentence.startswith("Issue-bound, ")
+    assert explained.sentence.startswith("Bound by multiply-adds one at a time, 25 for each result. ")
     assert "60.0 % of the time" in explained.sentence
     assert explained.remedy == "cpu-parallel"
 

@@ -17,7 +17,6 @@ from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain.limits import kept_limits, measured_cpu
-from engine.explain.limits.cpu_work_code import CACHED_VECTORS
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.explain.limits.theoretical import theoretical_limits
@@ -25,6 +24,7 @@ from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 from engine.host.client import EngineClient
 from engine.host.request import QueuePolicy, answer
+from engine.variants.cpu.register_tiles import BUSY_SUMS
 from tests.fresh_python import fresh_python
 
 LIMITS = DeviceLimits(
@@ -131,8 +131,8 @@ def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
 def test_that_a_measurement_can_be_cancelled_before_each_limit(brief):
     seen = []
     limits = measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
-    # One copy, whose rate is a limit too.
-    count = len(list(limits.rates()))
+    # One copy, whose rate is a limit too; what is measured so briefly may be left out.
+    count = len(list(limits.rates())) + len(limits.left_out)
     assert seen == [number / count for number in range(count)]
 
 
@@ -204,8 +204,9 @@ def test_that_every_vector_of_a_copy_arrives(function):
 def results_of(work, operands, rounds):
     """Return what three pieces of a work leave behind, as float32."""
     pieces = 3
-    sums = np.zeros((pieces, 16), np.float32)
-    arguments = 0, 0, operands[np.newaxis], work.number, rounds, pieces, measured_cpu.TASK
+    sums, data = np.zeros((pieces, 16), np.float32), np.arange(measured_cpu.CACHED_FLOATS).astype(np.uint8)
+    how = work.number, rounds, measured_cpu.CACHED_FLOATS, measured_cpu.TAPS, 1
+    arguments = 0, 0, operands[np.newaxis], data, how, pieces, measured_cpu.TASK
     measured_cpu.SharedCall(measured_cpu._IN_REGISTERS, arguments, 1).launch(sums.ctypes.data, 0)
     return sums
 
@@ -215,9 +216,9 @@ def results_of(work, operands, rounds):
 def test_that_every_vector_of_the_loads_is_loaded(work, at):
     length, lanes = measured_cpu.CACHED_FLOATS, cpu_target().vector_floats
     operands = np.random.default_rng(2).random(length + 64, np.float32)
-    # In the first round and the ones after it; before them the first ones are loaded once more.
+    # In the first round and the ones after it; before them the first eight are loaded once more.
     words = operands.view(np.uint32)
-    first = words[at : at + CACHED_VECTORS * lanes].reshape(-1, lanes)
+    first = words[at : at + 8 * lanes].reshape(-1, lanes)
     once = words[at : at + length].reshape(-1, lanes)
     expected = np.bitwise_xor.reduce(np.vstack([first, once]))
     found = results_of(work, operands, 1).view(np.uint32)
@@ -232,16 +233,45 @@ def test_that_every_vector_is_stored():
 
 
 @pytest.mark.slow
+def test_that_every_weight_is_loaded():
+    # Small whole numbers, of which the first one multiplies every second: all sums are exact.
+    operands = (np.arange(measured_cpu.CACHED_FLOATS + 64) % 7 + 2).astype(np.float32)
+    loaded = operands[: measured_cpu.WEIGHTS.per_round]
+    expected = 3 * (loaded[::2].sum() + 2 * loaded[1::2].sum())
+    found = results_of(measured_cpu.WEIGHTS, operands, 3)
+    np.testing.assert_array_equal(found[:, : cpu_target().vector_floats], expected)
+
+
+@pytest.mark.slow
 def test_that_every_chain_does_all_its_multiply_adds():
-    operands = np.linspace(0.1, 0.9, measured_cpu.CHAINS, dtype=np.float32)
-    rounds = 5
+    operands = np.linspace(0.1, 0.9, BUSY_SUMS, dtype=np.float32)
+    rounds = 20
     sums = results_of(measured_cpu.MULTIPLY_ADDS, operands, rounds)
-    exact, steps = operands.astype(np.float64), rounds * measured_cpu.STEPS
-    for _ in range(steps):
+    exact = operands.astype(np.float64)
+    for _ in range(rounds):
         exact = exact * np.float64(operands[0]) + np.float64(operands[1])
-    # Each multiply-add and each addition rounds once; all values are below 1, and their sum below CHAINS.
-    bound = (steps + measured_cpu.CHAINS) * measured_cpu.CHAINS * np.finfo(np.float32).eps
+    # Each multiply-add and each addition rounds once; all values are below 1, and their sum below BUSY_SUMS.
+    bound = (rounds + BUSY_SUMS) * BUSY_SUMS * np.finfo(np.float32).eps
     assert np.abs(sums[:, : cpu_target().vector_floats] - exact.sum()).max() <= bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [measured_cpu.OF_FLOATS, measured_cpu.OF_INTEGERS], ids=["float", "integer"])
+def test_that_textbook_sums_have_all_their_taps(work):
+    count, taps = measured_cpu.CACHED_FLOATS, measured_cpu.TAPS
+    operands = (np.arange(count + 64) % 5 + 1).astype(np.float32)
+    samples = operands.copy() if work is measured_cpu.OF_FLOATS else np.arange(count) % 256
+    results_of(work, operands, 1)
+    last = count // 2 - taps - 1
+    # The last sum stays. Where its weights begin, samples end.
+    weights = (np.arange(count // 2, count // 2 + taps) % 5 + 1).astype(np.float32)
+    assert operands[count + 32] == (samples[last : last + taps] * weights).sum()
+
+
+@pytest.mark.slow
+def test_that_a_call_by_all_cores_counts_as_no_shorter_than_by_one(monkeypatch):
+    monkeypatch.setattr(measured_cpu, "_least_s", lambda work, sampling_s=0.0: 1e-6)
+    assert measured_cpu.shared_call_s(2) == measured_cpu.call_s() == 1e-6
 
 
 def test_that_the_theoretical_limits_are_those_of_the_makers_tables():

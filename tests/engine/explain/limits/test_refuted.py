@@ -5,9 +5,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from engine.compiled.machine_code import asked_functions
-from engine.explain.limits import measured_cpu
-from engine.explain.limits.cpu_work_code import HAS_MIXES, OPERAND
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.refuted import measured_well, reached_by_run, without_refuted
 from engine.results.explained_time import Bound
@@ -15,8 +12,10 @@ from tests.engine.explain.bounds.test_gpu_sentences import LIMITS as GPU
 
 CPU = DeviceLimits(
     "CPU, 2 cores", Limit(1e10), Limit(1e11), Limit(1.6e11), core_multiply_adds_per_s=Limit(8e10),
-    instructions_per_s=Limit(4e10), vector_operations_per_s=Limit(2e10), vector_loads_per_s=Limit(2e10),
-    misaligned_vector_loads_per_s=Limit(1e10), vector_stores_per_s=Limit(1e10), cores=2, vector_bits=512,
+    scalar_multiply_adds_per_s=Limit(8e9), converted_multiply_adds_per_s=Limit(6e9),
+    vector_operations_per_s=Limit(2e10), half_vector_operations_per_s=Limit(2e10),
+    vector_loads_per_s=Limit(2e10), misaligned_vector_loads_per_s=Limit(1e10), narrow_loads_per_s=Limit(2e10),
+    vector_stores_per_s=Limit(1e10), cores=2, vector_bits=512,
     copies=((1000, 5e10), (3000, 1e10)),
 )  # fmt: skip
 LOW = Limit(1e8)
@@ -33,7 +32,13 @@ def measuring(*limits):
     return measure, calls
 
 
-@pytest.mark.parametrize("name", ["vector_operations_per_s", "instructions_per_s", "vector_loads_per_s"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "scalar_multiply_adds_per_s", "vector_operations_per_s", "half_vector_operations_per_s",
+        "vector_loads_per_s", "narrow_loads_per_s",
+    ],
+)  # fmt: skip
 def test_that_a_limit_below_what_another_kernel_did_is_measured_again(name):
     measure, calls = measuring(replace(CPU, **{name: LOW}), CPU)
     assert measured_well(measure) == CPU
@@ -71,7 +76,9 @@ def bound(key, ms):
     ("key", "name"),
     [
         ("copy", "copy_bytes_per_s"), ("multiply-adds", "multiply_adds_per_s"),
-        ("instructions", "instructions_per_s"), ("vector-operations", "vector_operations_per_s"),
+        ("instructions", "instructions_per_s"), ("scalar-multiply-adds", "scalar_multiply_adds_per_s"),
+        ("converted-multiply-adds", "converted_multiply_adds_per_s"),
+        ("shared-launch", "shared_launches_per_s"), ("vector-operations", "vector_operations_per_s"),
         ("loads", "vector_loads_per_s"), ("stores", "vector_stores_per_s"), ("l1", "shared_bytes_per_s"),
         ("blocks", "blocks_per_s"), ("launch", "launches_per_s"),
         ("int8-tensor", "int8_tensor_multiply_adds_per_s"),
@@ -88,30 +95,10 @@ def test_that_every_limit_that_a_run_exceeded_is_left_out(key, name):
 
 
 def test_that_passes_which_together_exceed_the_time_leave_out_the_tallest():
-    bounds = bound("instructions", 0.9), bound("copy", 0.6)
+    bounds = bound("loads", 0.9), bound("copy", 0.6)
     left = without_refuted(CPU, reached_by_run(bounds, 1.4, 1.0))
-    assert [name for name, _ in left.left_out] == ["instructions_per_s"]
+    assert [name for name, _ in left.left_out] == ["vector_loads_per_s"]
 
 
 def test_that_a_run_within_its_limits_leaves_them_as_they_are():
     assert without_refuted(CPU, reached_by_run((bound("copy", 1.02),), 1.02, 1.0)) is CPU
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not HAS_MIXES, reason="the mixes are of x86-64")
-def test_that_each_mix_of_instructions_computes_with_a_register_that_was_set(monkeypatch):
-    monkeypatch.setattr(measured_cpu, "_ROUNDS", 1)
-    with asked_functions() as asked:
-        measured_cpu.work_per_s(measured_cpu.ISSUED, 1, 1, 0.0)
-    function, types = next(one for one in asked if one.function is measured_cpu._IN_REGISTERS)
-    before, *mixes = function.assembly(types).split("#APP")
-    found = 0
-    for mix in mixes:
-        inside, _, after = mix.partition("#NO_APP")
-        if inside.count("\n") > 100:
-            found += 1
-            number = OPERAND.lstrip("xyzm")
-            setting = [line for line in before.splitlines() if line.rstrip().endswith(f"mm{number}")]
-            assert "broadcast" in setting[-1] or "mov" in setting[-1], setting[-1:]
-        before = after
-    assert found == 4
