@@ -7,7 +7,8 @@
 Limits and times are measured in the same rounds, each cell a few launches a round; of a limit the highest
 rate counts, of a cell the shortest time, so that what else the machine does spoils neither. With
 `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` code for another processor is measured, which the file keeps beside
-the first. On a machine where nothing else runs; a minute.
+the first. On a machine where nothing else runs; a minute. Where something does, `--more` adds rounds to those
+that the file has, at quiet moments.
 """
 
 import json
@@ -100,6 +101,11 @@ class Cell(NamedTuple):
         return (noise * np.float32(largest)).astype(self.dtype)
 
 
+def cell_of(row: dict[str, Any]) -> Cell:
+    """Return the cell of a row of the file."""
+    return Cell(**{name: row[name] for name in Cell._fields} | {"mask": tuple(row["mask"])})
+
+
 def cells() -> list[Cell]:
     """Return the cells: the types and sizes of each variant in turn."""
     return list(_cells())
@@ -118,12 +124,15 @@ def _cells() -> Iterator[Cell]:
             next(kinds)
 
 
-def measured_on_cpu(rounds: int) -> dict[str, Any]:
-    """Return the cells with their times and bounds, and the limits of this processor."""
+def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the cells with their times and bounds, and the limits of this processor, of kept rounds too."""
     subjects = {cell: cell.subject() for cell in cells()}
     launches = {cell: _launch(subject) for cell, subject in subjects.items()}
     found: list[DeviceLimits] = []
     least = dict.fromkeys(launches, float("inf"))
+    if kept:
+        found = [DeviceLimits.from_json(kept["limits"])]
+        least |= {cell_of(row): row["ms"] for row in kept["cells"]}
     for number in range(rounds):
         found.append(cpu_limits())
         for cell, launch in launches.items():
@@ -136,7 +145,7 @@ def measured_on_cpu(rounds: int) -> dict[str, Any]:
         "processor": dict(cpu_info().facts),
         "compiled for": target.name,
         "vector_bits": limits.vector_bits,
-        "rounds": rounds,
+        "rounds": rounds + (kept["rounds"] if kept else 0),
         "limits": limits.as_json(),
         "cells": rows,
     }
@@ -147,9 +156,7 @@ def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
     machine = backend("cuda:0")
     limits = DeviceLimits.from_json(kept["limits"]) if kept else gpu_limits(machine)
     rows: list[dict[str, Any]] = list(kept["cells"]) if kept else []
-    known = {
-        Cell(**{name: row[name] for name in Cell._fields} | {"mask": tuple(row["mask"])}) for row in rows
-    }
+    known = set(map(cell_of, rows))
     for cell in gpu_cells():
         if cell in known:
             continue
@@ -175,7 +182,7 @@ def bounded_again(kept: dict[str, Any]) -> dict[str, Any]:
     """Return a GPU's run with the bounds of now beside its times; no device is needed."""
     limits, rows = DeviceLimits.from_json(kept["limits"]), []
     for one in kept["cells"]:
-        cell = Cell(**{name: one[name] for name in Cell._fields} | {"mask": tuple(one["mask"])})
+        cell = cell_of(one)
         rows.append(cell._asdict() | row(cell.subject(ABSENT_GPUS[DEFAULT]), limits, one["ms"]))
     return kept | {"compiled for": "executed PTX", "cells": rows}
 
@@ -292,12 +299,15 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path, help="the file that the run is kept in")
+    parser.add_argument("--more", action="store_true", help="CPU: add rounds to those that the file has")
     parser.add_argument("--again", action="store_true", help="only bound the kept times of a GPU anew")
     options = parser.parse_args()
     if options.again:
         run = bounded_again(json.loads(options.json.read_text(encoding="utf-8"))["runs"][0])
     elif options.device == "cpu":
-        run = measured_on_cpu(options.rounds)
+        bits = 32 * cpu_target().vector_floats
+        runs = json.loads(options.json.read_text(encoding="utf-8"))["runs"] if options.more else []
+        run = measured_on_cpu(options.rounds, next((one for one in runs if one["vector_bits"] == bits), None))
     else:
         is_there = options.json and options.json.exists()
         run = measured_on_gpu(json.loads(options.json.read_text())["runs"][0] if is_there else None)

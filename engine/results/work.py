@@ -42,6 +42,10 @@ class Work:
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
+SHORT_SUM = 3
+"""Terms of sums that take longer for each of them, as they begin more often."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopWork:
     """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
@@ -51,6 +55,8 @@ class LoopWork:
 
     scalar_multiply_adds: float = 0.0  # each with the loads of both factors
     converted_multiply_adds: float = 0.0  # the same of integers
+    short_scalar_multiply_adds: float = 0.0  # in sums of SHORT_SUM terms at most
+    short_converted_multiply_adds: float = 0.0
     multiply_adds: float = 0.0
     operations: float = 0.0  # other computations with whole vectors
     half_operations: float = 0.0  # with half as many floats

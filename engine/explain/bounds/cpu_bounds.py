@@ -15,6 +15,14 @@ from engine.work.filtering.problem import Problem
 
 _DECLARED = "what the variant says of its loops"
 
+# Fields of `LoopWork`, and what their bounds say of the samples and sums.
+_ONE_AT_A_TIME = {
+    "scalar_multiply_adds": "",
+    "converted_multiply_adds": "of integers ",
+    "short_scalar_multiply_adds": "in short sums ",
+    "short_converted_multiply_adds": "of integers in short sums ",
+}
+
 
 class CpuBounds:
     """The bounds of a variant for a problem and mask, on a processor of known limits."""
@@ -74,11 +82,9 @@ class CpuBounds:
                 rate = limit.measured * self._share
                 found.append(Bound(key, title, 1e3 * amount / rate, amount, unit, rate, _DECLARED))
 
-        add("scalar-multiply-adds", "multiply-adds one at a time", samples * one.scalar_multiply_adds,
-            "multiply-adds", limits.scalar_multiply_adds_per_s)  # fmt: skip
-        add("converted-multiply-adds", "multiply-adds of integers one at a time",
-            samples * one.converted_multiply_adds, "multiply-adds",
-            limits.converted_multiply_adds_per_s)  # fmt: skip
+        for name, of_what in _ONE_AT_A_TIME.items():
+            add(name.replace("_", "-"), f"multiply-adds {of_what}one at a time", samples * getattr(one, name),
+                "multiply-adds", getattr(limits, f"{name}_per_s"))  # fmt: skip
         add("multiply-adds", "multiply-adds", samples * one.multiply_adds, "multiply-adds",
             limits.multiply_adds_per_s)  # fmt: skip
         add("stores", "stores in the first cache", vectors * one.stores, "vectors",

@@ -89,6 +89,8 @@ _WORDS: dict[str, Callable[[Bound, Subject[Problem], int], str]] = {
     "multiply-adds": _multiply_adds,
     "scalar-multiply-adds": _one_at_a_time,
     "converted-multiply-adds": _of_integers,
+    "short-scalar-multiply-adds": _one_at_a_time,
+    "short-converted-multiply-adds": _of_integers,
     "launch": _call,
     "shared-launch": _shared_call,
     "vector-operations": _per_vector("operations on whole vectors"),

@@ -6,7 +6,7 @@ one another, and nothing can be combined or left out.
 
 import numpy as np
 from llvmlite import ir
-from numba import literal_unroll, njit, types
+from numba import njit, types
 
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import SELF, TAKEN
@@ -142,10 +142,9 @@ def _cached_stores(code, operands, rounds, floats):
 
 @njit(inline="always")
 def _textbook(samples, weights, rounds, count, taps, step):
-    """Sum as the textbook loops do: one multiply-add at a time, `taps` for each sum, a multiple of four.
+    """Sum as the textbook loops do: one multiply-add at a time, `taps` for each sum.
 
-    LLVM does not know how often the loop runs, and makes no vectors of it; but where it knows, it puts
-    several taps into a round, which is done here by hand.
+    LLVM does not know how often the loop runs, and makes no vectors of it.
     """
     first = count // 2
     for _ in range(rounds):
@@ -153,9 +152,8 @@ def _textbook(samples, weights, rounds, count, taps, step):
             total = np.float32(0.0)
             at, weight, end = sample, first, sample + taps * step
             while at < end:
-                for _ in literal_unroll((0, 1, 2, 3)):
-                    total += np.float32(samples[np.uintp(at)]) * weights[np.uintp(weight)]
-                    at, weight = at + step, weight + 1
+                total += np.float32(samples[np.uintp(at)]) * weights[np.uintp(weight)]
+                at, weight = at + step, weight + 1
             # Not as far from a weight as pages are: processors would take its load for one of this.
             weights[np.uintp(count + 32)] = total
 

@@ -48,6 +48,9 @@ class DeviceLimits:
     """CPU: of float32, one at a time, with the loads of both factors."""
     converted_multiply_adds_per_s: Limit | None = None
     """CPU: the same of samples of 8 bit, which are made float32 one by one."""
+    short_scalar_multiply_adds_per_s: Limit | None = None
+    short_converted_multiply_adds_per_s: Limit | None = None
+    """CPU: the same two in sums of three terms, which begin more often."""
     vector_operations_per_s: Limit | None = None
     """CPU: computations with whole vectors, multiply-adds and others side by side."""
     half_vector_operations_per_s: Limit | None = None

@@ -17,6 +17,7 @@ from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.limits.refuted import measured_well
 from engine.results.progress import Checkpoint, Progress
+from engine.results.work import SHORT_SUM
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR
 
@@ -47,6 +48,7 @@ class _Work(NamedTuple):
     number: int
     per_round: int
     rounds: float = 1.0
+    taps: int = 0  # of each sum of the textbook's
 
 
 # What loads and stores go through: as much as the first cache holds. And the taps of a textbook sum, of which
@@ -55,13 +57,18 @@ CACHED_FLOATS, TAPS = 2048, 8
 MULTIPLY_ADDS, OPERATIONS, OF_HALVES = _Work(0, BUSY_SUMS * VECTOR, 4), _Work(1, 80), _Work(2, 80)
 LOADS, MISALIGNED_LOADS, STORES = (_Work(number, CACHED_FLOATS // VECTOR, 0.5) for number in (3, 4, 6))
 WEIGHTS = _Work(5, -(-CACHED_FLOATS // BUSY_SUMS) * BUSY_SUMS, 0.05)
-OF_FLOATS, OF_INTEGERS = (_Work(number, (CACHED_FLOATS // 2 - TAPS) * TAPS, 0.02) for number in (7, 8))
+OF_FLOATS, OF_INTEGERS = (_Work(number, (CACHED_FLOATS // 2 - TAPS) * TAPS, 0.02, TAPS) for number in (7, 8))
+SHORT_OF_FLOATS, SHORT_OF_INTEGERS = (
+    _Work(number, (CACHED_FLOATS // 2 - SHORT_SUM) * SHORT_SUM, 0.05, SHORT_SUM) for number in (7, 8)
+)
 
 # By the names of `DeviceLimits`. One core does them, and all cores as many times as much as they do of
 # multiply-adds: that takes no second core that is free just then.
 _WORKS = {
     "scalar_multiply_adds_per_s": OF_FLOATS,
     "converted_multiply_adds_per_s": OF_INTEGERS,
+    "short_scalar_multiply_adds_per_s": SHORT_OF_FLOATS,
+    "short_converted_multiply_adds_per_s": SHORT_OF_INTEGERS,
     "vector_operations_per_s": OPERATIONS,
     "half_vector_operations_per_s": OF_HALVES,
     "vector_loads_per_s": LOADS,
@@ -141,7 +148,7 @@ def _in_registers(work: _Work, rounds: int, pieces: int, cores: int) -> SharedCa
     """Return a call that does pieces of some work; it is launched with the address of their results."""
     operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
     operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
-    how = work.number, rounds, CACHED_FLOATS, TAPS, 1
+    how = work.number, rounds, CACHED_FLOATS, work.taps, 1
     data = np.ones(CACHED_FLOATS, np.uint8)
     return SharedCall(_IN_REGISTERS, (0, 0, operands, data, how, pieces, TASK), cores)
 

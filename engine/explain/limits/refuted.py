@@ -14,15 +14,12 @@ from engine.results.quantities import digits_text
 
 MOST_SHARE = 1.03
 """What is above a limit by less is within what times vary."""
-# The limit that a bound follows from, where it has another name.
+# The limit that a bound follows from, where it has another name than the bound.
 _LIMITS = {
-    "copy": "copy_bytes_per_s", "instructions": "instructions_per_s", "multiply-adds": "multiply_adds_per_s",
-    "scalar-multiply-adds": "scalar_multiply_adds_per_s",
-    "converted-multiply-adds": "converted_multiply_adds_per_s",
-    "vector-operations": "vector_operations_per_s", "loads": "vector_loads_per_s",
-    "stores": "vector_stores_per_s", "l1": "shared_bytes_per_s",
+    "copy": "copy_bytes_per_s", "loads": "vector_loads_per_s", "stores": "vector_stores_per_s",
+    "l1": "shared_bytes_per_s",
     "int8-tensor": "int8_tensor_multiply_adds_per_s", "float16-tensor": "float16_tensor_multiply_adds_per_s",
-    "blocks": "blocks_per_s", "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
+    "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
 }  # fmt: skip
 _VECTOR_THREADS = 32
 
@@ -54,6 +51,8 @@ def reached_by_kernels(limits: DeviceLimits) -> Iterator[Reached]:
         ("multiply_adds_per_s", lanes, "instructions_per_s", "multiply-adds"),
         ("misaligned_vector_loads_per_s", 1, "vector_loads_per_s", "loads across two cache lines"),
         ("converted_multiply_adds_per_s", 1, "scalar_multiply_adds_per_s", "multiply-adds of integers"),
+        ("short_scalar_multiply_adds_per_s", 1, "scalar_multiply_adds_per_s", "shorter sums"),
+        ("short_converted_multiply_adds_per_s", 1, "converted_multiply_adds_per_s", "shorter sums"),
         ("vector_operations_per_s", 1, "half_vector_operations_per_s", "operations on whole vectors"),
         ("vector_loads_per_s", 1, "narrow_loads_per_s", "loads of whole vectors"),
         ("copy_bytes_per_s", 1, "l2_bytes_per_s", "copies in memory"),
@@ -70,10 +69,14 @@ def reached_by_run(
     if measured_ms and bounds:
         by = "a run"
         for bound in bounds:
-            yield Reached(_LIMITS[bound.key], bound.ms / measured_ms, by)
+            yield Reached(_limit_of(bound), bound.ms / measured_ms, by)
         # Passes that follow one another may together exceed what none of them does.
         if bounds[0].ms <= MOST_SHARE * measured_ms:
-            yield Reached(_LIMITS[bounds[0].key], least_ms / measured_ms, by)
+            yield Reached(_limit_of(bounds[0]), least_ms / measured_ms, by)
+
+
+def _limit_of(bound: Bound) -> str:
+    return _LIMITS.get(bound.key, f"{bound.key.replace('-', '_')}_per_s")
 
 
 def without_refuted(limits: DeviceLimits, reached: Iterable[Reached]) -> DeviceLimits:

@@ -130,6 +130,13 @@ class BandedFilter(ABC):
         within = math.ceil(taps * math.gcd(step * self._problem.channels, VECTOR) / VECTOR)
         return max(0.0, loads - within)
 
+    def _edge_copies(self, tile_samples: int) -> LoopWork:
+        """Return the copies of rows of tiles that reach to the picture's edges: both outermost ones."""
+        last = self._samples % tile_samples or tile_samples
+        part = min(1.0, (tile_samples + last) / self._samples)
+        vectors = part * self._dtype.itemsize / np.dtype(np.float32).itemsize
+        return LoopWork(loads=vectors, stores=vectors).times(self._rows_taken)
+
     @property
     def _result_operations(self) -> float:
         """Operations on a vector of sums that make results of them: the offset, and whole numbers."""

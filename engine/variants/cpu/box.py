@@ -104,7 +104,7 @@ class BoxSums(BandedFilter):
             if left:
                 windows.append(_neighbours(4, step, 0, False).times(length / count))
             step *= 4
-        return (taking.times(beside), ends.times(beside), *windows)
+        return (self._edge_copies(self._tile_samples), taking.times(beside), ends.times(beside), *windows)
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         # Some of the last line's neighbours lie past it.

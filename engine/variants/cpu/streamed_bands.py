@@ -115,35 +115,29 @@ class StreamedBands(BandedFilter):
         """Return what `sum_rows` does for each row of results, with any mask."""
         rows, columns = self._problem.mask_shape
         parts = list(_equal_parts(rows))
-        # Sums that wait for an input row that is not taken with this one, or for the next part of the mask.
-        at_once = 1 if len(parts) > 1 and PARTIAL_SUMS else ROWS_AT_ONCE
-        waiting = (rows - len(parts)) / at_once + len(parts) - 1
-        weights = sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts)
-        return LoopWork(
+        # Where a band begins and ends each input row is taken by itself, for half of the mask's rows.
+        alone = 1.0 if len(parts) > 1 and PARTIAL_SUMS else min(1.0, self._rows_taken - 1)
+        work = LoopWork(
             multiply_adds=rows * columns,
             operations=rows * PARTIAL_SUMS,
-            loads=waiting,
-            narrow_loads=weights,
-            stores=waiting,
-        ) + self._samples_loaded(len(parts) * columns)
+            narrow_loads=sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts),
+        )
+        waiting = _waiting(alone + (1 - alone) / ROWS_AT_ONCE).times(rows - len(parts))
+        return work + waiting + _waiting(len(parts) - 1) + self._samples_loaded(len(parts) * columns)
 
     def _sums_of_product(self) -> LoopWork:
-        """Return what it does with a mask that is a column times a row, for each input row."""
+        """Return the same with a mask that is a column times a row."""
         rows, columns = self._problem.mask_shape
         made = rows + columns - self.pairs
         pairs = LoopWork(operations=4, narrow_loads=2)
         if self._dtype.itemsize == 1:
             # Bytes are widened and added as numbers of 16 bit.
             pairs = LoopWork(operations=CONVERSION, half_operations=3, narrow_loads=2)
-        waiting = (rows - 1) / ROWS_AT_ONCE
-        each = LoopWork(
-            multiply_adds=made,
-            loads=waiting,
-            narrow_loads=made / PRODUCT_VECTORS[rows],
-            stores=waiting,
-        )
+        each = LoopWork(multiply_adds=made, narrow_loads=made / PRODUCT_VECTORS[rows])
         single = self._samples_loaded(columns - 2 * self.pairs)
-        return (each + pairs.times(self.pairs) + single).times(self._rows_taken)
+        # Where a band begins each input row is taken by itself, for all of the mask's rows.
+        waiting = _waiting(self._rows_taken - 1 + 1 / ROWS_AT_ONCE).times(rows - 1)
+        return (each + pairs.times(self.pairs) + single).times(self._rows_taken) + waiting
 
     def _samples_loaded(self, loads: int) -> LoopWork:
         """Return so many loads of vectors of samples, and their conversion if they are integers still."""
@@ -201,6 +195,11 @@ class StreamedBands(BandedFilter):
                     parts.append((first, last, column, buffer))
                     column += _whole_vectors(last - first)
         return np.array(tiles, np.int64), np.array(parts, np.int64)
+
+
+def _waiting(times: float) -> LoopWork:
+    """Return the work of sums that wait in memory for the next input row, or the next part of the mask."""
+    return LoopWork(loads=times, stores=times)
 
 
 def _equal_parts(rows: int) -> Iterator[int]:

@@ -114,7 +114,13 @@ class TwoPasses(BandedFilter):
             narrow_loads=rows / DOWN_VECTORS,
             stores=self._result_stores,
         )
-        return (*converting, along, LoopWork(loads=moves, stores=moves), down)
+        return (
+            self._edge_copies(self._tile_samples),
+            *converting,
+            along,
+            LoopWork(loads=moves, stores=moves),
+            down,
+        )
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)
