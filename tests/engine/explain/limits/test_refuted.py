@@ -77,7 +77,7 @@ def bound(key, ms):
     [
         ("copy", "copy_bytes_per_s"), ("multiply-adds", "multiply_adds_per_s"),
         ("instructions", "instructions_per_s"), ("scalar-multiply-adds", "scalar_multiply_adds_per_s"),
-        ("converted-multiply-adds", "converted_multiply_adds_per_s"),
+        ("short-converted-multiply-adds", "short_converted_multiply_adds_per_s"),
         ("shared-launch", "shared_launches_per_s"), ("vector-operations", "vector_operations_per_s"),
         ("loads", "vector_loads_per_s"), ("stores", "vector_stores_per_s"), ("l1", "shared_bytes_per_s"),
         ("blocks", "blocks_per_s"), ("launch", "launches_per_s"),
