@@ -65,6 +65,12 @@ class LoopWork:
     narrow_loads: float = 0.0  # of one weight for all elements, or of samples of 8 or 16 bit
     stores: float = 0.0  # of whole vectors
 
+    @classmethod
+    def of_sum(cls, dtype: str, taps: int) -> "LoopWork":
+        """Return the work of a textbook sum of so many taps of samples of a type."""
+        kind = "scalar" if dtype == "float32" else "converted"
+        return cls(**{f"{'short_' * (taps <= SHORT_SUM)}{kind}_multiply_adds": float(taps)})
+
     def __add__(self, other: "LoopWork") -> "LoopWork":
         """Return the work of a loop that does both."""
         theirs = asdict(other)

@@ -29,9 +29,8 @@ from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.work import LoopWork, Work
 from engine.variants.cpu.edges import Halo
-from engine.variants.cpu.serial import textbook_sum
 from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import (
     ghost_row_value,
@@ -64,7 +63,7 @@ class SeparableSerial:
     workers = 1
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        self.loops = textbook_sum(problem.dtype, mask.columns), textbook_sum("float32", mask.rows)
+        self.loops = LoopWork.of_sum(problem.dtype, mask.columns), LoopWork.of_sum("float32", mask.rows)
         factors, halo = required_factors(mask, INSTEAD), Halo(problem)
         self._types = problem.dtype, problem.result_dtype
         self._row_arguments = (

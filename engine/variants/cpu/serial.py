@@ -31,7 +31,7 @@ from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.results.work import SHORT_SUM, LoopWork, Work
+from engine.results.work import LoopWork, Work
 from engine.variants.cpu.edges import Halo
 from engine.variants.tiles.geometry import no_launches, refuse_nothing
 from engine.work.filtering.problem import Problem
@@ -43,12 +43,6 @@ from engine.work.filtering.work import filter_work, loads_by_taps
 MULTIPLY_ADDS_PER_CALL = 100_000_000
 
 
-def textbook_sum(dtype: str, taps: int) -> LoopWork:
-    """Return the work of a sum of so many taps of samples of a type."""
-    kind = "scalar" if dtype == "float32" else "converted"
-    return LoopWork(**{f"{'short_' * (taps <= SHORT_SUM)}{kind}_multiply_adds": float(taps)})
-
-
 class Serial:
     """The loops, ready for one problem and mask."""
 
@@ -57,7 +51,7 @@ class Serial:
     workers = 1
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        self.loops = (textbook_sum(problem.dtype, mask.columns).times(mask.rows),)
+        self.loops = (LoopWork.of_sum(problem.dtype, mask.columns).times(mask.rows),)
         halo = Halo(problem)
         self._types = problem.dtype, problem.result_dtype
         self._arguments = (
