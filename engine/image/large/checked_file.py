@@ -52,8 +52,9 @@ class CheckedFile:
         return data
 
     def content(self) -> bytes:
-        """Return all of it."""
-        return self.read(0, self.byte_count)
+        """Return all of one in memory, without a copy."""
+        assert isinstance(self._file, io.BytesIO)
+        return self._file.getvalue()
 
     def finish(self, head: bytes) -> None:
         """Replace the first bytes, by which a program knows it, once all others are on the disk."""
