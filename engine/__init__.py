@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from engine.api.operation import Operated, operate
     from engine.api.plan import Plan, plan
     from engine.api.product import matmul
-    from engine.cluster.chunked import filter_dask, operate_dask
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
+    from engine.flow.dask_arrays import filter_dask, operate_dask
     from engine.flow.filtering import Streamed, filter_stream, pinned_array
     from engine.geometry.block import Block
     from engine.geometry.border import Border
@@ -48,12 +48,12 @@ _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.calls": "Applied",
     "engine.api.chain": "Chained chain",
+    "engine.flow.dask_arrays": "filter_dask operate_dask",
     "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
     "engine.api.plan": "Plan plan",
-    "engine.cluster.chunked": "filter_dask operate_dask",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
     "engine.geometry.refusal": "UnsupportedVariant",
     "engine.geometry.block": "Block",

@@ -11,8 +11,7 @@ import zarr
 
 import engine
 from bench.scale.rates import forget, mask_of, picture
-from engine.cluster.address import SchedulerAddress
-from engine.cluster.connection import connected
+from engine.cluster import SchedulerAddress, connected
 from engine.device.core_count import launches_on
 
 WORKERS = (1, 2)
@@ -63,7 +62,7 @@ class Workers:
 
     def __init__(self, count: int) -> None:
         self._connected = connected(SchedulerAddress.parse(f"local:{count}"))
-        self._client = self._connected.__enter__().client
+        self._client = self._connected.__enter__()
 
     def times_s(self, call: Any, numbers: range, *given: object) -> tuple[float, float]:
         """Return how long so many tasks take, and the share of the cores that others had meanwhile."""

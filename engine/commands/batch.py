@@ -3,10 +3,10 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from importlib import import_module
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
+from engine.commands.batch_dask import DaskWorkers
 from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Loop
 from engine.commands.batch_picture import Finished
@@ -56,10 +56,7 @@ def run(settings: BatchSettings) -> int:
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
             if left:
-                loop.run(
-                    replace(plan, files=left),
-                    lambda small: import_module("engine.commands.batch_cluster").OnCluster(small),
-                )
+                loop.run(replace(plan, files=left), DaskWorkers)
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}

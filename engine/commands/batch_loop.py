@@ -280,6 +280,15 @@ class Loop:
             self.written += 1
         return finished
 
+    def report(self, finished: Finished) -> None:
+        """Report a file that a worker of a cluster is done with."""
+        if finished.error is None:
+            self.written += 1
+        if finished.ran is not None:
+            self.variants[finished.ran.variant] = None
+            self.devices[finished.ran.device] = None
+        self._on_finished(finished)
+
     def attempt(self, file: PictureFile, step: Callable[..., T], *given: object) -> T | None:
         """Return what a step returns; report its file where it fails, and return None."""
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.cluster.address import SchedulerAddress
+from engine.cluster import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, header_form, is_unmatched_pattern
 from engine.commands.large_kinds import form_in_parts, is_in_parts

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
-from engine.cluster.address import SchedulerAddress
 from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
@@ -88,6 +88,15 @@ def _mask(text: str) -> Mask | tuple[int, int]:
 class BenchSettings(Settings):
     """What `bench` takes."""
 
+    gone = MappingProxyType(
+        dict(Settings.gone)
+        | {
+            "--scheduler": (
+                "it measures the machine that it runs on",
+                "On each machine: ssh user@server haloscope {command} ...",
+            )
+        }
+    )
     about = (
         "Each cell is verified against a float64 oracle, warmed up and sampled; one that fails, or that the "
         "variant cannot compute, is in the results with its reason. Pictures, and the weights of masks "
@@ -175,12 +184,6 @@ class BenchSettings(Settings):
     explain: bool = option(
         "--explain  also say why each run takes its time; `devices --limits` measures what that needs", False
     )
-    scheduler: SchedulerAddress | None = option(
-        """--scheduler ADDRESS  measure every cell on every machine of a Dask cluster, one at a time on each:
-        tcp://host:8786, tls://host:8786, or local:1 (docs/cluster.md)""",
-        None,
-        SchedulerAddress.parse,
-    )
     measuring: Measuring = group(Measuring, seed_of="pictures and weights")
 
     def __post_init__(self) -> None:
@@ -193,9 +196,6 @@ class BenchSettings(Settings):
         elif self.set:
             why = "it is a parameter of an operation"
             raise BadValue("--set without --operation", why, "Leave it out.")
-        if self.scheduler is not None:
-            why = "the window keeps the best blocks of this machine"
-            refuse_given(self, ("best",), "with --scheduler", why, "Leave it out.")
         for block in self.blocks:
             if block.x < 1 or block.y < 1:
                 raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
@@ -212,15 +212,13 @@ def run(settings: BenchSettings) -> int:
     # Masks by name keep the text that was written.
     masks = [mask.name for mask in settings.masks if isinstance(mask, Mask)]
     sources, what = (masks, "mask") if settings.chain is None else ([settings.chain], "chain")
-    settings.measuring.check(settings.out, sources, what, is_here=settings.scheduler is None)
+    settings.measuring.check(settings.out, sources, what)
     if not (settings.out or settings.best):
         remedy = "Add --out results.json, or --best for the best blocks."
         raise BadValue("bench", "no file for the results is named", remedy)
     make = filter_cells if settings.operation is None else _operation_cells
     cells = make(settings) if settings.chain is None else _chain_cells(settings, settings.chain)
-    return measure_cells(
-        cells, settings.measuring, settings.out, json=settings.json, scheduler=settings.scheduler
-    )
+    return measure_cells(cells, settings.measuring, settings.out, json=settings.json)
 
 
 def filter_cells(settings: BenchSettings) -> Cells:

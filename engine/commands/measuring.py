@@ -3,10 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from engine.cluster.address import SchedulerAddress
 from engine.commands import BAD_INPUT, DONE, status_of
 from engine.commands.arguments import option
 from engine.commands.option_readers import number, whole
@@ -51,16 +49,13 @@ class Measuring:
         """These, but for the file, for JSON."""
         return {"device": self.device, "seed": self.seed, "budget_s": self.budget}
 
-    def check(
-        self, out: str | None, sources: Sequence[str] = (), what: str = "", *, is_here: bool = True
-    ) -> None:
+    def check(self, out: str | None, sources: Sequence[str] = (), what: str = "") -> None:
         """Refuse a device that is not there, and files that cannot be written or would replace a source.
 
         `sources` are files that are read, or words that are not files; `what` says in the error what they
-        are. With the device auto, what cannot run is a result with its reason, and so it is on machines that
-        are not this one (`is_here`).
+        are. With the device auto, what cannot run is a result with its reason.
         """
-        if is_here and self.device != AUTO:
+        if self.device != AUTO:
             device_named(self.device)
         for path in filter(None, (out, self.csv)):
             check_place(path)
@@ -92,12 +87,8 @@ class Cells:
     recorded: Callable[[Sequence[Any]], Sequence[AnyResult]] = lambda results: ()
 
 
-def measure_cells(
-    cells: Cells, how: Measuring, out: str | None, *, json: bool, scheduler: SchedulerAddress | None = None
-) -> int:
+def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) -> int:
     """Measure every cell, print and write the results; return the exit status.
-
-    With a `scheduler` every machine of its workers measures every cell.
 
     A device that is lost on the way is raised again when all that was measured is written.
     """
@@ -107,25 +98,15 @@ def measure_cells(
         nonlocal done
         done += 1
         word = result.proof if result.kernel_ms is None else metric(KERNEL).words(Compared(result))
-        where = f"{result.environment.machine}: " if result.environment.machine else ""
-        log(f"[{done}/{count}] {where}{cells.name(result)}: {word}")
+        log(f"[{done}/{cells.count}] {cells.name(result)}: {word}")
 
     files = [path for path in (out, how.csv) if path]
-    count = cells.count
-    with report_interrupt(files, lambda: f"{done} of {count} cells done"):
-        added_machines: Mapping[str, object] = {}
-        if scheduler is None:
-            results, fault = sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
-        else:
-            # It needs the extra `cluster`.
-            with import_module("engine.cluster.machines").machines_of(scheduler) as machines:
-                count *= len(machines.documents)
-                results, fault = machines.sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
-            added_machines = {"machines": machines.documents}
+    with report_interrupt(files, lambda: f"{done} of {cells.count} cells done"):
+        results, fault = sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
         runs = compared([*results, *cells.recorded(results)], cells.baseline)
         machine = machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
-        document = results_document(runs, cells.baseline, machine, **cells.asked, **added_machines, **added)
+        document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
         errors = _write(out, lambda: json_text(document))
         errors += _write(how.csv, lambda: results_csv(runs, cells.baseline))
         if json:
@@ -140,7 +121,7 @@ def measure_cells(
     if status := status_of(result.verification for result in results):
         return status
     if not any(result.is_proven for result in results):
-        for variant in cells.variants if scheduler is None else ():
+        for variant in cells.variants:
             device_for(variant, how.device)
         reason = f"nothing could be measured: {results[0].status}"
         raise BadValue(cells.command, reason, "The results hold every reason.")

@@ -3,8 +3,6 @@
 import distributed
 import pytest
 
-from engine.cluster.address import SchedulerAddress
-from engine.cluster.connection import Cluster
 from tests.engine.cluster.started import two_workers
 
 
@@ -16,10 +14,7 @@ def local_cluster():
 
 
 @pytest.fixture
-def cluster(local_cluster):
-    """Return it as the program sees it."""
-    address = SchedulerAddress(local_cluster.scheduler_address)
+def client(local_cluster):
+    """Return a client of it."""
     with distributed.Client(local_cluster, set_as_default=False) as client:
-        cluster = Cluster(client, address)
-        cluster.check()
-        yield cluster
+        yield client

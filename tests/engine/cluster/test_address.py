@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cluster.address import SchedulerAddress
+from engine.cluster import SchedulerAddress
 from engine.errors import BadValue
 
 

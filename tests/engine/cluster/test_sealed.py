@@ -44,7 +44,7 @@ def as_on_a_cluster(task, tmp_path):
 
 @pytest.mark.slow
 def test_that_only_a_worker_opens_a_task(tmp_path):
-    from engine.cluster.sealed import sealed
+    from engine.cluster import sealed
 
     picture = np.random.default_rng(3).integers(0, 256, (20, 30), np.uint8)
     values = as_on_a_cluster(sealed(engine.correlate, picture, "box-3"), tmp_path)
@@ -59,3 +59,11 @@ def test_that_only_a_worker_opens_the_chunks_of_an_array(tmp_path):
     lazy = engine.filter_dask(arrays.from_array(picture, chunks=10), "box-3", device="cpu")
     values = as_on_a_cluster(lambda: lazy.compute(scheduler="sync"), tmp_path)
     assert np.array_equal(values, engine.correlate(picture, "box-3", device="cpu"))
+
+
+def test_that_a_worker_without_haloscope_says_so(tmp_path, monkeypatch):
+    from engine import cluster
+
+    monkeypatch.setattr(cluster, "_PACKAGE", "no_such_package")
+    with pytest.raises(RuntimeError, match="A worker of the cluster has no Haloscope"):
+        cluster.sealed(abs)(-1)

@@ -6,6 +6,7 @@ import pytest
 
 from engine import commands
 from engine.commands.arguments import Parser, Settings, group, operands, option, read, refuse_given, required
+from engine.commands.benchmark import BenchSettings
 from engine.commands.option_readers import number, several, whole
 from engine.errors import BadValue
 
@@ -82,6 +83,11 @@ def test_that_an_option_that_has_gone_is_refused_with_what_does_it_now(word):
         read("toy", Toy, ["a", word, "ana@server", "--out", "b"])
     assert refused.value.what == word.partition("=")[0]
     assert read("toy", Toy, ["--out", "b", "--", word]).files == (word,)
+
+
+def test_that_bench_says_what_measures_on_other_machines():
+    with pytest.raises(BadValue, match="ssh user@server haloscope bench"):
+        read("bench", BenchSettings, ["--scheduler", "tcp://h:1"])
 
 
 def test_that_the_help_follows_from_the_settings(monkeypatch):

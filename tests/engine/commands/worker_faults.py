@@ -1,20 +1,18 @@
 """What tests have the workers of a cluster do to themselves, so that disks and processes fail."""
 
 import errno
-import itertools
 import os
 import signal
 import time
 from pathlib import Path
 
-from engine.cluster.executor import MOST_FAULTS
-from engine.commands import batch_cluster
+from engine.commands import batch_dask
 from engine.errors import FileWriteError
 
 
 def have_killed_in_a_file(flag):
     """Kill the worker that opens a picture while there is the flag, which is gone then."""
-    job_for = batch_cluster.job_for
+    job_for = batch_dask.job_for
 
     def killed(*given):
         try:
@@ -24,12 +22,12 @@ def have_killed_in_a_file(flag):
         os.kill(os.getpid(), signal.SIGKILL)
         return None
 
-    batch_cluster.job_for = killed
+    batch_dask.job_for = killed
 
 
 def have_killed_after_writing(flag):
     """Kill the worker that has written a file while there is the flag, before it can say so."""
-    write = batch_cluster.write_result
+    write = batch_dask.write_result
 
     def killed(*given, **named):
         write(*given, **named)
@@ -39,25 +37,34 @@ def have_killed_after_writing(flag):
             return
         os.kill(os.getpid(), signal.SIGKILL)
 
-    batch_cluster.write_result = killed
+    batch_dask.write_result = killed
 
 
-def have_no_space(flag=""):
-    """Let every write fail as on a full disk; a flag is there when a worker has failed too often."""
-    faults = itertools.count(1)
+def have_no_space():
+    """Let every write fail as on a full disk."""
 
     def full(data, file, **named):
-        if flag and next(faults) == MOST_FAULTS:
-            Path(flag).touch()
         error = FileWriteError(f"{file.target} cannot be written", "the disk is full")
         raise error from OSError(errno.ENOSPC, "No space left on device")
 
-    batch_cluster.write_result = full
+    batch_dask.write_result = full
+
+
+def kill_in(name):
+    """Kill the worker that opens this picture, each time."""
+    job_for = batch_dask.job_for
+
+    def killed(how, file, *given):
+        if file.source.endswith(name):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return job_for(how, file, *given)
+
+    batch_dask.job_for = killed
 
 
 def wait_in_each_file(flag):
     """Let each file wait until the flag is there; another file says that one does."""
-    job_for = batch_cluster.job_for
+    job_for = batch_dask.job_for
 
     def waiting(*given):
         Path(f"{flag}.begun").touch()
@@ -65,7 +72,7 @@ def wait_in_each_file(flag):
             time.sleep(0.01)
         return job_for(*given)
 
-    batch_cluster.job_for = waiting
+    batch_dask.job_for = waiting
 
 
 def see_nothing_in(folder):
@@ -74,6 +81,6 @@ def see_nothing_in(folder):
     os.path.exists = lambda path: not str(path).startswith(folder) and exists(path)
 
 
-def have_memory(size):
+def have_memory(size, dask_worker):
     """Let the worker have so many bytes."""
-    batch_cluster.memory_limit = lambda: size
+    dask_worker.memory_manager.memory_limit = size

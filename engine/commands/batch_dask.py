@@ -1,0 +1,253 @@
+"""The source of a batch over the workers of a Dask cluster: each file all the way on one core, in one task.
+
+What is done with a file, and which variant does it, is what this machine would do: `auto` counts this
+machine's cores wherever the file is filtered.
+"""
+
+import asyncio
+import errno
+import os
+import pickle
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from engine.cluster import connected, loaded, sealed
+from engine.commands.batch_files import PictureFile
+from engine.commands.batch_loop import Loop, write_result
+from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
+from engine.commands.batch_picture import Finished, Ran, job_for, open_file
+from engine.commands.batch_plan import BatchPlan
+from engine.commands.picture_filter import AnyFilter
+from engine.device.core_count import cores, launches_on
+from engine.device.device_list import cpu_chosen_as
+from engine.errors import DeviceFault, EngineError
+from engine.files.part_files import part_file
+from engine.image.budget import RAISE_LIMIT, bytes_text
+from engine.shortages import shortage_of
+
+# Files for each thread of the workers that are sent and not reported yet.
+FILES_AHEAD = 32
+# How often Dask tries a file again that a worker's disk refused, and on how many workers it is tried.
+RETRIES = 1
+MOST_WORKERS = 3
+# What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
+_BASE_BYTES = 256 << 20
+_LEFT_BY_DASK = 0.9
+# What a worker's own disk can be the reason of: another worker may have what it takes.
+_OF_A_DISK = {
+    getattr(errno, name)
+    for name in ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EPERM", "ENOENT", "ESTALE", "ENODEV", "ENXIO"]
+    if hasattr(errno, name)
+}
+
+
+class WorkerFault(Exception):
+    """A worker cannot do what another one may: its disk is full, or does not have the file."""
+
+    def __init__(self, error: EngineError, worker: str) -> None:
+        super().__init__(error, worker)
+        self.error, self.worker = error, worker
+
+
+class DaskWorkers:
+    """The workers of a cluster; Dask gives what a killed one had to another."""
+
+    def __init__(self, plan: BatchPlan) -> None:
+        assert plan.scheduler is not None
+        self._plan, self._scheduler = plan, plan.scheduler
+        self._files: dict[Any, PictureFile] = {}  # by the future of each
+        self._failed_on: dict[tuple[str, str], set[str]] = {}  # the workers whose disks refused a file
+        self._deadly: list[PictureFile] = []
+        self._fault: DeviceFault | None = None
+
+    def run(self, loop: Loop) -> None:
+        """Have the files filtered, enough at a time that no worker waits for the next."""
+        begin = time.perf_counter()
+        with connected(self._scheduler) as client, _sign_in(self._plan.out) as (sign, take_down):
+            loop.start_s = time.perf_counter() - begin
+            # What begins without it writes nothing.
+            loop.when_stopped.append(take_down)
+            self._client, self._take = client, sealed(taken_on_worker, self._plan.how, sign, cores())
+            self._done = loaded("distributed", "--scheduler").as_completed(
+                loop=client.loop, with_results=True, raise_errors=False
+            )
+            most, files = FILES_AHEAD * sum(client.nthreads().values()), iter(self._plan.files)
+            while True:
+                room = most - len(self._files)
+                if 2 * room >= most:
+                    self._send(loop, islice(files, room))
+                if not self._files and self._deadly:
+                    # With nothing beside it, which would die with it.
+                    self._send(loop, [self._deadly.pop()])
+                if (done := next(self._done, None)) is None:
+                    break
+                self._receive(loop, *done)
+        if self._fault is not None:
+            raise self._fault
+
+    def _send(self, loop: Loop, files: Iterable[PictureFile], workers: Iterable[str] = ()) -> None:
+        if loop.is_stopped or self._fault is not None:
+            return
+        some = []
+        for file in files:
+            if file.refusal is None:
+                some.append(file)
+            else:
+                loop.report(Finished(file, file.refusal))
+        if not some:
+            return
+        try:
+            futures = self._client.map(
+                self._take,
+                # The scheduler may have no Haloscope: it passes bytes on.
+                [pickle.dumps(_anywhere(file)) for file in some],
+                pure=False,
+                retries=RETRIES,
+                workers=list(workers) or None,
+                allow_other_workers=bool(workers),
+            )
+        except Exception:  # noqa: BLE001 - the client has closed itself
+            self._fault = self._scheduler.lost()
+            return
+        self._files.update(zip(futures, some, strict=True))
+        self._done.update(futures)
+
+    def _receive(self, loop: Loop, future: Any, outcome: Any) -> None:
+        """Report what became of a file, or have it done elsewhere."""
+        file = self._files.pop(future)
+        error = outcome[1] if isinstance(outcome, tuple) else outcome
+        if isinstance(error, Finished):
+            # The worker's copy of the file is another object.
+            loop.report(replace(error, file=file))
+        elif loop.is_stopped and isinstance(error, WorkerFault | CancelledError):
+            pass
+        elif isinstance(error, WorkerFault):
+            failed_on = self._failed_on.setdefault(file.names, set())
+            failed_on.add(error.worker)
+            others = self._workers() - failed_on
+            if others and len(failed_on) < MOST_WORKERS:
+                self._send(loop, [file], others)
+            else:
+                loop.report(Finished(file, error.error))
+        elif isinstance(error, loaded("distributed", "--scheduler").KilledWorker):
+            if file.names in self._failed_on:
+                loop.report(Finished(file, _killed()))
+            else:
+                self._failed_on[file.names] = set()
+                self._deadly.append(file)
+        elif isinstance(error, CancelledError):
+            self._fault = self._scheduler.lost()
+        else:
+            self._fault = self._scheduler.unable(error)
+
+    def _workers(self) -> set[str]:
+        try:
+            return set(self._client.nthreads())
+        except (OSError, RuntimeError, asyncio.CancelledError):
+            self._fault = self._scheduler.lost()
+            return set()
+
+
+def taken_on_worker(how: AnyFilter, sign: str, asking_cores: int, data: bytes) -> Finished:
+    """Take a file all the way, from reading to writing. Called on: a thread of a worker.
+
+    `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
+    `auto` chooses; `data` is the file. Raises WorkerFault.
+    """
+    file: PictureFile = pickle.loads(data)
+    worker, loan = loaded("distributed", "A worker").get_worker(), Loan(_memory_of_worker())
+    try:
+        for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
+            if not os.path.exists(path):
+                raise _unseen(named)
+        how, remedy = _within(how, worker)
+        with cpu_chosen_as(asking_cores), launches_on(1):
+            job = job_for(how, file, open_file(how, file, loan, remedy), loan)
+            encoded, finished = job.filtered_and_encoded()
+        # Dask may run a task again whose worker died after it wrote.
+        write_result(encoded, file, may_be_there=True)
+    except (EngineError, MemoryError) as error:
+        known = error if isinstance(error, EngineError) else shortage_of(error)
+        assert known is not None
+        if _is_of_a_disk(error):
+            raise WorkerFault(known, worker.address) from error
+        return Finished(file, known)
+    finally:
+        loan.give_back()
+    return replace(finished, ran=Ran(job.call.choice.variant.key, job.call.device.title, platform.node()))
+
+
+def _within(how: AnyFilter, worker: Any) -> tuple[AnyFilter, str]:
+    """Return what is done within a worker's memory, and what helps where a picture needs more."""
+    if worker.memory_manager.memory_limit is None:
+        return how, RAISE_LIMIT
+    each = worker.memory_manager.memory_limit // worker.state.nthreads
+    most = int(each * _LEFT_BY_DASK) - _BASE_BYTES
+    if most >= how.settings.max_bytes:
+        return how, RAISE_LIMIT
+    where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
+    return how.asking(
+        replace(how.settings, max_bytes=max(0, most))
+    ), f"Give the workers more memory: {where}."
+
+
+def _anywhere(file: PictureFile) -> PictureFile:
+    """Return a file under the names that it has in every folder where a worker may have been started."""
+    return replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
+
+
+@contextmanager
+def _sign_in(folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Put a file into the folder for the results by which workers know it; yield it, and what removes it.
+
+    A worker that does not see it would write to a disk of its own. When it is gone, the batch has ended.
+    """
+    # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
+    file = part_file(Path(folder or "."))
+
+    def take_down() -> None:
+        with suppress(OSError):
+            os.unlink(file.name)
+
+    with file:
+        try:
+            yield os.path.abspath(file.name), take_down
+        finally:
+            take_down()
+
+
+def _is_of_a_disk(error: BaseException | None) -> bool:
+    """Return whether an error goes back to what another worker's disk may not have."""
+    if isinstance(error, OSError) and error.errno in _OF_A_DISK:
+        return True
+    return error is not None and _is_of_a_disk(error.__cause__)
+
+
+def _unseen(path: str) -> EngineError:
+    what = f"{path} is not seen on {platform.node()}, where a worker runs"
+    remedy = "Put it on a disk that all machines share."
+    error = EngineError(what, "its disks do not have it", remedy)
+    error.__cause__ = FileNotFoundError(errno.ENOENT, path)
+    return error
+
+
+def _killed() -> EngineError:
+    return EngineError(
+        "Its worker ended each time that it was tried",
+        "it was killed, as happens where memory is short",
+        "Give the workers more memory, or leave it out.",
+    )
+
+
+@cache
+def _memory_of_worker() -> PictureMemory:
+    """Return the memory of the pictures in this worker, whose threads each have one at a time."""
+    return PictureMemory(None, MOST_KEPT_BYTES)

@@ -1,0 +1,307 @@
+"""The Python call for Dask's arrays, `engine.filter_dask`, by `dask.array.map_overlap`.
+
+A chunk with the cells around it that its results read is a picture of its own. At the picture's edges it ends
+where the picture does, so that a border's rule holds there as for the whole; `wrap` gets the cells of the
+other end. One task chooses variants, blocks and device, and all chunks have its choice: their bits do not
+depend on where each is computed.
+"""
+
+import math
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from engine.api.arguments import BlockLike, as_block, as_device
+from engine.api.calls import check_block, check_choices
+from engine.api.chain import ChainLike, as_chain
+from engine.api.plan import Plan as PreparedFilter
+from engine.api.request import MaskLike, request_of
+from engine.cluster import loaded, sealed
+from engine.device.anti_aliasing import reused_result
+from engine.device.core_count import launches_on
+from engine.device_info import AUTO, SIMULATOR
+from engine.errors import BadValue
+from engine.flow.plan import Plan, Resolved
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
+from engine.work.chain_files import ready_chains
+from engine.work.filtering.request import FilterRequest
+from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.filtering.variants import variant as variant_named
+from engine.work.operations.contract import ResultKind
+from engine.work.operations.request import OperationRequest
+from engine.work.operations.resolve import resolved_for_parts
+from engine.work.operations.table import operation_named
+from engine.work.operations.variants import operation_variant
+from engine.work.pictures import as_samples, sample_type
+from engine.work.request import ChainRequest
+from engine.work.resolve import ResolvedChain
+from engine.work.steps import Chain
+
+Asked = FilterRequest | OperationRequest | ChainRequest
+
+_CUT = "an array in chunks"
+_DIRECT = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
+_WHOLE = "Make the array one chunk: array.rechunk(-1)."
+
+
+def filter_dask(
+    array: Any,
+    mask: MaskLike | ChainLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> Any:
+    """Filter a Dask array chunk by chunk, lazily, with the bits of `correlate`, or of `chain`, for the whole.
+
+    A worker uses one core for each of its threads, or its GPU.
+
+    Parameters
+    ----------
+    array : dask.array.Array of shape (H, W) or (H, W, C)
+        In chunks of any size. Types of samples as for `correlate`. Chunks with fewer rows or columns than a
+        result reads are joined with others, and chunks of some channels to chunks of all.
+    mask : Mask, array, str, Chain, or list of dict
+        A mask as for `correlate`, or the steps of a chain as for `chain`: a `Chain`, a list, or the name of a
+        ready one. A chain's steps have borders, variants and blocks of their own, and its result is float32.
+    border, cval, anchor, block, flip, layout, result
+        As for `plan`.
+    variant : str
+        "auto": the fastest for the largest chunk, chosen on the worker that begins and used for all chunks. A
+        variant whose results depend on more than the cells under the mask (running sums, transforms) takes an
+        array of one chunk only.
+    device : str, optional
+        "cpu", "cuda:0", ... of each worker, where cuda:0 is the first that its CUDA_VISIBLE_DEVICES names.
+        None or "auto": the GPU if the worker that begins has one, and then all need one.
+
+    Returns
+    -------
+    dask.array.Array of the array's shape, float32 or of the array's type
+
+    Raises
+    ------
+    EngineError
+        For what can be known without the samples and without the workers; the rest is raised by `compute`.
+
+    Examples
+    --------
+    >>> import dask.array, engine, numpy
+    >>> picture = dask.array.from_array(numpy.eye(4, dtype=numpy.float32), chunks=2)
+    >>> engine.filter_dask(picture, [[1, 2, 3]], device="cpu")[0].compute()
+    array([2., 1., 0., 0.], dtype=float32)
+    """
+    if _is_chain(mask):
+        own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
+        _refuse_own(own | {"flip": flip, "result": result})
+        steps = ChainRequest(chain=as_chain(mask), device=as_device(device), layout=Layout.named(layout))
+        return _mapped(array, steps)
+    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)  # type: ignore[arg-type]
+    if variant != AUTO:
+        variant_named(variant)
+    return _mapped(array, asked)
+
+
+def operate_dask(
+    array: Any,
+    operation: str,
+    *,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
+    **parameters: Any,
+) -> Any:
+    """Do one operation with a Dask array as `filter_dask` does several, but in the array's own type.
+
+    Parameters
+    ----------
+    array, variant, device, block, layout
+        As for `filter_dask`.
+    operation : str
+        One of which a sample of the result depends on a window, as "median" or "negative".
+    parameters
+        Parameters of the operation, by name, such as size=5 for "median".
+
+    Returns
+    -------
+    dask.array.Array of the array's shape, and of its type where that is uint8, uint16 or float32
+    """
+    if (result := operation_named(operation).result) is not ResultKind.PICTURE:
+        what = f"{operation} of an array in chunks"
+        raise BadValue(what, f"it gives {result}", "Call engine.operate with array.compute().")
+    asked = OperationRequest(
+        operation=operation, settings=parameters, variant=variant, block=as_block(block),
+        device=as_device(device), layout=Layout.named(layout),
+    )  # fmt: skip
+    if variant != AUTO:
+        operation_variant(variant, operation)
+    return _mapped(array, asked)
+
+
+def _is_chain(mask: MaskLike | ChainLike) -> TypeGuard[ChainLike]:
+    if isinstance(mask, str):
+        return any(chain.key == mask for chain in ready_chains())
+    return isinstance(mask, Chain) or (
+        isinstance(mask, Sequence) and len(mask) > 0 and all(isinstance(step, Mapping) for step in mask)
+    )
+
+
+def _refuse_own(given: Mapping[str, Any]) -> None:
+    """Refuse options of a mask that are given with a chain."""
+    usual: Mapping[str, Any] = filter_dask.__kwdefaults__ or {}
+    for name, value in given.items():
+        if value != usual[name]:
+            why = "each step of a chain has its own, and the result is float32"
+            raise BadValue(f"{name}={value!r} with a chain", why, "Write it in the steps, or leave it out.")
+
+
+def _refuse_array(array: Any) -> None:
+    """Refuse what is no array of Dask, or one of unknown size."""
+    if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
+        remedy = "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate."
+        raise BadValue(f"An array of type {type(array).__name__}", "it is none of Dask", remedy)
+    if any(map(math.isnan, array.shape)):
+        why = "the halos depend on where each chunk lies"
+        raise BadValue("An array with chunks of unknown size", why, "Call array.compute_chunk_sizes() first.")
+
+
+def _mapped(array: Any, asked: Asked) -> Any:
+    """Return the array of what a request makes of each chunk."""
+    _refuse_array(array)
+    if asked.device == SIMULATOR:
+        why = "it checks kernels on small pictures and is not made for speed"
+        remedy = "Call engine.correlate or engine.operate with a small picture."
+        raise BadValue("The simulator in tasks of Dask", why, remedy)
+    dask, arrays = loaded("dask", ""), loaded("dask.array", "")
+    # What is known without the workers: variants, blocks and the device are theirs to choose.
+    plan = Plan.of(_resolved(_without_choices(asked), array.shape, array.dtype).in_parts())
+    reach, dtype = plan.reach, np.dtype(plan.problem.result_dtype)
+    wraps = reach.border is Border.WRAP
+    chunks, depth = [], {}
+    for axis, (before, after) in enumerate((reach.rows, reach.columns)):
+        # A halo comes from neighbours alone, and those at the edges must have the cells that a rule reflects.
+        least, lengths = before + after + 1, tuple(filter(None, array.chunks[axis]))
+        is_long = sum(lengths) >= least
+        lengths = arrays.overlap.ensure_minimum_chunksize(least, lengths) if is_long else (sum(lengths),)
+        chunks.append(lengths)
+        if len(lengths) > 1 and before + after:
+            # Dask takes a periodic boundary with one depth for both sides.
+            depth[axis] = max(before, after) if wraps else (before, after)
+    # All channels of a pixel are filtered together.
+    joined = array.rechunk((*chunks, (array.shape[-1],))[: array.ndim])
+    is_cut = joined.numblocks[:2] != (1, 1)
+    if is_cut:
+        if isinstance(asked, FilterRequest) and asked.variant != AUTO:
+            job = replace(plan.job, variant=variant_named(asked.variant))
+            plan = replace(plan, job=job, reach=job.task.reach(job))
+        plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
+    largest = [max(lengths) for lengths in joined.chunks]
+    for axis, halo in depth.items():
+        largest[axis] += sum(halo) if isinstance(halo, tuple) else 2 * halo
+    settle = sealed(settled, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
+    return arrays.map_overlap(
+        sealed(compute_chunk),
+        joined,
+        depth={axis: depth.get(axis, 0) for axis in range(array.ndim)},
+        boundary={axis: "periodic" if wraps and axis in depth else "none" for axis in range(array.ndim)},
+        dtype=dtype,
+        meta=array._meta.astype(dtype),
+        choice=dask.delayed(settle, pure=True)(),
+    )
+
+
+def _without_choices(asked: Asked) -> Asked:
+    """Return a request for the CPU that names no variants."""
+    if not isinstance(asked, ChainRequest):
+        return replace(asked, variant=AUTO, block=None, device="cpu")
+    steps = tuple(replace(step, variant=AUTO, block=None) for step in asked.chain.steps)
+    return replace(asked, chain=replace(asked.chain, steps=steps), device="cpu")
+
+
+def _resolved(asked: Asked, shape: tuple[int, ...], given: np.dtype) -> Resolved:
+    """Return a request resolved for a picture of a shape."""
+    # Of one sample, repeated: nothing reads it.
+    like = np.broadcast_to(np.zeros((), sample_type(shape, given)), (*shape, 1)[:3])
+    if isinstance(asked, FilterRequest):
+        return ResolvedFilter(asked, like, np.broadcast_to(np.zeros((), given), shape))
+    return ResolvedChain(asked, like) if isinstance(asked, ChainRequest) else resolved_for_parts(asked, like)
+
+
+# On the workers
+
+
+def settled(asked: Asked, shape: tuple[int, ...], given: np.dtype, result_bytes: int, is_cut: bool) -> bytes:
+    """Return a request with variants, blocks and device chosen for chunks of up to this shape; or refuse it.
+
+    In bytes: only a worker that computes a chunk opens it. Called on: a worker, once for an array.
+    """
+    _refuse_memory(shape, math.prod(shape) * (given.itemsize + result_bytes))
+    with launches_on(1):
+        resolved = _resolved(asked, shape, given)
+        resolved = resolved.in_parts() if is_cut else resolved
+        plan = Plan.of(resolved)
+        if is_cut:
+            plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
+        plan.refuse()
+        if not isinstance(asked, ChainRequest):
+            check_choices(asked.variant, asked.device)
+            if asked.block is not None:
+                check_block(asked.block, plan.job.variant, plan.device)
+        return pickle.dumps((resolved.settled, given))
+
+
+@lru_cache(64)
+def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what computes chunks of a shape, prepared once."""
+    asked, given = pickle.loads(choice)
+    if isinstance(asked, FilterRequest):
+        return PreparedFilter(asked, shape, given)
+    plan = Plan.of(_resolved(asked, shape, given))
+
+    def computed(chunk: np.ndarray) -> np.ndarray:
+        samples = as_samples(chunk)
+        out = reused_result(samples, samples.shape, np.dtype(plan.problem.result_dtype))
+        return plan.computed(samples, out).reshape(shape)
+
+    return computed
+
+
+def compute_chunk(chunk: np.ndarray, choice: bytes, block_id: tuple[int, ...]) -> np.ndarray:
+    """Return the result of a chunk with its halo, on one core. Called on: a thread of a worker."""
+    try:
+        with launches_on(1):
+            return _ready(choice, chunk.shape)(chunk)
+    except UnsupportedVariant as error:
+        # Its samples, whose rows and columns the refusal counts within the chunk and its halo.
+        row, column = block_id[:2]
+        where = f"{error.what} on the chunk ({row}, {column}) with its halo"
+        raise UnsupportedVariant(where, error.refusal) from None
+
+
+def _refuse_memory(shape: tuple[int, ...], needed: int) -> None:
+    """Refuse chunks that a worker of `distributed` has no memory for: it would be ended again and again."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return
+    try:
+        limit = distributed.get_worker().memory_manager.memory_limit
+    except ValueError:
+        # Not within a task of a worker: Dask's own schedulers set no limit.
+        return
+    if limit and needed > limit:
+        sides = " × ".join(map(str, shape))
+        why = f"one takes {needed / 1e9:.3g} GB with its result, and a worker has {limit / 1e9:.3g} GB"
+        raise BadValue(f"chunks of {sides}", why, "Make smaller ones: array.rechunk({0: 1024, 1: 1024}).")
