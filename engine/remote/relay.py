@@ -5,7 +5,6 @@ hold. What is about files here it does itself: it opens pictures and saves resul
 digest. When the line is lost it says why, and ends.
 """
 
-import hashlib
 import itertools
 import os
 import queue
@@ -13,7 +12,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
@@ -22,8 +20,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
@@ -31,7 +27,7 @@ from engine.host import shared
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.process import HostOptions
-from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request, answer
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
@@ -43,15 +39,14 @@ from engine.host.tiles import (
     TiledScreen,
     Values,
 )
-from engine.image.metadata import NO_METADATA
-from engine.remote.arrays import Array, Arriving, sent_bands
-from engine.remote.codecs import Packer
+from engine.remote.arrays import Array, Arriving
 from engine.remote.envelopes import FROM_SERVER
-from engine.remote.line import WHOLE, Line, Message, reader_of
+from engine.remote.line import Line, reader_of
 from engine.remote.messages import Arrays, Band, Begin, Needed, Written
-from engine.remote.places import name_there, path_below
+from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION, RemoteServer
+from engine.remote.uploads import Uploads
 from engine.results.progress import Checkpoint, Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, SaveResult, PictureTiles, PictureValues, CloseTiled
@@ -110,19 +105,9 @@ class Relay:
         self._own: dict[int, Future[Any]] = {}
         self._own_ids = itertools.count(_OWN_IDS)
         self._reported: dict[int, float] = {}
-        # Pictures here by digest: their arrays or files, and those that were sent.
-        self._digests: dict[SharedArray, str] = {}
-        self._sources: dict[str, SharedArray | str] = {}
-        self._sent: set[str] = set()
-        self._begun: set[str] = set()
-        self._uploading: dict[int, set[str]] = {}
-        # The pixels and files that the message being encoded names.
-        self._encoding = threading.Lock()
-        self._named: set[str] = set()
-        self._packer = Packer()
+        self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
-        self._outwards = Crossing(self._digest_of, _never, self._digest_of_file, str, _unseen)
         self._inwards = Crossing(_never, self._array_of, str, _never, made=self._labelled)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
@@ -229,7 +214,8 @@ class Relay:
         elif isinstance(message, Answer):
             self._answered(message)
         elif isinstance(message, Needed):
-            self._needed(message.key)
+            if self._line is not None:
+                self._uploads.send_again(message.key, self._line)
         elif isinstance(message, Written):
             self._write(message)
         elif isinstance(message, Ready | CodeNotKept):
@@ -267,8 +253,8 @@ class Relay:
             request = self._requests.pop(message.id, None)
             self._reported.pop(message.id, None)
             self._steps.pop(message.id, None)
-            self._uploading.pop(message.id, None)
             own = self._own.pop(message.id, None)
+        self._uploads.forget_request(message.id)
         if request is None:
             return
         if own is not None:
@@ -320,9 +306,7 @@ class Relay:
             else:
                 self._forward(message)
         elif isinstance(message, Release):
-            with self._lock:
-                for array in [array for array in self._digests if array.name in message.names]:
-                    self._sources.pop(self._digests.pop(array), None)
+            self._uploads.forget(message.names)
             shared.recycle(*message.names)
         elif isinstance(message, Cancel):
             self._local.messages.put(message)
@@ -348,53 +332,13 @@ class Relay:
                 return
             self._requests[message.id] = message.request
         try:
-            with self._encoding:
-                self._named = set()
-                structure, named = encoded(message, self._outwards), self._named
+            structure, named = self._uploads.encoded(message)
         except EngineError as error:
             self._requests.pop(message.id, None)
             self._local.send(Answer(message.id, error=error))
             return
         line.send(structure)
-        with self._lock:
-            missing = named - self._sent
-            if missing:
-                self._uploading[message.id] = missing
-        for key in named:
-            self._upload(key)
-
-    def _upload(self, key: str) -> None:
-        with self._lock:
-            if key in self._begun or key not in self._sources or self._line is None:
-                return
-            self._begun.add(key)
-            self._line.transfer(self._picture(key, self._line), WHOLE)
-
-    def _needed(self, key: str) -> None:
-        with self._lock:
-            if key in self._begun and key not in self._sent:
-                return
-            self._begun.discard(key)
-            self._sent.discard(key)
-        self._upload(key)
-
-    def _picture(self, key: str, line: Line) -> Iterator[Message]:
-        """Yield the bands of a picture; say now and then that requests wait for it."""
-        source = self._sources.get(key)
-        if source is None:
-            return
-        pixels = np.fromfile(source, np.uint8) if isinstance(source, str) else shared.attach(source)
-        begin, sent = time.monotonic(), 0
-        for structure, beside in sent_bands(key, [pixels], self._packer, lambda: line.rate):
-            yield structure, beside
-            sent += len(beside)
-            left_s = self._packer.seconds(pixels.nbytes, line.rate) - (time.monotonic() - begin)
-            for number in [n for n, keys in self._uploading.items() if key in keys]:
-                self._report(number, Progress("sending the picture", 0.0, max(left_s, 1.0)))
-        with self._lock:
-            self._sent.add(key)
-            for keys in self._uploading.values():
-                keys.discard(key)
+        self._uploads.send(message.id, named, line)
 
     def _report(self, number: int, progress: Progress) -> None:
         """Let the client know that a request is being worked on, twice in a second at most."""
@@ -415,33 +359,6 @@ class Relay:
             for number, step in steps.items():
                 with suppress(OSError):
                     self._local.send(Working(number, step))
-
-    def _digest_of(self, array: SharedArray) -> tuple[str, int]:
-        with self._lock:
-            key = self._digests.get(array)
-        if key is None:
-            pixels = shared.attach(array)
-            digest = hashlib.blake2b(f"{array.shape} {array.dtype}".encode(), digest_size=16)
-            digest.update(pixels.data.cast("B"))
-            key = digest.hexdigest()
-            with self._lock:
-                self._digests[array] = key
-        with self._lock:
-            self._sources[key] = array
-        self._named.add(key)
-        return key, 0
-
-    def _digest_of_file(self, path: str) -> str:
-        try:
-            key = hashlib.blake2b(Path(path).read_bytes(), digest_size=16).hexdigest()
-        except OSError as error:
-            raise EngineError(
-                f"{path} cannot be read", error.strerror or str(error), "Choose another file."
-            ) from error
-        with self._lock:
-            self._sources[key] = path
-        self._named.add(key)
-        return f"{key}/{name_there(Path(path).name)}"
 
     # What is done here.
 
@@ -465,7 +382,7 @@ class Relay:
                     f"The connection to {self._server.title} was lost", "the result is there", _KEPT
                 )
             self._requests[number], self._own[number] = request, future
-        line.send(encoded(ToHost(number, request), self._outwards))
+        line.send(self._uploads.encoded(ToHost(number, request))[0])
         while not future.done():
             report(Progress("fetching the values", 0.0, 5.0))
             with suppress(TimeoutError):
@@ -501,13 +418,6 @@ def _is_in_file(value: Any) -> bool:
     if isinstance(value, PictureHandle):
         return isinstance(value.pixels, FilePixels)
     return is_dataclass(value) and any(_is_in_file(getattr(value, field.name)) for field in fields(value))
-
-
-def _unseen(value: Any) -> dict[str, Any]:
-    """Return what a server needs not of a picture: its pixels for our screen, and where its file is here."""
-    if isinstance(value, PictureHandle):
-        return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": NO_METADATA}
-    return {}
 
 
 def _never(*_: Any) -> Any:
