@@ -40,10 +40,6 @@ class Active:
         return self.slots // self.row
 
     @cached_property
-    def _warp_of(self) -> Numbers:
-        return self.slots >> _WARP_SHIFT
-
-    @cached_property
     def warps(self) -> int:
         """How many warps they are of."""
         return len(self.starts(_WARP_SHIFT))

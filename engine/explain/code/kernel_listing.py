@@ -50,9 +50,3 @@ def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture,
         return ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
     text = disassembler.disassembled(explained_code.explained_machine_code(*code))
     return sass_listing(text, name, str(architecture))
-
-
-def nearest_form() -> Form:
-    """Return the form that is nearest to what a GPU executes: SASS, where it can be listed."""
-    import_names(__name__)
-    return Form.PTX if disassembler.disassembler() is None else Form.SASS

@@ -153,10 +153,6 @@ class LlvmCode:
         """Return how two unsigned numbers compare."""
         return self.value(self.builder.icmp_unsigned(sign, value.llvm, value._same(other)))
 
-    def odd_sign(self, value: Value) -> Value:
-        """Return a number that is negative where a value is odd."""
-        return narrow(value) << 31
-
     def by_rule(self, rule: Rule, index: Value, length: Value) -> Value:
         """Return what a border's index rule says of an index, 32 bits wide; -1 for a ghost cell."""
         kind, arguments = types.int64(types.int64, types.int64), [wide(index).llvm, wide(length).llvm]
