@@ -120,8 +120,3 @@ def _share(limits: DeviceLimits, threads: int) -> float:
         return 1.0
     one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
     return min(1.0, threads * (one.measured / together.measured if one and together else 1.0))
-
-
-def cpu_bounds(subject: Subject[Problem], limits: DeviceLimits) -> tuple[Bound, ...]:
-    """Return the bounds of a CPU variant for a problem and mask, of all its loops, the tallest first."""
-    return CpuBounds(subject, limits).bounds

@@ -15,7 +15,7 @@ from engine.device.threads.thread_pool import TASK, SharedCall
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
-from engine.explain.limits.refuted import measured_well
+from engine.explain.limits.refuted import limit_name, measured_well
 from engine.results.progress import Checkpoint, Progress
 from engine.results.work import SHORT_SUM
 from engine.variants.cpu.edges import aligned_rows
@@ -103,8 +103,7 @@ def _measured(report: Checkpoint) -> DeviceLimits:
     ]
     for number, (name, measure) in enumerate(steps):
         # Compiling takes some seconds, once.
-        words = name.removesuffix("_per_s").replace("_", " ")
-        report(Progress(f"measuring {words}", number / (len(steps) + len(SIZES)), 3.0))
+        report(Progress(f"measuring {limit_name(name)}", number / (len(steps) + len(SIZES)), 3.0))
         found[name] = Limit(measure())
     of_core = found["core_multiply_adds_per_s"].measured
     for name in _WORKS:

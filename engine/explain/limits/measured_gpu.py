@@ -38,7 +38,7 @@ from engine.explain.limits.gpu_rates_code import (
 )
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
-from engine.explain.limits.refuted import measured_well
+from engine.explain.limits.refuted import limit_name, measured_well
 from engine.explain.limits.theoretical import WARP_THREADS, theoretical_limits
 from engine.gpu_attributes import GpuAttributes
 from engine.results.progress import Checkpoint, Progress
@@ -84,7 +84,7 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
         steps = _steps(machine, attributes)
         count = len(steps) + len(SIZES) + 1
         for number, (name, measure) in enumerate(steps):
-            report(Progress(f"measuring {_in_words(name)}", number / count, 1.0))
+            report(Progress(f"measuring {limit_name(name)}", number / count, 1.0))
             found[name] = measure()
         for number, size in enumerate((*SIZES, COPIED_BYTES), len(steps)):
             report(Progress(f"measuring copies of {size >> 20} MiB", number / count, 1.0))
@@ -176,10 +176,6 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
 
 def _has_tensor_cores(gpu: DeviceInfo) -> bool:
     return (gpu.limits.compute_capability or (0, 0)) >= _TENSOR_CAPABILITY
-
-
-def _in_words(name: str) -> str:
-    return name.removesuffix("_per_s").replace("_", " ")
 
 
 class _Launch:

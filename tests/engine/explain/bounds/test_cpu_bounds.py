@@ -7,7 +7,7 @@ import pytest
 
 from engine.device.core_count import launch_cores
 from engine.explain.bounds import explained
-from engine.explain.bounds.cpu_bounds import CpuBounds, cpu_bounds
+from engine.explain.bounds.cpu_bounds import CpuBounds
 from engine.explain.bounds.explained import explained_subject
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
@@ -48,7 +48,7 @@ def subject_of(key, side=5, dtype="float32", result="float32", shape=(256, 320, 
 
 def bound_of(subject, key):
     """Return a bound by its key; None where there is none."""
-    return next((one for one in cpu_bounds(subject, LIMITS) if one.key == key), None)
+    return next((one for one in CpuBounds(subject, LIMITS).bounds if one.key == key), None)
 
 
 def made_by(found):
@@ -94,7 +94,7 @@ def test_that_integers_take_more_operations_than_floats(key, side):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", COMPILED)
 def test_that_bounds_are_positive_and_the_tallest_comes_first(key):
-    times = [one.ms for one in cpu_bounds(subject_of(key), LIMITS)]
+    times = [one.ms for one in CpuBounds(subject_of(key), LIMITS).bounds]
     assert times == sorted(times, reverse=True)
     assert min(times) > 0
 
@@ -110,7 +110,7 @@ def test_that_passes_after_one_another_take_no_less_than_the_tallest_bound(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", COMPILED)
 def test_that_amount_and_rate_give_the_time_of_a_bound(key):
-    for one in cpu_bounds(subject_of(key), LIMITS):
+    for one in CpuBounds(subject_of(key), LIMITS).bounds:
         assert one.ms == pytest.approx(1e3 * one.amount / one.per_s, rel=1e-12)
 
 
@@ -118,7 +118,7 @@ def test_that_amount_and_rate_give_the_time_of_a_bound(key):
 def test_that_a_variant_of_one_thread_has_the_rate_of_one_core():
     # Core rates of half of all cores, whatever number of them there is here.
     limits = replace(LIMITS, cores=2)
-    found = {one.key: one for one in cpu_bounds(subject_of("cpu-serial"), limits)}
+    found = {one.key: one for one in CpuBounds(subject_of("cpu-serial"), limits).bounds}
     assert found["scalar-multiply-adds"].per_s == LIMITS.scalar_multiply_adds_per_s.measured / 2
     assert found["scalar-multiply-adds"].amount == 256 * 320 * 25
 
@@ -134,7 +134,7 @@ def test_that_a_call_comes_before_the_work():
 def test_that_a_call_by_all_cores_takes_longer_than_by_one():
     # Enough for two threads of two.
     limits = replace(LIMITS, cores=min(2, launch_cores()))
-    keys = {one.key for one in cpu_bounds(subject_of("cpu-parallel", 9, shape=(512, 512, 1)), limits)}
+    keys = {one.key for one in CpuBounds(subject_of("cpu-parallel", 9, shape=(512, 512, 1)), limits).bounds}
     assert keys & {"launch", "shared-launch"} == {"shared-launch" if launch_cores() > 1 else "launch"}
 
 
@@ -148,11 +148,11 @@ def test_that_samples_added_before_they_are_multiplied_count_once():
 @pytest.mark.slow
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
     limits = replace(LIMITS, scalar_multiply_adds_per_s=None, launches_per_s=None)
-    assert {one.key for one in cpu_bounds(subject_of("cpu-serial"), limits)} == {"copy"}
+    assert {one.key for one in CpuBounds(subject_of("cpu-serial"), limits).bounds} == {"copy"}
 
 
 def test_that_a_library_is_bounded_by_its_bytes_alone():
-    assert [one.key for one in cpu_bounds(subject_of("cpu-fft", 17), LIMITS)] == ["copy"]
+    assert [one.key for one in CpuBounds(subject_of("cpu-fft", 17), LIMITS).bounds] == ["copy"]
 
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
