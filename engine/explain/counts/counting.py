@@ -137,7 +137,7 @@ class _Launch:
     """A launch to count. Two are the same where nothing that accesses depend on differs."""
 
     step: Pass = field(compare=False)
-    buffers: Buffers = field(compare=False)
+    buffers: Buffers | None = field(compare=False)
     picture: tuple[int, int] | None
     radius: tuple[int, int]
     checkpoint: Checkpoint = field(compare=False)
@@ -163,6 +163,7 @@ class _Launch:
 
     def _values(self, argument: Placeholder | Between) -> np.ndarray:
         """Return the array that stands in the place of an argument, in memory that is not yet taken."""
+        assert self.buffers is not None
         image: Any = self.buffers.image
         out: np.ndarray = self.buffers.out
         if isinstance(argument, Between):
@@ -186,6 +187,11 @@ class _Launch:
         between(0.0)
         return run_pass(self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights)
 
+    def forget_arrays(self) -> None:
+        """Hold no memory any more: what is counted is kept with its launch."""
+        object.__setattr__(self, "buffers", None)
+        object.__setattr__(self, "arrays", {})
+
 
 @lru_cache(maxsize=MOST_KEPT)
 def _kept(launch: _Launch) -> CountedAccesses:
@@ -196,6 +202,7 @@ def _kept(launch: _Launch) -> CountedAccesses:
     instructions = sum(warps for _, warps, _ in one_block.executed)
     samples = sampled(grid, _axes(launch, instructions / -(-math.prod(step.launch.block) // 32)))
     run = launch.run([one.block for one in samples], [one.weight for one in samples])
+    launch.forget_arrays()
     executed: dict[str, int] = {}
     for one, warps, _ in run.executed:
         executed[one.spelling] = executed.get(one.spelling, 0) + warps

@@ -1,5 +1,7 @@
 """What launches ask of memory: hand-counted examples, the models of work, results of the same run."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -289,6 +291,16 @@ def test_that_a_launch_is_counted_once():
     counted(filtering("naive"))
     counted(filtering("naive"))
     assert counting._kept.cache_info().misses == 1
+
+
+def test_that_what_is_kept_holds_no_picture():
+    job = filtering("naive", side=512)
+    buffers = counting.buffers_of(job)
+    picture = weakref.ref(buffers.image)
+    counting.counted_launches(job.variant, job.problem, job.operands.mask, job.block, buffers)
+    del buffers
+    gc.collect()
+    assert picture() is None
 
 
 def test_that_another_size_is_counted_anew():
