@@ -45,6 +45,8 @@ from engine.work.resolve import ResolvedChain
 from engine.work.steps import Chain
 
 Asked = FilterRequest | OperationRequest | ChainRequest
+Trim = tuple[int, int, int, bool]
+"""Of an axis the halo before and after a chunk, how many chunks there are, and whether the picture wraps."""
 
 _CUT = "an array in chunks"
 _DIRECT = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
@@ -190,7 +192,7 @@ def _mapped(array: Any, asked: Asked) -> Any:
     plan = Plan.of(_resolved(_without_choices(asked), array.shape, array.dtype).in_parts())
     reach, dtype = plan.reach, np.dtype(plan.problem.result_dtype)
     wraps = reach.border is Border.WRAP
-    chunks, depth = [], {}
+    chunks, halos = [], [(0, 0), (0, 0)]
     for axis, (before, after) in enumerate((reach.rows, reach.columns)):
         # A halo comes from neighbours alone, and those at the edges must have the cells that a rule reflects.
         least, lengths = before + after + 1, tuple(filter(None, array.chunks[axis]))
@@ -199,7 +201,7 @@ def _mapped(array: Any, asked: Asked) -> Any:
         chunks.append(lengths)
         if len(lengths) > 1 and before + after:
             # Dask takes a periodic boundary with one depth for both sides.
-            depth[axis] = max(before, after) if wraps else (before, after)
+            halos[axis] = (max(before, after),) * 2 if wraps else (before, after)
     # All channels of a pixel are filtered together.
     joined = array.rechunk((*chunks, (array.shape[-1],))[: array.ndim])
     is_cut = joined.numblocks[:2] != (1, 1)
@@ -209,14 +211,18 @@ def _mapped(array: Any, asked: Asked) -> Any:
             plan = replace(plan, job=job, reach=job.task.reach(job))
         plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
     largest = [max(lengths) for lengths in joined.chunks]
-    for axis, halo in depth.items():
-        largest[axis] += sum(halo) if isinstance(halo, tuple) else 2 * halo
+    for axis, halo in enumerate(halos):
+        largest[axis] += sum(halo)
     settle = sealed(settled, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
+    # Where a chunk lies within itself with its halo: Dask would take one more task for each to find it.
+    trims = [(*halos[axis], joined.numblocks[axis], wraps) for axis in (0, 1)]
     return arrays.map_overlap(
-        sealed(compute_chunk),
+        sealed(compute_chunk, trims),
         joined,
-        depth={axis: depth.get(axis, 0) for axis in range(array.ndim)},
-        boundary={axis: "periodic" if wraps and axis in depth else "none" for axis in range(array.ndim)},
+        depth={axis: halo[0] if wraps else halo for axis, halo in enumerate(halos)},
+        boundary={axis: "periodic" if wraps and any(halo) else "none" for axis, halo in enumerate(halos)},
+        trim=False,
+        chunks=joined.chunks,
         dtype=dtype,
         meta=array._meta.astype(dtype),
         choice=dask.delayed(settle, pure=True)(),
@@ -279,11 +285,18 @@ def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.n
     return computed
 
 
-def compute_chunk(chunk: np.ndarray, choice: bytes, block_id: tuple[int, ...]) -> np.ndarray:
-    """Return the result of a chunk with its halo, on one core. Called on: a thread of a worker."""
+def compute_chunk(
+    trims: Sequence[Trim], chunk: np.ndarray, choice: bytes, block_id: tuple[int, ...]
+) -> np.ndarray:
+    """Return the result of a chunk, which has its halo, on one core. Called on: a thread of a worker."""
     try:
         with launches_on(1):
-            return _ready(choice, chunk.shape)(chunk)
+            values = _ready(choice, chunk.shape)(chunk)
+        own = (
+            slice(before if wraps or at else 0, length - (after if wraps or at + 1 < blocks else 0))
+            for (before, after, blocks, wraps), at, length in zip(trims, block_id, chunk.shape, strict=False)
+        )
+        return values[tuple(own)]
     except UnsupportedVariant as error:
         # Its samples, whose rows and columns the refusal counts within the chunk and its halo.
         row, column = block_id[:2]
