@@ -29,7 +29,7 @@ from engine.image.picture import Picture
 from engine.image.samples import sample_path
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.remote.server import places_in
+from engine.remote.kept_results import places_in
 from engine.remote.ssh import RemoteServer
 from engine.work.filtering.messages import FilterJob
 from tests.engine.remote.sshd import PYTHON, Sshd

@@ -108,7 +108,7 @@ class Relay:
         self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
-        self._inwards = Crossing(_never, self._array_of, str, _never, made=self._labelled)
+        self._inwards = Crossing(shared_in=self._array_of, made=self._labelled)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
         self._written: set[int] = set()
@@ -418,7 +418,3 @@ def _is_in_file(value: Any) -> bool:
     if isinstance(value, PictureHandle):
         return isinstance(value.pixels, FilePixels)
     return is_dataclass(value) and any(_is_in_file(getattr(value, field.name)) for field in fields(value))
-
-
-def _never(*_: Any) -> Any:
-    raise NotOfTheSchema("A message", "pixels where none may be")

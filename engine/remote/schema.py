@@ -57,24 +57,27 @@ class NotOfTheSchema(EngineError):
     code = "not-of-the-schema"
 
 
+def _refuse(*_: Any) -> Any:
+    raise NotOfTheSchema("A message", "it holds an array in shared memory, or a file, where none may be")
+
+
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """How arrays in shared memory, and files that a request names, cross: beside the message, by a name."""
+    """How arrays in shared memory, and files that a request names, cross: beside the message, by a name.
 
-    shared_out: Callable[[SharedArray], Sequence[Any]]
-    shared_in: Callable[[Sequence[Any]], SharedArray]
-    file_out: Callable[[str], str]
-    file_in: Callable[[str], str]
+    What is not said does not cross.
+    """
+
+    shared_out: Callable[[SharedArray], Sequence[Any]] = _refuse
+    shared_in: Callable[[Sequence[Any]], SharedArray] = _refuse
+    file_out: Callable[[str], str] = _refuse
+    file_in: Callable[[str], str] = _refuse
     # Fields of a dataclass that the other side does not need, and what is sent in their place.
     left_out: Callable[[Any], dict[str, Any]] = lambda value: {}
     made: Callable[[Any], Any] = lambda value: value  # what becomes of each dataclass that has come
 
 
-def _refuse(*_: Any) -> Any:
-    raise NotOfTheSchema("A message", "it holds an array in shared memory, or a file, where none may be")
-
-
-NOTHING_BESIDE = Crossing(_refuse, _refuse, _refuse, _refuse)
+NOTHING_BESIDE = Crossing()
 
 
 def encoded(value: object, crossing: Crossing = NOTHING_BESIDE) -> bytes:

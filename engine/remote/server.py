@@ -16,7 +16,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,15 @@ from engine.files.held_folders import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.display_range import pixels_of
 from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
-from engine.host.protocol import Filtered, ScreenLevels
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
-from engine.host.tiles import WHOLE as WHOLE_TILE
+from engine.host.tiles import ResultTiles, ResultValues
 from engine.host.verbs import Preview, Seen
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.envelopes import DIGEST, TO_SERVER
+from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.messages import Arrays, Band, Begin, Needed, Written
 from engine.remote.places import is_place
@@ -46,12 +44,7 @@ from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.ssh import VERSION
 from engine.results.progress import Progress
 
-PATIENCE_S = 0.15
-"""What takes longer over the line is sent at a coarser level first, and dropped where a newer one waits."""
 MOST_KEPT_BYTES = 4 << 30
-# What the window shows, of the last run and the last preview, and the one that is coming. More would keep the
-# host from writing where it has written before, which is twice as fast (`engine.host.shared`).
-MOST_RESULTS = 3
 _LEAVING_S = 4.0
 _MOST_WAITING = 1000
 _FOLDERS = "haloscope-server-"
@@ -70,36 +63,6 @@ class _Asked:
     folder: tempfile.TemporaryDirectory[str] | None = None  # what it writes
 
 
-class Kept:
-    """Arrays by key; where they take too much, the least recently used go. Called on: any thread."""
-
-    def __init__(self, most_bytes: int, most: int) -> None:
-        self._most_bytes, self._most = most_bytes, most
-        self._kept: dict[str, tuple[Any, int]] = {}
-        self._lock = threading.Lock()
-
-    def add(self, key: str, value: Any, nbytes: int, in_use: frozenset[str] = frozenset()) -> list[Any]:
-        """Keep a value; return those that had to go."""
-        with self._lock:
-            self._kept[key] = value, nbytes
-            total, gone = sum(size for _, size in self._kept.values()), []
-            for old in [k for k in self._kept if k != key and k not in in_use]:
-                if total <= self._most_bytes and len(self._kept) <= self._most:
-                    break
-                value, size = self._kept.pop(old)
-                total -= size
-                gone.append(value)
-            return gone
-
-    def get(self, key: str) -> Any:
-        """Return a value, which is now the one that was used last; None where there is none."""
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept[key] = self._kept.pop(key)
-            return self._kept[key][0]
-
-
 class Server:
     """Answers what comes over a line; `ended` is set when that is over."""
 
@@ -116,14 +79,13 @@ class Server:
         self._held.note(shared.own_prefix())
         self._folder = self._held.path
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
-        self._pictures, self._results = Kept(most, _MOST_WAITING), Kept(most, MOST_RESULTS)
-        self._numbers = count(1)
+        self._pictures, self._results = Kept(most, _MOST_WAITING), KeptResults(most)
         self._arriving = Arriving(self._make)
         self._packer = Packer()
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
-        self._crossing = Crossing(_never, self._picture, lambda path: "", self._file)
+        self._crossing = Crossing(shared_in=self._picture, file_in=self._file)
 
     def start(self) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
@@ -283,25 +245,52 @@ class Server:
         """Send an answer: its pixels first, as the line takes them, then the rest."""
         with self._lock:
             asked = self._asked.get(number)
-        names = segments_of(value)
+        names, views = segments_of(value), dict[str, Array]()
         if asked is None:
             self._release(names)
             return
+        if seen is not None and (kept := self._keep(asked, value, seen)) is not None:
+            (value, views), names = kept, ()
+        self._send_answer(number, asked, Answer(number, value, error), views, names)
+
+    def _keep(self, asked: _Asked, value: Any, seen: Seen) -> tuple[Any, dict[str, Array]] | None:
+        """Keep the pixels of an answer here; return it with those that are seen."""
+        rate = self._line.rate
+        kept = self._results.keep(value, seen, self._in_use(), lambda size: self._packer.seconds(size, rate))
+        if kept is None:
+            return None
+        value, key, views, gone = kept
+        asked.keys += (key,)
+        for one in gone:
+            self._release(segments_of(one))
+        return value, views
+
+    def _answer_of_result(self, number: int, request: ResultTiles[Any] | ResultValues[Any]) -> None:
+        with self._lock:
+            asked = self._asked[number]
+        asked.keys += (request.screen.key,)
+        try:
+            value, views = self._results.answer(request)
+        except ResultGone as error:
+            self._finish(number, error)
+        else:
+            self._send_answer(number, asked, Answer(number, value), views)
+
+    def _send_answer(
+        self,
+        number: int,
+        asked: _Asked,
+        answer: Answer,
+        views: dict[str, Array],
+        names: tuple[str, ...] = (),
+    ) -> None:
         arrays: list[Array] = []
-        views: dict[str, Array] = {}
-        if seen is not None:
-            value, names = self._only_seen(asked, value, seen, views)
 
         def out(array: SharedArray) -> tuple[str, int]:
             arrays.append(views[array.name] if array.name in views else shared.attach(array))
             return f"a{number}", len(arrays) - 1
 
-        structure = encoded(Answer(number, value, error), Crossing(out, _never, str, str))
-        self._send_answer(number, asked, structure, arrays, names)
-
-    def _send_answer(
-        self, number: int, asked: _Asked, structure: bytes, arrays: list[Array], names: tuple[str, ...] = ()
-    ) -> None:
+        structure = encoded(answer, Crossing(shared_out=out))
         nbytes = sum(array.nbytes for array in arrays)
         asked.ends_at = time.monotonic() + self._packer.seconds(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | ResultTiles)
@@ -358,126 +347,6 @@ class Server:
         asked.transfer.is_dropped = True
         self._finish(number, Cancelled("The preview", "a newer one has replaced it"))
 
-    # Results that stay here.
-
-    def _only_seen(
-        self, asked: _Asked, value: Any, seen: Seen, views: dict[str, Array]
-    ) -> tuple[Any, tuple[str, ...]]:
-        """Keep the pixels of an answer here; return it with those that are seen, and what is not kept."""
-        found = _filtered_in(value)
-        if (
-            found is None
-            or not isinstance(found.values, SharedArray)
-            or not isinstance(found.screen, ScreenLevels)
-        ):
-            return value, segments_of(value)
-        levels = found.screen.levels
-        key = f"result-{next(self._numbers)}"
-        screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque)
-        asked.keys += (key,)
-        size = sum(shared.attach(array).nbytes for array in {found.values, *levels})
-        for gone in self._results.add(key, found, size, self._in_use()):
-            self._release(segments_of(gone))
-        # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
-        whole = next((n for n in range(len(levels)) if max(screen.levels[n]) <= TILE), len(levels) - 1)
-        level, places = min(max(seen.level, 0), whole), places_in(screen, seen, seen.level)
-        while (
-            level < whole
-            and self._packer.seconds(_tile_bytes(screen, level, places), self._line.rate) > PATIENCE_S
-        ):
-            level += 1
-            places = places_in(screen, seen, level)
-        parts = [(whole, ((0, 0),))] if level != whole else []
-        tiles = tuple(self._tiles(found, screen, n, at, views) for n, at in (*parts, (level, places)))
-        kept = replace(found, values=None, screen=screen, tiles=tiles)
-        return (kept if value is found else replace(value, shown=kept)), ()
-
-    def _tiles(
-        self,
-        found: Filtered,
-        screen: TiledScreen,
-        level: int,
-        places: tuple[Place, ...],
-        views: dict[str, Array],
-    ) -> Tiles:
-        assert isinstance(found.screen, ScreenLevels)
-        pixels, tiles = shared.attach(found.screen.levels[level]), list[Tile]()
-        for place in places:
-            at = screen.extent(level, place)
-            part, shown = pixels[at], found.screen.shown
-            if shown is not None and not level:
-                alpha = None if shown.alpha is None else shared.attach(shown.alpha)[at]
-                part = pixels_of(part, shown.scale, shown.shift, shown.is_absolute, alpha, shown.white)
-            name = f"view-{len(views)}"
-            views[name] = part
-            tiles.append(Tile(place, SharedArray(name, part.shape, part.dtype.name), WHOLE_TILE))
-        return Tiles(level, tuple(tiles))
-
-    def _answer_of_result(self, number: int, request: ResultTiles[Any] | ResultValues[Any]) -> None:
-        with self._lock:
-            asked = self._asked[number]
-        asked.keys += (request.screen.key,)
-        found: Filtered | None = self._results.get(request.screen.key)
-        if (
-            found is None
-            or not isinstance(found.screen, ScreenLevels)
-            or not isinstance(found.values, SharedArray)
-        ):
-            why = "results stay on the server, which keeps the newest"
-            self._finish(number, ResultGone("This result is not there any more", why, "Compute it again."))
-            return
-        screen = TiledScreen(request.screen.key, _sides(found.screen.levels))
-        views: dict[str, Array] = {}
-        value: Tiles | Values
-        if isinstance(request, ResultTiles):
-            rows, columns = (
-                screen.places(request.level) if 0 <= request.level < len(screen.levels) else (0, 0)
-            )
-            if not all(0 <= row < rows and 0 <= column < columns for row, column in request.tiles):
-                raise NotOfTheSchema("The line", "a tile that is not of the result")
-            value = self._tiles(found, screen, request.level, request.tiles, views)
-        else:
-            rows_, columns_ = slice(*request.rows), slice(*request.columns)
-            views["values"] = part = shared.attach(found.values)[rows_, columns_]
-            array = SharedArray("values", part.shape, part.dtype.name)
-            value = Values(request.rows[0], request.columns[0], array)
-        arrays: list[Array] = []
-
-        def out(array: SharedArray) -> tuple[str, int]:
-            arrays.append(views[array.name])
-            return f"a{number}", len(arrays) - 1
-
-        structure = encoded(Answer(number, value), Crossing(out, _never, str, str))
-        self._send_answer(number, asked, structure, arrays)
-
-
-def places_in(screen: TiledScreen, seen: Seen, level: int) -> tuple[Place, ...]:
-    """Return the tiles of a level that cover what is seen of another one."""
-    level = min(max(level, 0), len(screen.levels) - 1)
-    step = screen.tile * 2 ** (level - min(max(seen.level, 0), len(screen.levels) - 1))
-    last = [side - 1 for side in screen.places(level)]
-    spans = [
-        range(min(max(int(begin // step), 0), most), min(max(int(-(-end // step)) - 1, 0), most) + 1)
-        for (begin, end), most in zip((seen.rows, seen.columns), last, strict=True)
-    ]
-    return tuple((row, column) for row in spans[0] for column in spans[1])
-
-
-def _sides(levels: tuple[SharedArray, ...]) -> tuple[tuple[int, int], ...]:
-    return tuple((level.shape[0], level.shape[1]) for level in levels)
-
-
-def _tile_bytes(screen: TiledScreen, level: int, places: tuple[Place, ...]) -> int:
-    return 4 * len(places) * screen.tile**2
-
-
-def _filtered_in(value: Any) -> Filtered | None:
-    """Return the picture of an answer: itself, or what an operation shows."""
-    if isinstance(value, Filtered):
-        return value
-    shown = getattr(value, "shown", None)
-    return shown if isinstance(shown, Filtered) else None
-
 
 def _written(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in folder.rglob("*"):
@@ -489,10 +358,6 @@ def _remove_segments(prefixes: Sequence[str]) -> None:
     """Remove the shared memory of a server that was killed with the process that Python has for that."""
     for prefix in filter(shared.is_prefix, prefixes):
         shared.unlink(*shared.left_by(prefix, 0))
-
-
-def _never(*_: Any) -> Any:
-    raise NotOfTheSchema("A message", "pixels where none may be")
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from engine.remote.arrays import sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.line import WHOLE, Line, Message
 from engine.remote.places import name_there
-from engine.remote.schema import Crossing, NotOfTheSchema, encoded
+from engine.remote.schema import Crossing, encoded
 from engine.results.progress import Progress
 
 
@@ -41,7 +41,7 @@ class Uploads:
         # What the message that is being encoded names.
         self._encoding = threading.Lock()
         self._named: set[str] = set()
-        self._crossing = Crossing(self._digest_of, _never, self._digest_of_file, str, _unseen)
+        self._crossing = Crossing(self._digest_of, file_out=self._digest_of_file, left_out=_unseen)
         self._packer = Packer()
 
     def encoded(self, message: ToHost) -> tuple[bytes, set[str]]:
@@ -135,7 +135,3 @@ def _unseen(value: Any) -> dict[str, Any]:
     if isinstance(value, PictureHandle):
         return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": NO_METADATA}
     return {}
-
-
-def _never(*_: Any) -> Any:
-    raise NotOfTheSchema("A message", "pixels where none may be")
