@@ -38,7 +38,6 @@ from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
-from engine.flow.filtering import DEFAULT_RING
 from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.shortages import shortage_of
@@ -160,10 +159,7 @@ class Loop:
                 self._have_saved(under_way.popleft(), values)
 
             how, rooms = plan.how, _Rooms(under_way)
-            stream = Stream(
-                lambda one: one, rooms, None, DEFAULT_RING, how.settings.layout,
-                lambda step: None, receive, how.gpus,
-            )  # fmt: skip
+            stream = Stream(layout=how.settings.layout, outputs=rooms, receive=receive, gpus=how.gpus)
             self.devices |= dict.fromkeys(titles(how.devices(first.call)))
             try:
                 timeline = stream.run(plans())

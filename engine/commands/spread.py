@@ -8,8 +8,6 @@ import numpy as np
 
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.flow.filtering import DEFAULT_RING
-from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan, Resolved
 from engine.flow.stream import Stream
 from engine.flow.timeline import Queue, Timeline
@@ -32,10 +30,7 @@ def measured(
     plan = Plan.of(call)
 
     def streamed() -> tuple[np.ndarray, Timeline]:
-        layout = plan.job.operands.layout
-        stream = Stream(
-            lambda one: one, Outputs(None), None, DEFAULT_RING, layout, lambda step: None, None, gpus
-        )
+        stream = Stream(layout=plan.job.operands.layout, gpus=gpus)
         timeline = stream.run((plan,))
         return stream.values[0], timeline
 

@@ -15,14 +15,12 @@ from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.flow.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
 from engine.flow.outputs import Outputs, refuse_outputs
-from engine.flow.stream import Stream
+from engine.flow.stream import DEFAULT_RING, Stream
 from engine.flow.timeline import Timeline
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.picture import Picture
 from engine.results.progress import Checkpoint
-
-DEFAULT_RING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +132,14 @@ def filter_stream(
         resolve(np.zeros((1, 1), np.uint8))
     outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
     stream = Stream(
-        resolve if is_one else resolve_next,
-        outputs,
-        chunk_bytes,
-        int(ring),
-        Layout.named(layout),
-        checkpoint,
-        receive,
-        gpus,
+        layout=Layout.named(layout),
+        resolve=resolve if is_one else resolve_next,
+        outputs=outputs,
+        chunk_bytes=chunk_bytes,
+        ring=int(ring),
+        checkpoint=checkpoint,
+        receive=receive,
+        gpus=gpus,
     )
     timeline = stream.run((pictures,) if is_one else pictures)  # type: ignore[arg-type]
     return Streamed(stream.values[0] if is_one and receive is None else tuple(stream.values), timeline)

@@ -25,7 +25,6 @@ from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.cut import Reach, Span, bands_between
 from engine.image.large.source import LargePicture
-from engine.results.progress import Progress
 
 Received = Callable[[int, np.ndarray], None]
 RunBands = Callable[[Iterator[np.ndarray], Iterator[np.ndarray], Received], object]
@@ -38,9 +37,14 @@ def by_stream(plan: Plan, gpus: Sequence[DeviceInfo]) -> RunBands:
         # On the CPU an image is not cut again.
         chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
         Stream(
-            plan.at, Outputs(outputs), chunk_bytes, GPU_RING, plan.job.operands.layout, _no_checkpoint,
-            receive, gpus,
-        ).run(_with_memory(images))  # fmt: skip
+            layout=plan.job.operands.layout,
+            resolve=plan.at,
+            outputs=Outputs(outputs),
+            chunk_bytes=chunk_bytes,
+            ring=GPU_RING,
+            receive=receive,
+            gpus=gpus,
+        ).run(_with_memory(images))
 
     return run
 
@@ -53,10 +57,6 @@ def _with_memory(images: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
             trim_reused()
             rows = len(image)
         yield image
-
-
-def _no_checkpoint(step: Progress) -> None:
-    """Ctrl+C ends the process; what is done is kept."""
 
 
 @dataclass(eq=False, slots=True)

@@ -13,12 +13,14 @@ from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunk_jobs import ChunkJob, run_in_order
+from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan, Preparing, Resolved
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
 from engine.results.progress import Checkpoint, Progress
 
+DEFAULT_RING = 4
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.
 LARGEST_CHUNK_BYTES = 32 << 20
@@ -49,18 +51,21 @@ class Results(Protocol):
         """Allow the memory of a result to be used again."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Stream:
-    """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`."""
+    """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`.
 
-    resolve: Callable[[Any], "Request | Plan"]
-    outputs: Results
-    chunk_bytes: int | None
-    ring: int
+    `resolve` says what is done with each picture, where these are no plans already. Chunks are spread over
+    `gpus`; none: they go to the device of the first picture.
+    """
+
     layout: Layout
-    checkpoint: Checkpoint
-    receive: Callable[[int, np.ndarray], None] | None
-    # Over which the chunks are spread; none: over the device of the first picture.
+    resolve: "Callable[[Any], Request | Plan]" = lambda plan: plan
+    outputs: Results = field(default_factory=lambda: Outputs(None))
+    chunk_bytes: int | None = None
+    ring: int = DEFAULT_RING
+    checkpoint: Checkpoint = lambda step: None
+    receive: Callable[[int, np.ndarray], None] | None = None
     gpus: Sequence[DeviceInfo] = ()
     values: list[np.ndarray] = field(default_factory=list, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)

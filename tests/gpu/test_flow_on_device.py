@@ -7,7 +7,6 @@ import engine
 from engine.api.chain import ChainCall
 from engine.api.operation import OperationCall
 from engine.commands.command_line import main
-from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.layout import Layout
@@ -26,7 +25,7 @@ def picture():
 def assert_streamed(call):
     call = call.in_parts()
     whole = call.filter()
-    stream = Stream(lambda one: one, Outputs(None), 100_000, 3, Layout.PITCHED, lambda step: None, None)
+    stream = Stream(layout=Layout.PITCHED, chunk_bytes=100_000, ring=3)
     timeline = stream.run((Plan.of(call),))
     assert len(timeline.chunks) > 2 or call.reach.whole
     np.testing.assert_array_equal(stream.values[0], whole)

@@ -11,7 +11,6 @@ from engine.api.request import Request
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow import filtering
-from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.border import Border
@@ -162,9 +161,7 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
     def check(call, chunk_bytes):
         whole = call.filter()
         call.device = devices[0]
-        stream = Stream(
-            lambda one: one, Outputs(None), chunk_bytes, 2, Layout.PITCHED, lambda step: None, None, devices
-        )
+        stream = Stream(layout=Layout.PITCHED, chunk_bytes=chunk_bytes, ring=2, gpus=devices)
         stream.run((Plan.of(call),))
         np.testing.assert_array_equal(stream.values[0], whole)
 

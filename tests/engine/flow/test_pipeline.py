@@ -153,7 +153,8 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
         if pinned_out:
             queues.pin(target)
         chunk = Chunk(number, number, 0, len(target), image.nbytes, target.nbytes)
-        found.append(ChunkJob(chunk, (image[:4], image[4:]), target, 2, lambda prepared=prepared: prepared))
+        ready = partial(lambda one: one, prepared)
+        found.append(ChunkJob(chunk, (image[:4], image[4:]), target, 2, image.shape, ready))
     return found, wanted
 
 
