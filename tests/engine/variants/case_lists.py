@@ -132,7 +132,7 @@ LARGE = {
     "mask": _sizes("3x3 5x5 4x9"),
     "block": (Block(16, 16),),
 }
-MATRIX = ("border", "samples", "mask", "block")
+MATRIX = ("border", "samples", "mask")
 """The axes whose full product runs with `-m matrix`."""
 
 

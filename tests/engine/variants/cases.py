@@ -178,6 +178,7 @@ def check(variant, case, device, placed=None):
         machine.upload(samples, buffers)
         result, _, fault = run_on_poison(prepared, buffers, machine)
     assert not fault, fault
+    assert_rows_end(buffers)
     compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
     verified(result, samples, mask, problem, variant.added_to(problem, mask, samples))
 
@@ -192,7 +193,15 @@ def result_of(variant, problem, mask, block, image):
             machine.upload(image, buffers)
         machine.poison(buffers)
         machine.run(prepared, buffers)
+    assert_rows_end(buffers)
     return machine.download(buffers)
+
+
+def assert_rows_end(buffers):
+    """Check that nothing is written past the rows of a result: there is the one byte of the fill."""
+    if isinstance(buffers.out, np.ndarray):
+        past = np.ascontiguousarray(buffers.out[:, buffers.host_out.shape[1] :]).view(np.uint8)
+        assert np.unique(past).size <= 1
 
 
 def fill_rows(array, value):

@@ -99,8 +99,8 @@ def cases_in_simulator(variant):
 
 
 def matrix_in_simulator(variant):
-    """Return the cases of each border, type, mask and block that a kernel takes."""
-    fixed = {"size": (7, 11), "channels": 3, "anchor": "last", "rows": Layout.PITCHED}
+    """Return the cases of each border, type and mask that a kernel takes."""
+    fixed = {"size": (7, 11), "channels": 3, "anchor": "last", "block": Block(5, 3), "rows": Layout.PITCHED}
     rows = product(*(AXES[name] for name in MATRIX))
     cases = (simulator_case(**fixed, **dict(zip(MATRIX, row, strict=True))) for row in rows)
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)

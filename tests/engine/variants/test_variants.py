@@ -40,7 +40,7 @@ def test_that_a_kernel_agrees_with_the_oracle_in_the_simulator(known):
 
 @pytest.mark.matrix
 @every_kernel
-def test_that_a_kernel_agrees_with_the_oracle_with_each_border_type_mask_and_block(known):
+def test_that_a_kernel_agrees_with_the_oracle_with_each_border_type_and_mask(known):
     assert faults_of(known, matrix_in_simulator(known), "simulator") == {}
 
 
