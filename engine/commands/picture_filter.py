@@ -16,7 +16,6 @@ from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import all_gpus
 from engine.device_info import ALL_GPUS, DeviceInfo, titles
 from engine.files.standard_streams import printable
-from engine.flow.plan import Resolved
 from engine.geometry.layout import Layout
 from engine.image.convert import RangeMode
 from engine.image.form import Form
@@ -31,8 +30,10 @@ from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 
 if TYPE_CHECKING:
+    # A whole picture is computed without the flow.
     from engine.api.chain import ChainCall
     from engine.api.operation import OperationCall
+    from engine.flow.plan import Resolved
 
 C = TypeVar("C", bound="Request | OperationCall | ChainCall")
 
@@ -114,7 +115,7 @@ class PictureFilter(ABC, Generic[C]):
         """Return the call that computes a picture; refuse what it never computes."""
 
     @abstractmethod
-    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> "Resolved":
         """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
 
         `saved` is the type of the file for the result. `auto` chooses what can be cut.

@@ -108,7 +108,6 @@ def test_that_what_a_chain_cannot_take_is_refused(refused, photo, tmp_path):
     check("--chain unsharp --variant naive", "--variant with --chain")
     check("--mask box-3 --merge", "--merge: it is for --chain")
     check("--chain none", "chain 'none': there is no ready chain of that name and no such file")
-    check("--chain unsharp --device cuda:all", "--device cuda:all with --chain")
     bad = tmp_path / "bad.json"
     bad.write_text('{"format": "haloscope-chain", "version": 1, "steps": [{"mask": 3}]}')
     check(f"--chain {bad}", "bad.json ... step 1, 'mask'")
