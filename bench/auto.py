@@ -26,6 +26,7 @@ from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.tensor_cores import digit_sums
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.costs import (
     CORE_MULTIPLY_ADDS_G_S,
     MANY,
@@ -39,7 +40,6 @@ from engine.work.filtering.auto.costs import (
 )
 from engine.work.filtering.auto.planner import why_not
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)

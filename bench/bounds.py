@@ -42,9 +42,8 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 _PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)

@@ -26,7 +26,7 @@ from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.verbs import Preview
 from engine.work.answers import preview
 from engine.work.chain_files import chain_named
-from engine.work.messages import ChainJob
+from engine.work.messages import PictureJob
 from engine.work.steps import Chain
 
 SIZES = ((640, 480), (1920, 1080), (3840, 2160))
@@ -86,9 +86,9 @@ def measured(key: str, width: int, height: int) -> dict[str, object]:
     shown: list[str] = []
     for number in range(ROUNDS + 1):
         for name, edit in (("last", edited_last), ("first", edited_first)):
-            job = ChainJob(chain=edit(chain, number + 1), picture=picture, device="cpu")
+            job = PictureJob(chain=edit(chain, number + 1), picture=picture, device="cpu")
             begin = time.perf_counter()
-            found = preview(Preview(job), lambda step: None).shown
+            found = preview(Preview(job), lambda step: None)
             times[name].append((time.perf_counter() - begin) * 1e3)
             assert found.values is not None
             shown.append(found.values.name)

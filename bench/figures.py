@@ -17,8 +17,7 @@ from engine.device.launches import DeviceKind
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, Variant
 from engine.work.pictures import as_samples
 

@@ -37,8 +37,7 @@ from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Block
 from engine.run.task import Choice
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import FilterJob, filter_job
+from engine.work.filter_task import MaskJob, describe_problem, filter_job
 from engine.work.filtering.variants import MaskClass, Variant, variant
 
 TEACHING = (
@@ -134,7 +133,7 @@ def cells_of(key: str) -> Iterator[Cell]:
             yield Cell(key, side, block)
 
 
-def job_of(cell: Cell, samples: np.ndarray) -> FilterJob:
+def job_of(cell: Cell, samples: np.ndarray) -> MaskJob:
     """Return the job of a cell on a grey float32 picture, with the zero border."""
     chosen: Variant = variant(cell.variant)
     mask = mask_for(chosen, cell.mask_side, cell.mask_side)

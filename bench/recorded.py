@@ -46,8 +46,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
 from engine.tasks.read_results import results_from_document
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import FilterJob, filter_job
+from engine.work.filter_task import MaskJob, describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, Variant
 from engine.work.pictures import random_picture
 
@@ -75,7 +74,7 @@ MOST_SERIAL = 500_000_000
 Key = tuple[str, Any, str | None]
 
 
-def jobs(limits: Limits) -> Iterator[FilterJob]:
+def jobs(limits: Limits) -> Iterator[MaskJob]:
     """Yield every job that a variant takes on a GPU with these limits; the baseline with every mask."""
     for number, (*shape, dtype) in enumerate(PICTURES):
         samples = random_picture((shape[0], shape[1], shape[2]), dtype, seed=0)
@@ -111,7 +110,7 @@ def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
         if time.monotonic() > end_s:
             print("The time is over. Call it again for the rest.")
             break
-        if (job.variant.key, job.problem, job.operands.mask.weights_digest) in known:
+        if (job.variant.key, job.problem, job.operands.constant.weights_digest) in known:
             continue
         on = gpu if job.variant.device is DeviceKind.CUDA else backend("cpu")
         result = measure(job, on, PLAN).result

@@ -31,7 +31,8 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.remote.kept_results import places_in
 from engine.remote.ssh import RemoteServer
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
+from engine.work.steps import Chain, MaskStep
 from tests.engine.remote.sshd import PYTHON, Sshd
 
 SEEN = (
@@ -64,7 +65,8 @@ class Engine:
     def edit(self, number, seen, exact=False):
         """Return the ms from a preview to its pixels, and (`exact`) to those of the level that is seen."""
         weights = np.array([[1, 2, 1], [2, 4 + number % 7, 2], [1, 2, 1]], float)
-        job = FilterJob(mask=Mask(weights / weights.sum()), picture=self.picture)
+        step = MaskStep(mask=Mask(weights / weights.sum()))
+        job = PictureJob(chain=Chain((step,)), picture=self.picture)
         begin = time.perf_counter()
         found = self.client.submit(Preview(job, seen)).result(60)
         first_ms = last_ms = (time.perf_counter() - begin) * 1e3

@@ -23,8 +23,7 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import random_weights
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.variants import OPERATION_VARIANTS

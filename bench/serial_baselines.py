@@ -30,7 +30,7 @@ from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE
 from engine.variants.tiles.separable import required_factors
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.compress import basis, steps_of
 from engine.work.operations.problem import OperationProblem, Settings

@@ -15,9 +15,9 @@ from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult
 from engine.verify.verification import Verification
-from engine.work.filtering.messages import RecordedRequest, RecordedRuns
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
+from engine.work.messages import RecordedRequest, RecordedRuns
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)

@@ -32,7 +32,7 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 def _mark_faults() -> None:
     # Only the engine's process needs it.
-    from engine.work.filtering import answers
+    from engine.work import answers
 
     def faulty(work: Any) -> Any:
         def do(request: Any, report: Any) -> Any:

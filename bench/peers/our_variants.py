@@ -6,10 +6,9 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.task import Choice
+from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import FILTERING
 from engine.work.filtering.variants import VARIANTS, Variant
 from engine.work.pictures import as_samples
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.api.arguments import BlockLike, Image, as_array, as_seconds
 from engine.api.calls import as_applied
 from engine.api.host_copy import host_copy
-from engine.api.request import MaskLike, Request
+from engine.api.request import Call, MaskLike, request_of
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
@@ -103,7 +103,10 @@ def apply_bank(
     array = as_array(given.array)
     samples = as_samples(array)
     requests = [
-        Request(samples, mask, border, cval, anchor, variant, block, given.device, flip=flip, layout=layout)
+        Call(
+            samples,
+            request_of(mask, border, cval, anchor, variant, block, given.device, flip, layout, "float32"),
+        )
         for mask in masks
     ]
     if not requests:

@@ -12,40 +12,36 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from engine.work.filter_task import FILTERING
 from engine.work.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
-from engine.work.filtering.request import FilterRequest
-from engine.work.filtering.resolve import ResolvedFilter
-from engine.work.filtering.task import FILTERING
+from engine.work.request import one_step
+from engine.work.resolve import Resolved
+from engine.work.steps import MaskStep
 
 
-class ResolvedCall(ResolvedFilter):
-    """A request whose device, where none is named, is the one with the faster whole call."""
+def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
+    """Return the device that the request of a mask names, or that with the faster whole call.
 
-    device_reason: Reason | None = None
-    """What was compared; None where the device was named, or there is only one."""
-
-    def chosen_device(self) -> DeviceInfo:
-        """Return the device that the request names, or the faster one."""
-        asked, cpu = self.asked, cpu_info()
-        if asked.device != AUTO or asked.variant != AUTO:
-            return super().chosen_device()
-        if not has_driver() or cpu_call_us(self.problem, asked.mask, cpu) < LEAST_GPU_CALL_US:
-            return cpu
-        gpu = _first_gpu()
-        rates = None if gpu is None else _rates(gpu.key)
-        if gpu is None or rates is None:
-            return cpu
-        cpu_us = cpu_call_us(self.problem, asked.mask, cpu, rates.cpu_slowness)
-        copies_us = rates.copies_us(self.problem.copied_bytes)
-        costs = call_costs(cpu_us, self.problem, asked.mask, gpu, copies_us)
-        device = cpu
-        if costs.gpu_us < costs.cpu_us:
-            try:
-                device = device_named(gpu.key)
-            except DeviceUnavailable:
-                return cpu
-        self.device_reason = costs.reason
-        return device
+    Also what was compared; nothing where the device was named, or there is only one.
+    """
+    asked, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
+    if asked.device != AUTO or asked.variant != AUTO:
+        return resolved.device, None
+    if not has_driver() or cpu_call_us(problem, mask, cpu) < LEAST_GPU_CALL_US:
+        return cpu, None
+    gpu = _first_gpu()
+    rates = None if gpu is None else _rates(gpu.key)
+    if gpu is None or rates is None:
+        return cpu, None
+    cpu_us = cpu_call_us(problem, mask, cpu, rates.cpu_slowness)
+    copies_us = rates.copies_us(problem.copied_bytes)
+    costs = call_costs(cpu_us, problem, mask, gpu, copies_us)
+    if costs.gpu_us >= costs.cpu_us:
+        return cpu, costs.reason
+    try:
+        return device_named(gpu.key), costs.reason
+    except DeviceUnavailable:
+        return cpu, None
 
 
 @cache
@@ -74,7 +70,7 @@ def _rates(key: str) -> CallRates | None:
 def _cpu_slowness() -> float:
     """Return how long a core takes for a small picture, as a multiple of the estimate."""
     picture, mask = np.ones((128, 128, 1), np.float32), Mask(np.arange(1.0, 122.0).reshape(11, 11))
-    resolved = ResolvedFilter(FilterRequest(mask=mask, device="cpu", variant="cpu-parallel"), picture)
+    resolved = Resolved(one_step(MaskStep(mask=mask, variant="cpu-parallel"), device="cpu"), picture)
     prepared, out = FILTERING.prepare(resolved.job()), np.empty_like(picture)
     measured_us = median_us(lambda: prepared.launch(picture, out))
     estimated_us = cpu_call_us(resolved.problem, mask, resolved.device) - CPU_CALL_US

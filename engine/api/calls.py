@@ -102,27 +102,3 @@ def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
     if verification is not None:
         verification.refuse_wrong(f"The result of '{outcome.result.variant}'")
     return Applied(outcome.values.reshape(shape), outcome.result)
-
-
-class Call:
-    """A request that is resolved (`ResolvedFilter`, `ResolvedOperation`), ready to run."""
-
-    device: DeviceInfo
-    result_shape: tuple[int, ...]
-    """Shape of what the variant writes: rows, columns, channels."""
-
-    def job(self) -> AnyJob:
-        """Return the job for the pipeline."""
-        raise NotImplementedError
-
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator).
-
-        It lies in `out`, an array of `result_shape` and of the result's type, where that is given and the
-        device is one of this process.
-        """
-        return computed(self.job(), self.device, self.result_shape, out)
-
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return what the variant writes with its verification and its times, as `measured` does."""
-        return measured(self.job(), self.device, self.result_shape, plan, on_values)

@@ -5,20 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from engine.api.arguments import Image, as_array, as_device
-from engine.api.calls import Call, array_text, plan_for
+from engine.api.arguments import Image, as_device
+from engine.api.calls import array_text, plan_for
 from engine.api.host_copy import host_copy
+from engine.api.request import Call
 from engine.errors import BadValue
 from engine.geometry.layout import Layout
 from engine.image.convert import to_depth
 from engine.results.html_table import html_table
 from engine.work.chain_files import chain_from, chain_named
-from engine.work.pictures import as_samples
-from engine.work.request import ChainRequest
-from engine.work.resolve import ResolvedChain
-from engine.work.step_times import with_steps
+from engine.work.request import of_chain
+from engine.work.step_times import timed_steps, with_steps
 from engine.work.steps import Chain
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ class Chained:
     Parameters
     ----------
     values : array of the picture's shape and kind, float32
-        The last step's result as it is.
+        The last step's result as it is; of another operation alone in the picture's type, as it writes it.
     picture : array of the picture's shape, type and kind
         The same in the picture's type; values outside its range are treated as the chain says.
     steps : tuple of StepTime
@@ -93,14 +90,15 @@ def chain(
     [0.0, 0.0, 40.0, 40.0, 0.0, 0.0]
     """
     given = host_copy(image, device)
-    call = ChainCall(given.array, as_chain(steps), device=given.device, layout=layout)
+    asked = of_chain(as_chain(steps), device=as_device(given.device), layout=Layout.named(layout))
+    call = Call(given.array, asked)
     applied = call.measure(plan_for(budget_s))
     values = applied.values.reshape(call.shape)
     picture = values
-    if call.samples.dtype != np.float32:
+    if values.dtype != call.samples.dtype:
         picture = to_depth(values, call.samples.dtype, range_mode=call.asked.chain.range)
     result = with_steps(applied.result, call.job())
-    return Chained(given.back(values), given.back(picture), result.steps, result)
+    return Chained(given.back(values), given.back(picture), timed_steps(call, result), result)
 
 
 def as_chain(steps: ChainLike) -> Chain:
@@ -113,21 +111,3 @@ def as_chain(steps: ChainLike) -> Chain:
         return chain_from({"steps": list(map(dict, steps))})  # type: ignore[arg-type]
     why = f"a {type(steps).__name__} is no chain"
     raise BadValue("the steps", why, 'Pass a name, a file, or a list such as [{"mask": "sobel-x"}].')
-
-
-class ChainCall(ResolvedChain, Call):
-    """One call, resolved; parameters as for `chain`. `shape` is that of the picture as it was given."""
-
-    def __init__(
-        self,
-        image: Image,
-        steps: Chain,
-        *,
-        device: str | None = None,
-        layout: str | Layout = Layout.PITCHED,
-    ) -> None:
-        array = as_array(image)
-        self.shape = array.shape
-        asked = ChainRequest(chain=steps, device=as_device(device), layout=Layout.named(layout))
-        super().__init__(asked, as_samples(array))
-        self.result_shape = self.samples.shape

@@ -23,9 +23,9 @@ from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
-from engine.work.filtering.resolve import ResolvedFilter
-from engine.work.filtering.task import refuse_non_finite
+from engine.work.filter_task import refuse_non_finite
 from engine.work.pictures import DTYPES
+from engine.work.resolve import Resolved
 
 __all__ = [
     "DeviceCalls", "context_of", "device_for", "enqueue", "given", "on_device", "on_host",
@@ -53,7 +53,7 @@ class DeviceCalls:
     """A prepared variant that is called with pictures of one shape and type in its device's memory."""
 
     def __init__(
-        self, resolved: ResolvedFilter, prepared: Prepared | None, shape: tuple[int, ...], picture: Given
+        self, resolved: Resolved, prepared: Prepared | None, shape: tuple[int, ...], picture: Given
     ) -> None:
         if prepared is None or not resolved.device.key.startswith("cuda:"):
             raise BadValue(

@@ -6,7 +6,7 @@ from engine.api.arguments import BlockLike, Image
 from engine.api.calls import Applied, plan_for
 from engine.api.host_copy import host_copy
 from engine.api.plan import filtered
-from engine.api.request import MaskLike, Request
+from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
@@ -150,12 +150,10 @@ def apply(
         Anything else.
     """
     given = host_copy(image, device)
-    request = Request(
-        given.array, mask, border, cval, anchor, variant, block, given.device,
-        flip=flip, layout=layout, result=result,
-    )  # fmt: skip
-    applied = request.measure(plan_for(budget_s))
-    return Applied(given.back(applied.values.reshape(request.shape)), applied.result)
+    asked = request_of(mask, border, cval, anchor, variant, block, given.device, flip, layout, result)
+    call = Call(given.array, asked)
+    applied = call.measure(plan_for(budget_s))
+    return Applied(given.back(applied.values.reshape(call.shape)), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device
-from engine.api.calls import Call, array_text, check_block, check_choices, plan_for
+from engine.api.arguments import BlockLike, Image, as_block, as_device
+from engine.api.calls import array_text, plan_for
 from engine.api.host_copy import host_copy
+from engine.api.request import Call
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
+from engine.results.found import Mark
 from engine.results.html_table import html_table
-from engine.work.operations.contract import Mark
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import ResolvedOperation
-from engine.work.pictures import as_samples
+from engine.work.operations.problem import Settings
+from engine.work.request import one_step
+from engine.work.steps import OperationStep
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement
@@ -106,10 +107,14 @@ def operate(
     0
     """
     given = host_copy(image, device)
-    call = OperationCall(
-        given.array, operation, parameters,
-        patch=host_copy(patch).array, key=variant, block=block, device=given.device, layout=layout,
-    )  # fmt: skip
+    step = OperationStep(
+        operation=operation,
+        settings=Settings(parameters.items()),
+        variant=variant,
+        block=as_block(block),
+    )
+    asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
+    call = Call(given.array, asked, host_copy(patch).array)
     applied = call.measure(plan_for(budget_s))
     answer = call.answer(applied.values)
     return Operated(
@@ -120,36 +125,3 @@ def operate(
         answer.mark,
         applied.result,
     )
-
-
-class OperationCall(ResolvedOperation, Call):
-    """One call, resolved; parameters as for `operate`. `shape` is that of the picture as it was given."""
-
-    def __init__(
-        self,
-        image: Image,
-        operation: str,
-        parameters: dict[str, Any],
-        *,
-        patch: Image | None = None,
-        key: str = AUTO,
-        block: BlockLike | None = None,
-        device: str | None = None,
-        layout: str | Layout = Layout.PITCHED,
-    ) -> None:
-        array = as_array(image)
-        self.shape = array.shape
-        asked = OperationRequest(
-            operation=operation,
-            settings=parameters,
-            variant=key,
-            block=as_block(block),
-            device=as_device(device),
-            layout=Layout.named(layout),
-        )
-        cells = None if patch is None else as_samples(as_array(patch))
-        super().__init__(asked, as_samples(array), cells)
-        check_choices(key, asked.device)
-        if asked.block is not None:
-            check_block(asked.block, self.choice.variant, self.device)
-        self.result_shape = self.problem.result_shape

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, Options, as_array, as_block, as_number, other_shape
-from engine.api.call_device import ResolvedCall
+from engine.api.call_device import faster_device
 from engine.api.calls import check_block, check_choices
 from engine.api.host_copy import device_calls
 from engine.api.request import MaskLike, as_mask, request_of
@@ -26,9 +26,10 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.html_table import html_table
-from engine.work.filtering.request import FilterRequest
-from engine.work.filtering.task import FILTERING, refuse_non_finite
+from engine.work.filter_task import FILTERING, refuse_non_finite
 from engine.work.pictures import as_samples, sample_type
+from engine.work.request import PictureRequest
+from engine.work.resolve import Resolved
 
 if TYPE_CHECKING:
     from engine.api.device_calls import DeviceCalls
@@ -47,17 +48,18 @@ class Plan:
     process, it is made anew there, by the same arguments.
     """
 
-    def __init__(self, asked: FilterRequest, shape: tuple[int, ...], given: np.dtype) -> None:
+    def __init__(self, asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> None:
         self.shape, self._given = shape, given
         self.dtype = dtype = sample_type(shape, given)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
-        resolved = ResolvedCall(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        resolved = Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
+        resolved.device, self._device_reason = faster_device(resolved)
         check_choices(asked.variant, asked.device)
         choice, device = resolved.choice, resolved.device
         if asked.block is not None:
             check_block(asked.block, choice.variant, device)
-        FILTERING.refuse(choice.variant, resolved.problem, asked.mask, choice.block, device)
+        FILTERING.refuse(choice.variant, resolved.problem, resolved.constant, choice.block, device)
         self._resolved, self._variant = resolved, choice.variant
         self.result_dtype = np.dtype(resolved.problem.result_dtype)
         self._reads_samples = choice.variant.finite_only and dtype.kind == "f"
@@ -85,7 +87,8 @@ class Plan:
     @property
     def variant(self) -> str:
         """Key of the variant that runs."""
-        return self._variant.key
+        key: str = self._variant.key
+        return key
 
     @property
     def block(self) -> Block:
@@ -100,7 +103,7 @@ class Plan:
     @property
     def reason(self) -> Reason | None:
         """Why `auto` chose the device, by whole calls, and the variant; None where both were named."""
-        of_device, of_variant = self._resolved.device_reason, self._resolved.choice.reason
+        of_device, of_variant = self._device_reason, self._resolved.choice.reason
         if of_device is None or of_variant is None:
             return of_variant
         return of_device.and_also(f"{self.variant}: {of_variant.clauses}")

@@ -1,51 +1,57 @@
 """A call with its arguments in all their forms, resolved: what `correlate` and the commands filter by."""
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Call, check_block, check_choices
+from engine.api.calls import Applied, check_block, check_choices, computed, measured
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.work.filtering.request import FilterRequest
-from engine.work.filtering.resolve import ResolvedFilter
 from engine.work.pictures import as_samples
+from engine.work.request import PictureRequest, one_step
+from engine.work.resolve import Resolved
+from engine.work.steps import MaskStep
+
+if TYPE_CHECKING:
+    # What is measured is loaded by the first call that does.
+    from engine.run.measure import OnValues
+    from engine.run.sampling import SamplingPlan
 
 MaskLike = Mask | ArrayLike | str
 
 
-class Request(ResolvedFilter, Call):
-    """One call, resolved; parameters as for `apply`, in all their forms.
+class Call(Resolved):
+    """What is asked of a picture, resolved and ready to run.
 
-    `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
-    it was given. An illegal picture, mask, name, value or block raises an `EngineError`.
+    `shape` is that of the picture as it was given. An illegal picture, name, value or block raises an
+    `EngineError`.
     """
 
-    def __init__(
-        self,
-        image: Image,
-        mask: MaskLike,
-        border: str | Border,
-        cval: float,
-        anchor: tuple[int, int] | None,
-        key: str,
-        block: BlockLike | None,
-        device: str | None,
-        *,
-        flip: bool,
-        layout: str | Layout = Layout.PITCHED,
-        result: str = "float32",
-    ) -> None:
+    def __init__(self, image: Image, asked: PictureRequest, patch: Image | None = None) -> None:
         array = as_array(image)
         self.shape = array.shape
-        samples = as_samples(array)
-        asked = request_of(mask, border, cval, anchor, key, block, device, flip, layout, result)
-        self.mask = asked.mask
-        super().__init__(asked, samples, array)
-        check_choices(key, asked.device)
+        cells = None if patch is None else as_samples(as_array(patch))
+        super().__init__(asked, as_samples(array), array, cells)
+        # An unknown one is refused now.
+        device = self.device
+        check_choices(asked.variant, asked.device)
         if asked.block is not None:
-            check_block(asked.block, self.choice.variant, self.device)
-        self.result_shape = samples.shape
+            check_block(asked.block, self.choice.variant, device)
+
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator).
+
+        It lies in `out`, an array of the problem's `result_shape` and type, where that is given and the
+        device is one of this process.
+        """
+        return computed(self.job(), self.device, self.problem.result_shape, out)
+
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
+        """Return what the variant writes with its verification and its times, as `measured` does."""
+        return measured(self.job(), self.device, self.problem.result_shape, plan, on_values)
 
 
 def request_of(
@@ -59,20 +65,18 @@ def request_of(
     flip: bool,
     layout: str | Layout,
     result: str,
-) -> FilterRequest:
+) -> PictureRequest:
     """Return a request from the arguments of a call in all their forms; an `EngineError` for illegal ones."""
     wanted, edge, value = as_mask(mask, anchor), Border.named(border), as_number(cval)
     edge.refuse_unused(value)
-    return FilterRequest(
+    step = MaskStep(
         mask=wanted.flipped() if flip else wanted,
         border=edge,
         cval=value,
         variant=variant,
         block=as_block(block),
-        device=as_device(device),
-        layout=Layout.named(layout),
-        result_type=result,
     )
+    return one_step(step, device=as_device(device), layout=Layout.named(layout), result_type=result)
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

@@ -63,7 +63,7 @@ class Job:
     def room(self) -> np.ndarray:
         """Return an array for what the variant writes."""
         call = self.call
-        return self.loan.result(call.samples, call.problem.result_dtype, call.result_shape)
+        return self.loan.result(call.samples, call.problem.result_dtype, call.problem.result_shape)
 
     def filtered(self) -> np.ndarray:
         """Return what the variant writes."""

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -30,23 +31,26 @@ from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult
 from engine.run.registered import named
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import measured_result, ways
+from engine.run.sweep import measured_result
 from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
 from engine.work.chain_files import chain_named, entry_of
+from engine.work.chain_task import STEP_TASKS
 from engine.work.chain_variants import CHAIN_VARIANTS
+from engine.work.filter_task import random_mask
 from engine.work.filtering.columns import mask_text
-from engine.work.filtering.messages import RecordedRequest
 from engine.work.filtering.problem import RESULT_TYPES
-from engine.work.filtering.request import FilterOptions
 from engine.work.filtering.results import RunResult
-from engine.work.filtering.sweep import FilterSweep
 from engine.work.filtering.variants import VARIANTS, Variant, variant
-from engine.work.operations.sweep import operation_jobs
+from engine.work.messages import RecordedRequest
+from engine.work.operations.problem import Settings as Parameters
 from engine.work.operations.table import operation_named, parameters_from
 from engine.work.operations.variants import operation_variant, operation_variants
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS
-from engine.work.sweep import chain_jobs, measured_chain
+from engine.work.request import PictureRequest, of_chain, one_step
+from engine.work.steps import MaskStep, OperationStep
+from engine.work.sweep import Sweep, measured_work
 
 BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))
@@ -223,20 +227,13 @@ def run(settings: BenchSettings) -> int:
 
 def filter_cells(settings: BenchSettings) -> Cells:
     """Return the cells of every size, mask, variant, block and layout."""
-    options = FilterOptions(
-        border=settings.border, device=settings.measuring.device, result_type=settings.result_type
-    )
-    sweep = FilterSweep(
-        options=options,
+    seed = settings.measuring.seed
+    masks = [mask if isinstance(mask, Mask) else random_mask(*mask, seed) for mask in settings.masks]
+    sweep = Sweep(
+        asked=[_filtering(settings, mask) for mask in masks],
         variants=[_named(key) for key in settings.variants] if settings.variants else VARIANTS,
-        sizes=settings.sizes,
-        masks=settings.masks,
         blocks=settings.blocks or (every_block() if settings.best else ()),
-        channels=settings.channels,
-        dtype=settings.dtype,
-        seed=settings.measuring.seed,
-        budget_s=settings.measuring.budget,
-        layouts=settings.layouts,
+        **_pictures(settings),
     )
     baseline = _named(settings.baseline or BASELINE).key
     return Cells(
@@ -246,18 +243,62 @@ def filter_cells(settings: BenchSettings) -> Cells:
         jobs=sweep.jobs(),
         name=lambda result: _name(result, f"mask {mask_text(result)}", settings),
         baseline=baseline,
-        asked={"sweep": sweep.as_json()},
+        asked={"sweep": _sweep_json(settings, sweep, masks)},
         without=("border", *_columns_without(settings)),
         measure=_with_reason if settings.explain else measured_result,
         conclude=lambda results: _concluded(results, settings),
-        recorded=lambda results: _recorded(results, sweep, baseline) if settings.recorded else (),
+        recorded=lambda results: _recorded(results, sweep, masks, baseline) if settings.recorded else (),
     )
 
 
-def _recorded(results: Sequence[RunResult], sweep: FilterSweep, baseline: str) -> list[RunResult]:
+def _filtering(settings: BenchSettings, mask: Mask) -> PictureRequest:
+    step = MaskStep(mask=mask, border=settings.border)
+    return one_step(step, device=settings.measuring.device, result_type=settings.result_type)
+
+
+def _pictures(settings: BenchSettings) -> dict[str, Any]:
+    """Return the lists of a sweep that each kind of work has."""
+    return {
+        "sizes": settings.sizes,
+        "layouts": settings.layouts,
+        "channels": settings.channels,
+        "dtype": settings.dtype,
+        "seed": settings.measuring.seed,
+    }
+
+
+def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) -> dict[str, Any]:
+    """Return what is measured as plain data."""
+    return {
+        "variants": [variant.key for variant in sweep.variants],
+        "sizes": [{"width": width, "height": height} for width, height in sweep.sizes],
+        "masks": [
+            {
+                "rows": mask.rows,
+                "columns": mask.columns,
+                "name": mask.name,
+                "weights": mask.weights.tolist() if mask is asked else "random",
+            }
+            for asked, mask in zip(settings.masks, masks, strict=True)
+        ],
+        "blocks": [asdict(block) for block in sweep.blocks],
+        "layouts": [str(layout) for layout in sweep.layouts],
+        "border": str(settings.border),
+        "device": settings.measuring.device,
+        "channels": sweep.channels,
+        "dtype": sweep.dtype,
+        "result_type": settings.result_type,
+        "seed": sweep.seed,
+        "budget_s": settings.measuring.budget,
+    }
+
+
+def _recorded(
+    results: Sequence[RunResult], sweep: Sweep, masks: Sequence[Mask], baseline: str
+) -> list[RunResult]:
     """Return the recorded runs of these variants, and of the baseline, for each problem."""
-    masks = {mask.weights_digest: mask for mask in sweep.known_masks}
-    asked = dict.fromkeys((run.problem, masks[run.weights_digest or ""]) for run in results)
+    known = {mask.weights_digest: mask for mask in masks}
+    asked = dict.fromkeys((run.problem, known[run.weights_digest or ""]) for run in results)
     # By the name of what answers: reading results loads every task.
     found = [answer(Describe(RecordedRequest(*one)), lambda step: None) for one in asked]
     for note in dict.fromkeys(one.note for one in found if one.note):
@@ -284,22 +325,14 @@ def _operation_cells(settings: BenchSettings) -> Cells:
     known = operation_variants(operation.key)
     variants = [operation_variant(key, operation.key) for key in settings.variants] or known
     on_cpu = next(one.key for one in known if one.device == "cpu")
-    jobs = operation_jobs(
-        operation.key,
-        parameters,
-        variants,
-        settings.sizes,
-        blocks=settings.blocks,
-        layouts=settings.layouts,
-        channels=settings.channels,
-        dtype=settings.dtype,
-        seed=settings.measuring.seed,
-    )
+    step = OperationStep(operation=operation.key, settings=Parameters(parameters.items()))
+    sweep = Sweep(asked=[one_step(step)], variants=variants, blocks=settings.blocks, **_pictures(settings))
+    sweep.refuse()
     return Cells(
         command="bench",
         variants=variants,
-        count=len(settings.sizes) * sum(1 for _ in ways(variants, settings.blocks, settings.layouts)),
-        jobs=jobs,
+        count=sweep.cells,
+        jobs=sweep.jobs(),
         name=lambda result: _name(result, result.problem.operation_text, settings),
         baseline=operation_variant(settings.baseline or on_cpu, operation.key).key,
         asked={"request": {"operation": operation.key, "settings": operation.read(parameters)}},
@@ -309,29 +342,26 @@ def _operation_cells(settings: BenchSettings) -> Cells:
 
 def _chain_cells(settings: BenchSettings, text: str) -> Cells:
     """Return the cells of every size on every kind of device, and layout."""
-    chain, known = chain_named(text), tuple(CHAIN_VARIANTS)
+    chain = chain_named(text)
+    asked = of_chain(chain, device=settings.measuring.device)
+    # One step alone is measured as such.
+    known: tuple[AnyVariant[Any, Any], ...] = tuple(CHAIN_VARIANTS)
+    if asked.step is not None:
+        known = STEP_TASKS[asked.step.kind].known(asked.step)
     why_not = "that is no variant of chains: each step names its own"
     variants = [named(key, known, (), why_not) for key in settings.variants] or known
-    jobs = chain_jobs(
-        chain,
-        variants,
-        settings.sizes,
-        device=settings.measuring.device,
-        layouts=settings.layouts,
-        channels=settings.channels,
-        dtype=settings.dtype,
-        seed=settings.measuring.seed,
-    )
+    sweep = Sweep(asked=[asked], variants=variants, **_pictures(settings))
+    sweep.refuse()
     return Cells(
         command="bench",
         variants=variants,
-        count=len(settings.sizes) * sum(1 for _ in ways(variants, (), settings.layouts)),
-        jobs=jobs,
-        name=lambda result: _name(result, result.problem.chain, settings),
+        count=sweep.cells,
+        jobs=sweep.jobs(),
+        name=lambda result: _name(result, chain.title or chain.text, settings),
         baseline=named(settings.baseline or known[0].key, known, (), why_not).key,
         asked={"request": {"chain": entry_of(chain)}},
         without=_columns_without(settings),
-        measure=measured_chain,
+        measure=measured_work,
     )
 
 

@@ -30,9 +30,8 @@ from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
+from engine.work.filter_task import describe_problem, filter_job, result_dtype_for
 from engine.work.filtering.problem import RESULT_TYPES, Problem
-from engine.work.filtering.resolve import describe_problem, result_dtype_for
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture

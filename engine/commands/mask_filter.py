@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.api.request import Request, request_of
+from engine.api.request import Call, request_of
 from engine.commands.output import mask_document
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
@@ -20,14 +20,15 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, loss_sentences
 from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask, names_size
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import why_not_gpu
-from engine.work.filtering.resolve import ResolvedFilter, describe_problem
 from engine.work.filtering.variants import Variant, variant
+from engine.work.resolve import Resolved
 
-R = TypeVar("R", bound=ResolvedFilter)
+R = TypeVar("R", bound=Resolved)
 
 
-class MaskFilter(PictureFilter[Request]):
+class MaskFilter(PictureFilter):
     """A mask, as the options change it, with everything that was asked for."""
 
     format = "haloscope-filter"
@@ -77,7 +78,7 @@ class MaskFilter(PictureFilter[Request]):
         call.job().refuse(call.device)
         return [*self.own_notes(), *floats.unused(call, opened)]
 
-    def call(self, opened: Opened) -> Request:
+    def call(self, opened: Opened) -> Call:
         """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
 
         Where the choice is ours and the file has the very same samples, the kernel then writes them itself: a
@@ -91,12 +92,12 @@ class MaskFilter(PictureFilter[Request]):
         request = self.cheapest(lambda device: self._request(pixels, device))
         return self.as_saved(request, dtype)
 
-    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedFilter:
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
         """Return the request to filter a picture in parts."""
 
-        def on_device(device: str) -> ResolvedFilter:
+        def on_device(device: str) -> Resolved:
             asked = self.arguments() | {"device": device, "variant": self.settings.variant}
-            return ResolvedFilter(request_of(mask=self.mask, anchor=None, **asked), samples).in_parts()
+            return Resolved(request_of(mask=self.mask, anchor=None, **asked), samples).in_parts()
 
         return self.as_saved(self.cheapest(on_device), saved)
 
@@ -112,16 +113,16 @@ class MaskFilter(PictureFilter[Request]):
             return on_device(self.device_key)
         # Listing the GPUs starts the driver.
         on_cpu = on_device("cpu")
-        why = why_not_gpu(on_cpu.problem, on_cpu.asked.mask, on_cpu.device, 1)
+        why = why_not_gpu(on_cpu.problem, on_cpu.constant, on_cpu.device, 1)
         if not why:
             return on_device(AUTO)
         choice = on_cpu.choice
         on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
         return on_cpu
 
-    def _request(self, pixels: np.ndarray, device: str) -> Request:
-        asked = self.arguments() | {"device": device}
-        return Request(pixels, self.mask, anchor=None, key=self.settings.variant, **asked)
+    def _request(self, pixels: np.ndarray, device: str) -> Call:
+        asked = self.arguments() | {"device": device, "variant": self.settings.variant}
+        return Call(pixels, request_of(self.mask, anchor=None, **asked))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of a request but mask, variant and anchor.
@@ -132,7 +133,7 @@ class MaskFilter(PictureFilter[Request]):
         result = "same" if self.settings.result_type == "same" else "float32"
         return {name: getattr(self.settings, name) for name in names} | {"result": result}
 
-    def what(self, call: ResolvedFilter) -> str:
+    def what(self, call: Resolved) -> str:
         """Return the mask, how it is applied, and the border, in words."""
         mask = self.mask
         name = printable(mask.name) or "a custom mask"
@@ -141,7 +142,7 @@ class MaskFilter(PictureFilter[Request]):
         about = ", ".join(filter(None, (size, flipped)))
         return f"{self.name} with {name}{f' ({about})' if about else ''}, border {call.problem.border},"
 
-    def facts(self, call: ResolvedFilter) -> dict[str, object]:
+    def facts(self, call: Resolved) -> dict[str, object]:
         """Return the mask, before it is flipped, and the border, for JSON."""
         return {
             "operation": self.name,
@@ -149,11 +150,11 @@ class MaskFilter(PictureFilter[Request]):
             "border": str(call.problem.border),
         }
 
-    def document(self, call: Request) -> dict[str, object]:
+    def document(self, call: Call) -> dict[str, object]:
         """Return what ran, and the type of its results, for JSON."""
         return super().document(call) | {"result_dtype": call.problem.result_dtype}
 
-    def finished(self, call: Request, opened: Opened, values: np.ndarray) -> Result:
+    def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
         """Return the picture to save, and a note for each kind of value that it cannot hold."""
         values, (picture, dtype) = values.reshape(call.shape), opened
         if values.dtype != dtype:
@@ -165,7 +166,7 @@ class MaskFilter(PictureFilter[Request]):
         pixels = finished.pixels.reshape(colours.shape)
         return Result(finished, loss_sentences(colours, pixels, picture.dtype))
 
-    def unused(self, call: Request, opened: Opened) -> list[str]:
+    def unused(self, call: Call, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         asked, notes = self.settings, []
         if asked.alpha == "filter" and opened.picture.alpha is None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from engine.api.operation import OperationCall
+from engine.api.request import Call
 from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
@@ -18,13 +18,15 @@ from engine.image.picture import Picture
 from engine.image.result_picture import in_depth
 from engine.work.operations.contract import Operation
 from engine.work.operations.drawing import histogram_picture, marked
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import ResolvedOperation, resolved_for_parts
+from engine.work.operations.problem import Settings
 from engine.work.operations.table import parameters_from
 from engine.work.operations.variants import OperationVariant, operation_variant
+from engine.work.request import PictureRequest, one_step
+from engine.work.resolve import Resolved, resolved_for_parts
+from engine.work.steps import OperationStep
 
 
-class OperationFilter(PictureFilter[OperationCall]):
+class OperationFilter(PictureFilter):
     """An operation with its parameters, and the patch from a file or None."""
 
     format = "haloscope-operation"
@@ -50,48 +52,37 @@ class OperationFilter(PictureFilter[OperationCall]):
         """Return "": copies take longer than all of these operations but the largest patches."""
         return ""
 
-    def call(self, opened: Opened) -> OperationCall:
+    def call(self, opened: Opened) -> Call:
         """Return the call that does the operation on a picture."""
-        asked = self.settings
-        return OperationCall(
-            opened.picture.pixels,
-            self.name,
-            self.parameters,
-            patch=self.patch,
-            key=asked.variant,
-            block=asked.block,
-            device=self._device,
-            layout=asked.layout,
-        )
-
-    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> ResolvedOperation:
-        """Return what does the operation on a picture in parts."""
-        asked = self.settings
-        request = OperationRequest(
-            operation=self.name,
-            settings=self.parameters,
-            variant=asked.variant,
-            block=asked.block,
-            device=self._device,
-            layout=asked.layout,
-        )
-        return resolved_for_parts(request, samples)
+        return Call(opened.picture.pixels, self._asked, self.patch)
 
     @property
-    def _device(self) -> str:
-        """With `auto` the CPU, as starting a GPU takes longer than all."""
+    def _asked(self) -> PictureRequest:
         asked = self.settings
-        return "cpu" if asked.device == AUTO and asked.variant == AUTO else self.device_key
+        # With `auto` on the CPU, as starting a GPU takes longer than all.
+        device = "cpu" if asked.device == AUTO and asked.variant == AUTO else self.device_key
+        step = OperationStep(
+            operation=self.name,
+            settings=Settings(self.parameters.items()),
+            variant=asked.variant,
+            block=asked.block,
+        )
+        return one_step(step, device=device, layout=asked.layout)
 
-    def what(self, call: ResolvedOperation) -> str:
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
+        """Return what does the operation on a picture in parts."""
+        return resolved_for_parts(self._asked, samples)
+
+    def what(self, call: Resolved) -> str:
         """Return the operation with its parameters, in words."""
-        return call.problem.operation_text
+        text: str = call.problem.operation_text
+        return text
 
-    def facts(self, call: ResolvedOperation) -> dict[str, object]:
+    def facts(self, call: Resolved) -> dict[str, object]:
         """Return the operation with its parameters, for JSON."""
         return {"operation": self.name, "settings": call.problem.parameters}
 
-    def finished(self, call: OperationCall, opened: Opened, values: np.ndarray) -> Result:
+    def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
         """Return the picture to save: of a histogram its plot, of a patch the picture with its best match."""
         answer, (picture, dtype) = call.answer(values), opened
         found: dict[str, object] = {
@@ -111,7 +102,7 @@ class OperationFilter(PictureFilter[OperationCall]):
         finished = Picture(shaped, alpha, picture.icc_profile, metadata=picture.metadata)
         return Result(finished, lost, found, words)
 
-    def unused(self, call: OperationCall, opened: Opened) -> list[str]:
+    def unused(self, call: Call, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         depth = self.settings.is_plot and self.settings.depth != "keep"
         return super().unused(call, opened) + ["--depth was not used: a plot has 8 bits."] * depth

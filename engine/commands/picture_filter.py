@@ -6,18 +6,18 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from engine.api.request import Request
+from engine.api.request import Call
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.device.devices import all_gpus
 from engine.device_info import ALL_GPUS, DeviceInfo, titles
 from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
-from engine.image.convert import RangeMode
+from engine.geometry.range_modes import RangeMode
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
@@ -28,14 +28,7 @@ from engine.run.variant import AnyVariant
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
-
-if TYPE_CHECKING:
-    # A whole picture is computed without the flow.
-    from engine.api.chain import ChainCall
-    from engine.api.operation import OperationCall
-    from engine.flow.plan import Resolved
-
-C = TypeVar("C", bound="Request | OperationCall | ChainCall")
+from engine.work.resolve import Resolved
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
@@ -51,7 +44,7 @@ class Result(NamedTuple):
     found_text: str = ""
 
 
-class PictureFilter(ABC, Generic[C]):
+class PictureFilter(ABC):
     """A mask or another operation, with everything that was asked for.
 
     Its `call` is one picture with what computes it, of `engine.api`.
@@ -111,7 +104,7 @@ class PictureFilter(ABC, Generic[C]):
         return []
 
     @abstractmethod
-    def call(self, opened: Opened) -> C:
+    def call(self, opened: Opened) -> Call:
         """Return the call that computes a picture; refuse what it never computes."""
 
     @abstractmethod
@@ -122,23 +115,23 @@ class PictureFilter(ABC, Generic[C]):
         """
 
     @abstractmethod
-    def what(self, call: C) -> str:
+    def what(self, call: Any) -> str:
         """Return what is computed, in words."""
 
     @abstractmethod
-    def facts(self, call: C) -> dict[str, object]:
+    def facts(self, call: Any) -> dict[str, object]:
         """Return what is computed, for JSON."""
 
     @abstractmethod
-    def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
+    def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
         """Return what becomes of the values that the variant wrote."""
 
-    def clipped(self, call: C, opened: Opened, values: np.ndarray) -> Clipped | None:
+    def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped | None:
         """Return how much of the result is clipped in the file; None where nothing can be."""
         return clipped_in_file(call.job(), values, opened.dtype, self.range)
 
     def measured(
-        self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
+        self, call: Call, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
     ) -> tuple[np.ndarray, Measurement[Any] | None]:
         """Return the values with the proof and the time, if asked for; `on_values` is as of `measure`."""
         if self._is_spread(call):
@@ -155,7 +148,7 @@ class PictureFilter(ABC, Generic[C]):
         applied = call.measure(replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)
         return applied.values, applied.result
 
-    def verified(self, call: C, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
+    def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
         """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
         if not self.settings.verify:
             return None
@@ -164,7 +157,7 @@ class PictureFilter(ABC, Generic[C]):
         verification.refuse_wrong(f"The result of '{job.variant.key}'")
         return verification
 
-    def unused(self, call: C, opened: Opened) -> list[str]:
+    def unused(self, call: Call, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing."""
         asked, variant, is_on_cpu = self.settings, call.choice.variant, call.device.kind == "cpu"
         notes = []
@@ -179,11 +172,11 @@ class PictureFilter(ABC, Generic[C]):
             notes.append(f"--device was not used: {variant.key} runs on the CPU.")
         return notes
 
-    def devices(self, call: C) -> Sequence[DeviceInfo]:
+    def devices(self, call: Call) -> Sequence[DeviceInfo]:
         """Return the devices that computed the picture of `measured`, else those that a batch may use."""
         return self._used or (self.gpus if self.gpus and call.device.is_usable_gpu else (call.device,))
 
-    def _is_spread(self, call: C) -> bool:
+    def _is_spread(self, call: Call) -> bool:
         """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
         if len(self.gpus) < 2 or not call.device.is_usable_gpu:
             return False
@@ -191,7 +184,7 @@ class PictureFilter(ABC, Generic[C]):
         reach = job.task.reach(job)
         return reach.exact and not reach.whole
 
-    def headline(self, call: C, target: str) -> str:
+    def headline(self, call: Call, target: str) -> str:
         """Return what ran, in words."""
         choice, problem = call.choice, call.problem
         block = f", block {choice.block}" if choice.variant.uses_block else ""
@@ -203,7 +196,7 @@ class PictureFilter(ABC, Generic[C]):
         where = f"by {choice.variant.key} on {on_devices}{block}{rows}{rounded}{chosen}"
         return f"{printable(target)}: {self.what(call)} {where}"
 
-    def document(self, call: C) -> dict[str, object]:
+    def document(self, call: Call) -> dict[str, object]:
         """Return what ran, for JSON."""
         choice, device = call.choice, call.device
         return {
@@ -214,4 +207,4 @@ class PictureFilter(ABC, Generic[C]):
         }
 
 
-AnyFilter = PictureFilter[Any]
+AnyFilter = PictureFilter

@@ -13,8 +13,8 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.geometry.range_modes import RANGE_MODES, RangeMode
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
-from engine.image.convert import RANGE_MODES, RangeMode
 from engine.image.format import Format
 from engine.image.formats import formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES

@@ -8,11 +8,12 @@ import numpy as np
 
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.flow.plan import Plan, Resolved
+from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.flow.timeline import Queue, Timeline
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.run.measure import unrun
+from engine.work.resolve import Resolved
 
 
 def measured(

@@ -9,9 +9,10 @@ import numpy as np
 from engine.mask.mask import Mask
 from engine.run.task import Job
 from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filter_task import Filtering, MaskJob
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.task import Filtering, FilterJob, FilterOperands
+from engine.work.operands import Operands
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BankOperands(FilterOperands):
-    """A picture with all masks of a bank; `mask` is the first one."""
+class BankOperands(Operands[Mask]):
+    """A picture with all masks of a bank, the first of which is the constant."""
 
     bank: tuple[Mask, ...] = ()
 
@@ -28,15 +29,13 @@ class BankOperands(FilterOperands):
 class BankFiltering(Filtering):
     """Filtering with a variant that writes the masks' results one below the other."""
 
-    def allocate(self, backend: "Backend", job: FilterJob, host_out: np.ndarray | None = None) -> "Buffers":
+    def allocate(self, backend: "Backend", job: MaskJob, host_out: np.ndarray | None = None) -> "Buffers":
         """Return buffers for the picture and all results."""
         height, width, channels = job.operands.samples.shape
         out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
         return backend.allocate(job.operands.samples, out, job.operands.layout)
 
-    def verify(
-        self, values: np.ndarray, job: FilterJob, checkpoint: Callable[[float], None]
-    ) -> "Verification":
+    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
         bank, samples = _bank_of(job), job.operands.samples
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
@@ -50,7 +49,7 @@ class BankFiltering(Filtering):
         return found
 
 
-def _bank_of(job: FilterJob) -> tuple[Mask, ...]:
+def _bank_of(job: MaskJob) -> tuple[Mask, ...]:
     assert isinstance(job.operands, BankOperands)
     return job.operands.bank
 
@@ -58,7 +57,7 @@ def _bank_of(job: FilterJob) -> tuple[Mask, ...]:
 BANK_FILTERING = BankFiltering()
 
 
-def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> FilterJob:
+def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
     """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
 
     Parameters

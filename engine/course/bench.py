@@ -39,16 +39,16 @@ from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
-from engine.run.task import Choice, Job
+from engine.run.task import Job
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import Variant, variant
+from engine.work.resolve import Resolved
 
 SEED = 0
 HOST_SAMPLES = 20
@@ -160,9 +160,7 @@ class Bench:
         chosen = _variant(run.variant)
         device = self._device_of(chosen)
         samples = self._picture(run.height, run.width)
-        choice = Choice(chosen, run.block or chosen.default_block)
-        problem = describe_problem(samples, run.mask, run.border, run.cval)
-        job = filter_job(choice, problem, run.mask, samples, layout=run.layout, seed=SEED)
+        job = Resolved(run, samples).job_by(chosen, run.block or chosen.default_block, seed=SEED)
         return self._measure(job, device, checkpoint)
 
     def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
@@ -217,8 +215,8 @@ class Bench:
         samples = self._picture(run.height, run.width)
         machine = backend(self._device_of(chosen).key)
         machine.activate()
-        problem = describe_problem(samples, run.mask, run.border, run.cval)
-        return machine, chosen.prepare(problem, run.mask, run.block or chosen.default_block), samples
+        resolved, block = Resolved(run, samples), run.block or chosen.default_block
+        return machine, chosen.prepare(resolved.problem, resolved.constant, block), samples
 
     def _allocate(self, run: AllocationRun) -> Measured:
         backend(cuda_device(self.device).key).activate()

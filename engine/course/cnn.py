@@ -5,7 +5,7 @@ import itertools
 from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import BankRun, FilterRun, NetworkRun, Results, Run
+from engine.course.runs import BankRun, NetworkRun, Results, Run, filter_run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box
@@ -33,7 +33,7 @@ MAPS = (
 
 
 def _one(size: int) -> Run:
-    return FilterRun(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
+    return filter_run(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
 
 
 def _bank(size: int, filters: int) -> Run:

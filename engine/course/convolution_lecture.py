@@ -7,7 +7,7 @@ from fractions import Fraction
 from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import FilterRun, Results, Run
+from engine.course.runs import FilterRun, Results, Run, filter_run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
@@ -57,7 +57,9 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 def _layout_run(width: int, layout: Layout) -> FilterRun:
     mask = gaussian(5, sigma=1.0)
-    return FilterRun(variant="naive", mask=mask, width=width, height=width, block=Block(32, 8), layout=layout)
+    return filter_run(
+        variant="naive", mask=mask, width=width, height=width, block=Block(32, 8), layout=layout
+    )
 
 
 def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Border) -> Problem:
@@ -142,7 +144,7 @@ def _accesses(results: Results) -> CourseTable:
         work = variant(key).work(problem, block)
         of_mask = work.global_loads - work.picture_loads
         mask = gaussian(*mask_shape, sigma=1.0)
-        run = FilterRun(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
+        run = filter_run(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
         counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
         values = *counts, results.transactions(run)
         rows.append(((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values))

@@ -5,7 +5,7 @@ import itertools
 from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import AttributesRun, FilterRun, Results, Run
+from engine.course.runs import AttributesRun, Results, Run, filter_run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.resolve import resolve_mask
@@ -26,9 +26,9 @@ COUNTED_MASKS, COUNTED_SIZE = (3, 5, 9, 17), 1024
 def _runs(size: int) -> tuple[Run, ...]:
     """Return the runs of the serial algorithm, of L0, L1 and L2."""
     mask = resolve_mask(MASK)
-    serial = FilterRun(variant=SERIAL, mask=mask, width=size, height=size)
+    serial = filter_run(variant=SERIAL, mask=mask, width=size, height=size)
     levels = (
-        FilterRun(variant=key, mask=mask, width=size, height=size, block=BLOCK) for key in LEVELS.values()
+        filter_run(variant=key, mask=mask, width=size, height=size, block=BLOCK) for key in LEVELS.values()
     )
     return serial, *levels
 

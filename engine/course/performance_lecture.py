@@ -17,6 +17,7 @@ from engine.course.runs import (
     Results,
     Run,
     TimerRun,
+    filter_run,
 )
 from engine.course.worked_examples import EXAMPLES, Gpu
 from engine.geometry.block import Block
@@ -78,12 +79,12 @@ def _timers(size: int) -> Run:
 
 def _steps(size: int) -> tuple[FilterRun, AllocationRun]:
     """Return what the steps of a program are timed with."""
-    filtering = FilterRun(variant="naive", mask=gaussian(5, sigma=1.0), width=size, height=size, block=BLOCK)
+    filtering = filter_run(variant="naive", mask=gaussian(5, sigma=1.0), width=size, height=size, block=BLOCK)
     return filtering, AllocationRun(size)
 
 
 def _copy(size: int) -> Run:
-    return FilterRun(variant=COPY.key, mask=IDENTITY, width=size, height=size)
+    return filter_run(variant=COPY.key, mask=IDENTITY, width=size, height=size)
 
 
 def _products(size: int) -> tuple[ProductRun, ...]:

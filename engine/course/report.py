@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from engine.course.cells import Quantity, Row, Value, course_table, significant
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
+from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun, filter_run
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.work.filtering.problem import Problem
@@ -29,7 +29,7 @@ GFLOPS_BLOCK, OVERHEAD_BLOCK = 16, 8
 def _run(key: str, size: int, side: int = 0) -> FilterRun:
     """Return the run of a variant; `side` is 0 for one that takes no block."""
     block = Block(side, side) if side else None
-    return FilterRun(variant=key, mask=resolve_mask(MASK), width=size, height=size, block=block)
+    return filter_run(variant=key, mask=resolve_mask(MASK), width=size, height=size, block=block)
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:

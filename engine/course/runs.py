@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.course.cells import Quantity
+from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.work.filtering.request import FilterRequest
+from engine.mask.mask import Mask
+from engine.work.request import PictureRequest
+from engine.work.steps import Chain, MaskStep
 
 NOT_YET = "not measured yet"
 BEING_COUNTED = "being counted"
@@ -15,7 +18,7 @@ _SERIAL_S = 8 / 1.5e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterRun(FilterRequest):
+class FilterRun(PictureRequest):
     """A filtering of a grey float32 picture with the zero border.
 
     Gives "kernel_ms", and on CUDA "copy_in_ms" and "copy_out_ms".
@@ -36,6 +39,20 @@ class FilterRun(FilterRequest):
         """About how long it takes, seconds; only the proportions matter."""
         multiply_adds = {"cpu-serial": self.mask.taps, "cpu-separable-serial": sum(self.mask.shape)}
         return 2.0 + self.width * self.height * multiply_adds.get(self.variant, 0) * _SERIAL_S
+
+
+def filter_run(
+    mask: Mask,
+    variant: str,
+    width: int,
+    height: int,
+    *,
+    block: Block | None = None,
+    layout: Layout = Layout.PITCHED,
+) -> FilterRun:
+    """Return the run of a mask by a variant on a picture of a size."""
+    step = MaskStep(mask=mask, variant=variant, block=block)
+    return FilterRun(chain=Chain((step,)), width=width, height=height, layout=layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,13 @@ from engine.course.cells import Quantity
 from engine.course.runs import FilterRun, NetworkRun, ProductRun, Run
 from engine.explain.counts.counting import counted_run
 from engine.results.progress import Checkpoint
-from engine.run.task import AnyJob, Choice
+from engine.run.task import AnyJob
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import network_variant
 from engine.tasks.product.job import product_job
 from engine.tasks.product.variants import matmul_variant
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import variant
+from engine.work.resolve import Resolved
 
 # What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
 MOST_SIDE, MOST_DRAWINGS = 256, 16
@@ -34,11 +33,9 @@ def _job(run: Run) -> AnyJob:
     """Return what is counted; it does not depend on samples: one stands for all."""
     match run:
         case FilterRun():
-            mask, chosen = run.mask, variant(run.variant)
-            problem = Problem(run.height, run.width, mask_shape=mask.shape, anchor=mask.anchor)
-            choice = Choice(chosen, chosen.block_for(run.block))
-            samples = _zeros(run.height, run.width, 1)
-            return filter_job(choice, problem, mask, samples, layout=run.layout)
+            chosen = variant(run.variant)
+            resolved = Resolved(run, _zeros(run.height, run.width, 1))
+            return resolved.job_by(chosen, chosen.block_for(run.block))
         case ProductRun():
             matrix = _zeros(*(min(run.side, MOST_SIDE),) * 2)
             return product_job(matmul_variant(run.variant), run.tile, matrix, matrix)

@@ -26,16 +26,16 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.work.chain_files import chain_named
 from engine.work.chain_problem import ChainProblem
+from engine.work.filter_task import planned_mask
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import MaskClass, Variant
 from engine.work.filtering.variants import variant as filter_variant
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_operands
+from engine.work.operation_task import OPERATION
+from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_named
 from engine.work.operations.variants import OperationVariant
-from engine.work.planned import COMBINED, Plan, PlannedStep
-from engine.work.steps import MaskStep
+from engine.work.planned import Plan, PlannedStep, combined
+from engine.work.steps import MaskStep, OperationStep
 
 AnyKernel = AnyVariant[Any, Any]
 
@@ -116,16 +116,11 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     return _with_block(variant, problem, constant, asked.block, facts, depends_on)
 
 
-def filter_example(variant: Variant, problem: Problem, mask: Mask, block: Block | None = None) -> Example:
-    """Return a filter's variant with a problem, a mask and a block that a person has chosen."""
-    return _with_block(variant, problem, mask, block, _filter_facts(problem, mask), ())
-
-
-def operation_example(
-    variant: OperationVariant, problem: OperationProblem, patch: Any, block: Block | None = None
-) -> Example:
-    """Return an operation's variant with a problem, a patch and a block that a person has chosen."""
-    return _with_block(variant, problem, patch, block, _operation_facts(problem), ())
+def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> Example:
+    """Return a step's variant with a problem, a mask or a patch, and a block that a person has chosen."""
+    is_mask = problem.task == Problem.task
+    facts = _filter_facts(problem, constant) if is_mask else _operation_facts(problem)
+    return _with_block(variant, problem, constant, block, facts, ())
 
 
 def _with_block(
@@ -177,12 +172,12 @@ def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
 def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, Any, dict[str, str]]:
     dtype = asked.dtype or "uint8"
     operation = operation_named(variant.operation)
-    request = OperationRequest(operation=operation.key, settings=asked.settings)
+    step = OperationStep(operation=operation.key, settings=Settings(asked.settings.items()))
     # Operations on colours take three channels.
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
-    _, problem, operands = resolved_operands(request, samples)
-    return problem, operands.patch, _operation_facts(problem)
+    problem, patch = OPERATION.described(step, samples, samples)
+    return problem, patch, _operation_facts(problem)
 
 
 def _operation_facts(problem: OperationProblem) -> dict[str, str]:
@@ -207,9 +202,9 @@ def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan, dict[s
         if isinstance(node.step, MaskStep):
             own = Asked(mask=node.step.applied, dtype=dtype, channels=asked.channels)
             problem, mask, _ = _filtering(filter_variant(key), own)
-            plan.append(PlannedStep(node.step, node.inputs, key, None, problem, mask))
+            plan.append(planned_mask(node.step, node.inputs, key, None, problem, mask))
         else:
-            plan.append(PlannedStep(node.step, node.inputs, COMBINED, None, None))
+            plan.append(combined(node.step, node.inputs))
     problem_of_all = ChainProblem(HEIGHT, WIDTH, asked.channels, dtype, chain.title, chain.text)
     return problem_of_all, tuple(plan), {"chain": chain.title, "picture": _picture(dtype, asked.channels)}
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from engine.flow.plan import Plan, Preparing
 from engine.geometry.cut import Span, bands
+from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
-from engine.image.convert import RangeMode, finite_range, to_depth
+from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import Loss
 from engine.verify.checked_samples import CheckedSamples
 

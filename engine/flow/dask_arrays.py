@@ -26,25 +26,21 @@ from engine.device.anti_aliasing import reused_result
 from engine.device.core_count import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
-from engine.flow.plan import Plan, Resolved
+from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.work.chain_files import ready_chains
-from engine.work.filtering.request import FilterRequest
-from engine.work.filtering.resolve import ResolvedFilter
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.contract import ResultKind
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_for_parts
+from engine.work.operations.problem import Settings
 from engine.work.operations.table import operation_named
 from engine.work.operations.variants import operation_variant
 from engine.work.pictures import as_samples, sample_type
-from engine.work.request import ChainRequest
-from engine.work.resolve import ResolvedChain
-from engine.work.steps import Chain
+from engine.work.request import PictureRequest, of_chain, one_step
+from engine.work.resolve import Resolved, resolved_for_parts
+from engine.work.steps import Chain, OperationStep
 
-Asked = FilterRequest | OperationRequest | ChainRequest
 Trim = tuple[int, int, int, bool]
 """Of an axis the halo before and after a chunk, how many chunks there are, and whether the picture wraps."""
 
@@ -78,7 +74,8 @@ def filter_dask(
         result reads are joined with others, and chunks of some channels to chunks of all.
     mask : Mask, array, str, Chain, or list of dict
         A mask as for `correlate`, or the steps of a chain as for `chain`: a `Chain`, a list, or the name of a
-        ready one. A chain's steps have borders, variants and blocks of their own, and its result is float32.
+        ready one. A chain's steps have borders, variants and blocks of their own, and its result is float32;
+        of one operation alone it has the type of the array.
     border, cval, anchor, block, flip, layout, result
         As for `plan`.
     variant : str
@@ -108,7 +105,7 @@ def filter_dask(
     if _is_chain(mask):
         own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
         _refuse_own(own | {"flip": flip, "result": result})
-        steps = ChainRequest(chain=as_chain(mask), device=as_device(device), layout=Layout.named(layout))
+        steps = of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout))
         return _mapped(array, steps)
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)  # type: ignore[arg-type]
     if variant != AUTO:
@@ -144,10 +141,9 @@ def operate_dask(
     if (result := operation_named(operation).result) is not ResultKind.PICTURE:
         what = f"{operation} of an array in chunks"
         raise BadValue(what, f"it gives {result}", "Call engine.operate with array.compute().")
-    asked = OperationRequest(
-        operation=operation, settings=parameters, variant=variant, block=as_block(block),
-        device=as_device(device), layout=Layout.named(layout),
-    )  # fmt: skip
+    settings = Settings(parameters.items())
+    step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
+    asked = one_step(step, device=as_device(device), layout=Layout.named(layout))
     if variant != AUTO:
         operation_variant(variant, operation)
     return _mapped(array, asked)
@@ -180,7 +176,7 @@ def _refuse_array(array: Any) -> None:
         raise BadValue("An array with chunks of unknown size", why, "Call array.compute_chunk_sizes() first.")
 
 
-def _mapped(array: Any, asked: Asked) -> Any:
+def _mapped(array: Any, asked: PictureRequest) -> Any:
     """Return the array of what a request makes of each chunk."""
     _refuse_array(array)
     if asked.device == SIMULATOR:
@@ -206,7 +202,7 @@ def _mapped(array: Any, asked: Asked) -> Any:
     joined = array.rechunk((*chunks, (array.shape[-1],))[: array.ndim])
     is_cut = joined.numblocks[:2] != (1, 1)
     if is_cut:
-        if isinstance(asked, FilterRequest) and asked.variant != AUTO:
+        if asked.filter and asked.variant != AUTO:
             job = replace(plan.job, variant=variant_named(asked.variant))
             plan = replace(plan, job=job, reach=job.task.reach(job))
         plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
@@ -229,27 +225,27 @@ def _mapped(array: Any, asked: Asked) -> Any:
     )
 
 
-def _without_choices(asked: Asked) -> Asked:
+def _without_choices(asked: PictureRequest) -> PictureRequest:
     """Return a request for the CPU that names no variants."""
-    if not isinstance(asked, ChainRequest):
-        return replace(asked, variant=AUTO, block=None, device="cpu")
     steps = tuple(replace(step, variant=AUTO, block=None) for step in asked.chain.steps)
     return replace(asked, chain=replace(asked.chain, steps=steps), device="cpu")
 
 
-def _resolved(asked: Asked, shape: tuple[int, ...], given: np.dtype) -> Resolved:
+def _resolved(asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> Resolved:
     """Return a request resolved for a picture of a shape."""
     # Of one sample, repeated: nothing reads it.
     like = np.broadcast_to(np.zeros((), sample_type(shape, given)), (*shape, 1)[:3])
-    if isinstance(asked, FilterRequest):
-        return ResolvedFilter(asked, like, np.broadcast_to(np.zeros((), given), shape))
-    return ResolvedChain(asked, like) if isinstance(asked, ChainRequest) else resolved_for_parts(asked, like)
+    if asked.filter:
+        return Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
+    return resolved_for_parts(asked, like)
 
 
 # On the workers
 
 
-def settled(asked: Asked, shape: tuple[int, ...], given: np.dtype, result_bytes: int, is_cut: bool) -> bytes:
+def settled(
+    asked: PictureRequest, shape: tuple[int, ...], given: np.dtype, result_bytes: int, is_cut: bool
+) -> bytes:
     """Return a request with variants, blocks and device chosen for chunks of up to this shape; or refuse it.
 
     In bytes: only a worker that computes a chunk opens it. Called on: a worker, once for an array.
@@ -262,7 +258,7 @@ def settled(asked: Asked, shape: tuple[int, ...], given: np.dtype, result_bytes:
         if is_cut:
             plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
         plan.refuse()
-        if not isinstance(asked, ChainRequest):
+        if asked.step is not None:
             check_choices(asked.variant, asked.device)
             if asked.block is not None:
                 check_block(asked.block, plan.job.variant, plan.device)
@@ -273,7 +269,7 @@ def settled(asked: Asked, shape: tuple[int, ...], given: np.dtype, result_bytes:
 def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
     """Return what computes chunks of a shape, prepared once."""
     asked, given = pickle.loads(choice)
-    if isinstance(asked, FilterRequest):
+    if asked.filter:
         return PreparedFilter(asked, shape, given)
     plan = Plan.of(_resolved(asked, shape, given))
 

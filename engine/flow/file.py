@@ -20,10 +20,11 @@ from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
 from engine.flow.journal import State, identity_of
 from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
-from engine.flow.plan import Plan, Resolved
+from engine.flow.plan import Plan
 from engine.flow.rows import Part, RowStream, by_stream
+from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
-from engine.image.convert import RangeMode, change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.large.checked_file import PartDamaged
 from engine.image.large.kinds import is_zarr, kind_of_result
@@ -37,6 +38,7 @@ from engine.image.large.storage import Storage
 from engine.image.result_picture import Loss, filtered_alpha
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
+from engine.work.resolve import Resolved
 
 # Multiply-adds that the oracle may spend on a band: a few ms, while the kernel takes 20 to 100.
 BAND_MULTIPLY_ADDS = 2_000_000

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image
-from engine.api.request import MaskLike, Request, as_mask
+from engine.api.request import Call, MaskLike, request_of
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import all_gpus, backend, device_named
 from engine.device_info import ALL_GPUS, AUTO
@@ -107,17 +107,13 @@ def filter_stream(
     refuse_calls(receive, checkpoint)
     gpus = all_gpus() if device == ALL_GPUS else ()
     device = gpus[0].key if gpus else device
-    wanted = as_mask(mask, anchor)
-    wanted = wanted.flipped() if flip else wanted
+    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
     numbers = itertools.count(1)
 
-    def resolve(image: Image) -> Request:
-        return Request(
-            image, wanted, border, cval, None, variant, block, device,
-            flip=False, layout=layout, result=result,
-        )  # fmt: skip
+    def resolve(image: Image) -> Call:
+        return Call(image, asked)
 
-    def resolve_next(image: Image) -> Request:
+    def resolve_next(image: Image) -> Call:
         number = next(numbers)
         try:
             refuse_part(image, pictures)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,41 +15,11 @@ from engine.errors import BadValue
 from engine.geometry.cut import Cut, Reach, cut
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.run.compute import compute
-from engine.run.task import AnyJob, Choice
+from engine.run.task import AnyJob
+from engine.work.resolve import Resolved
 
 # A picture's bands have six shapes at most, and the variant is prepared for each of them.
 MOST_PREPARED = 16
-
-
-class Resolved(Protocol):
-    """A request whose device and variants are chosen: a filter, an operation, a chain."""
-
-    device: DeviceInfo
-    samples: np.ndarray
-
-    @property
-    def choice(self) -> Choice[Any]:
-        """The variant, its block, and why."""
-
-    @property
-    def reach(self) -> Reach:
-        """How far the cells lie that a result depends on, whatever the variant of a mask."""
-
-    def job(self) -> AnyJob:
-        """Return the job for the pipeline."""
-
-    def in_parts(self, rows: int | None = None) -> Self:
-        """Return it with variants of which the results do not depend on where a picture is cut.
-
-        `auto` chooses for parts of so many rows.
-        """
-
-    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
-        """Return it with results of the type of a file, where these are what the file has."""
-
-    @property
-    def settled(self) -> Any:
-        """The request with the device, the variants and the blocks that were chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +57,6 @@ class Plan:
     def shape(self) -> tuple[int, ...]:
         """Their shape."""
         return self.samples.shape
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """The shape of what its variant writes."""
-        shape: tuple[int, ...] = getattr(self.problem, "result_shape", self.shape)
-        return shape
 
     @property
     def problem(self) -> Any:

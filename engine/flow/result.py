@@ -12,8 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
 from engine.errors import BadValue, ImageReadError
-from engine.flow.plan import Plan, Resolved
+from engine.flow.plan import Plan
 from engine.geometry.cut import Cut
 from engine.host import shared
 from engine.host.display_levels import full_scale, value_range
@@ -34,8 +33,9 @@ from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.work.filtering.clipping import clipped_part, clipped_values
-from engine.work.filtering.measured_part import blank
-from engine.work.filtering.problem import Problem
+from engine.work.measured_part import blank
+from engine.work.messages import PictureJob
+from engine.work.resolve import resolved_for_parts
 from engine.work.step_times import steps_of
 
 # The range of a picture in its file is that of so many parts of it, along each axis.
@@ -78,13 +78,6 @@ def source_of(picture: PictureHandle) -> Source:
     return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
 
 
-def resolved(job: Any, samples: Samples) -> Resolved:
-    """Return a job of the window with its device and variants, for samples (H, W, C)."""
-    module, _, name = job.resolved_by.partition(":")
-    found: Resolved = getattr(import_module(module), name)(job, samples)
-    return found
-
-
 class Result:
     """A job of the window, ready to be computed anywhere in its picture: variants are chosen once.
 
@@ -92,13 +85,13 @@ class Result:
     a chain with the time that each took so far, on the CPU.
     """
 
-    def __init__(self, asked: Any) -> None:
+    def __init__(self, asked: PictureJob) -> None:
         picture = asked.picture
         self._is_in_memory = not isinstance(picture.screen, TiledScreen)
         samples = shared.attach(picture.in_memory) if self._is_in_memory else blank(picture)
-        found = resolved(asked, samples)
+        found = resolved_for_parts(asked, samples)
         found = found if self._is_in_memory else found.in_parts()
-        self.asked, self.job, self.plan = asked, found.settled, Plan.of(found)
+        self.asked, self.job, self.plan = asked, cast(PictureJob, found.settled), Plan.of(found)
         reach, is_kept = self.plan.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
             raise BadValue(
@@ -118,19 +111,21 @@ class Result:
     @property
     def steps(self) -> tuple[StepTime, ...]:
         """The steps of a chain, with their times."""
-        return steps_of(self.plan.job.operands.plan, self._took_ms) if self._took_ms else ()
+        return steps_of(self.plan.job.operands.constant, self._took_ms) if self._took_ms else ()
 
     @cached_property
     def _writes_clipped(self) -> bool:
         """Whether values say nothing of what is clipped: a mask's kernel may write 8 or 16 bit."""
-        return isinstance(self.plan.job.problem, Problem)
+        return self.asked.filter is not None
 
     @property
     def clipped(self) -> tuple[float, float]:
         """The parts of the result below black and above white, 0 to 1, once its bands were made."""
         if self._writes_clipped and self._is_in_memory:
             samples = shared.attach(self.job.picture.in_memory)
-            return clipped_part(samples, self.job.mask, self.plan.job.problem, self.asked.range_mode)
+            return clipped_part(
+                samples, self.plan.job.operands.constant, self.plan.job.problem, self.asked.range_mode
+            )
         return self._clipped
 
     def let_go(self) -> None:

@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 
 from engine.files.output_checks import check_other_file
 from engine.flow.file import Work, filter_file
-from engine.flow.plan import Resolved
-from engine.flow.result import resolved
 from engine.host.protocol import Saved
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TiledScreen
 from engine.image.large.source import LargePicture
 from engine.image.save import DEPTH_DTYPES
 from engine.results.progress import Checkpoint, Progress
-from engine.work.filtering.messages import SaveFiltered
+from engine.work.messages import PictureJob, SaveFiltered
+from engine.work.resolve import Resolved, resolved_for_parts
 
 # Between two reports, s.
 _EXPECTED_S = 10.0
@@ -29,7 +28,7 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     check_other_file(request.path, job.picture.path)
 
     def resolve(samples: NDArray[Any], saved: np.dtype[Any]) -> Resolved:
-        return resolved(job, samples).in_parts().as_saved(saved, job.range_mode)
+        return resolved_for_parts(job, samples).in_parts().as_saved(saved, job.range_mode)
 
     def saved_type(given: np.dtype[Any]) -> np.dtype[Any]:
         return given if request.depth == "keep" else np.dtype(DEPTH_DTYPES[request.depth])
@@ -44,9 +43,9 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     return Saved(request.path, done.notes)
 
 
-def _source(job: Any) -> str | LargePicture:
+def _source(job: PictureJob) -> str | LargePicture:
     """Return what is filtered: a file that is read in parts, or what was decoded of another one."""
     screen = job.picture.screen
     assert isinstance(screen, TiledScreen)
-    path: str = job.picture.path
+    path = job.picture.path
     return path if screen.key == path else opened(screen.key).picture

@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.api.request import Call
 from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunk_jobs import ChunkJob, run_in_order
 from engine.flow.outputs import Outputs
-from engine.flow.plan import Plan, Preparing, Resolved
+from engine.flow.plan import Plan, Preparing
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
@@ -31,14 +32,6 @@ CHUNKS_WANTED = 4
 # Where nothing overlaps, many chunks let progress be reported and the stream be cancelled.
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
-
-
-class Request(Resolved, Protocol):
-    """A picture with what is done with it: a call of `engine.api`, or a `Plan`."""
-
-    problem: Any
-    shape: tuple[int, ...]
-    result_shape: tuple[int, ...]
 
 
 class Results(Protocol):
@@ -60,7 +53,7 @@ class Stream:
     """
 
     layout: Layout
-    resolve: "Callable[[Any], Request | Plan]" = lambda plan: plan
+    resolve: Callable[[Any], Call | Plan] = lambda plan: plan
     outputs: Results = field(default_factory=lambda: Outputs(None))
     chunk_bytes: int | None = None
     ring: int = DEFAULT_RING
@@ -93,7 +86,7 @@ class Stream:
         gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
         self._preparing = Preparing(len(gpus))
 
-        def requests() -> Iterator[Request | Plan]:
+        def requests() -> Iterator[Call | Plan]:
             yield first
             for image in images:
                 # The generator of pictures may have selected another device.
@@ -126,12 +119,12 @@ class Stream:
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
         )
 
-    def _jobs(self, requests: Iterator[Request | Plan], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
+    def _jobs(self, requests: Iterator[Call | Plan], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
         """Yield the chunks of all pictures."""
         for picture, request in enumerate(requests):
             samples = request.samples
             result = self.outputs.take(request, picture + 1)
-            target = result.reshape(request.result_shape)
+            target = result.reshape(request.problem.result_shape)
             chosen = _Chosen(request, chunk_bytes, self._variants)
             parts = chosen.bands
             self._unfinished[picture], self._rows_left[picture] = result, len(target)
@@ -173,7 +166,7 @@ class _Chosen:
     The key of its variant is added to `variants`.
     """
 
-    def __init__(self, request: Request | Plan, chunk_bytes: int, variants: dict[str, None]) -> None:
+    def __init__(self, request: Call | Plan, chunk_bytes: int, variants: dict[str, None]) -> None:
         self._request, self._variants = request, variants
         problem, reach = request.problem, request.reach
         if reach.whole or not reach.exact:
@@ -198,7 +191,7 @@ class _Chosen:
 _RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
 
 
-def _chunk_bytes(request: Request | Plan, pictures: int, gpus: int) -> int:
+def _chunk_bytes(request: Call | Plan, pictures: int, gpus: int) -> int:
     """Return the size of a chunk; for a batch of unknown length, that for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engine.device.devices import backend
 from engine.errors import ImageReadError
-from engine.flow.result import Result, resolved, source_of
+from engine.flow.result import Result, source_of
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.protocol import Filtered
@@ -26,12 +26,13 @@ from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, TiledScreen, Tiles, Values
-from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
-from engine.work.filtering.measured_part import measured_part
+from engine.work.measured_part import measured_part
+from engine.work.messages import PictureJob
+from engine.work.resolve import resolved_for_parts
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4
@@ -42,7 +43,7 @@ _MOST_READY = 3
 _ready: list[tuple[Result, int]] = []
 
 
-def _result_of(job: Any) -> Result:
+def _result_of(job: PictureJob) -> Result:
     at = _used(job)
     found = next((one for one, used in _ready if used == at and job in (one.job, one.asked)), None)
     return _readied(found or Result(job))
@@ -55,7 +56,7 @@ def _readied(result: Result) -> Result:
     return result
 
 
-def _used(job: Any) -> int:
+def _used(job: PictureJob) -> int:
     pixels = job.picture.pixels
     return shared.uses(pixels) if isinstance(pixels, SharedArray) else 0
 
@@ -68,15 +69,14 @@ def _let_go() -> None:
 shared.keep_until_trimmed(_let_go)
 
 
-def preview(job: Any, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...]]:
+def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     """Compute the result of a large picture in memory for the screen, and keep no values.
 
-    Of a picture in its file nothing is computed before it is seen. Returns it with the times of a chain's
-    steps.
+    Of a picture in its file nothing is computed before it is seen.
     """
     begin = time.perf_counter()
     if isinstance(job.picture.screen, TiledScreen):
-        return _unseen(job, job.picture.screen), ()
+        return _unseen(job, job.picture.screen)
     # Anew for each preview: `auto` chooses by the times that are known by now.
     result = Result(job)
     result.plan.refuse()
@@ -88,7 +88,7 @@ def preview(job: Any, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...
         levels = segment.create(*screen_arrays(picture.height, picture.width))
         bands, ends = result.bands(source, report), result.ends(source, report)
         screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
-    shown = Filtered(
+    return Filtered(
         values=Computed(result.job),
         screen=screen,
         variant=result.plan.job.variant.key,
@@ -96,11 +96,11 @@ def preview(job: Any, report: Checkpoint) -> tuple[Filtered, tuple[StepTime, ...
         elapsed_ms=(time.perf_counter() - begin) * 1e3,
         chosen_because=result.plan.job.chosen_because,
         clipped=result.clipped,
+        steps=result.steps,
     )
-    return shown, result.steps
 
 
-def _unseen(asked: Any, screen: TiledScreen) -> Filtered:
+def _unseen(asked: PictureJob, screen: TiledScreen) -> Filtered:
     """Return the result of a picture in its file, whose tiles are asked for."""
     result = Result(asked)
     result.plan.refuse()
@@ -119,17 +119,18 @@ def _unseen(asked: Any, screen: TiledScreen) -> Filtered:
     )
 
 
-def run_part(asked: Any, budget_s: float, report: Checkpoint) -> Filtered:
+def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered:
     """Verify and time a part of a picture in its file."""
     report(Progress("reading the part that is measured", 0.0, 5.0))
-    pixels = opened(asked.picture.screen.key).picture.read(0, *measured_part(asked))
-    found = resolved(asked, np.ascontiguousarray(pixels[..., : asked.picture.channels]))
+    screen: Any = asked.picture.screen
+    pixels = opened(screen.key).picture.read(0, *measured_part(asked))
+    found = resolved_for_parts(asked, np.ascontiguousarray(pixels[..., : asked.picture.channels]))
     plan, machine = SamplingPlan(budget_s=budget_s), backend(found.device.key)
     outcome = measure(found.job(), machine, plan, checkpoint=report)
     return Filtered(None, None, found.choice.variant.key, found.device.key, 0.0, outcome.result)
 
 
-def result_tiles(request: ResultTiles[Any], report: Checkpoint) -> Tiles:
+def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = request.job, request.level, set(request.tiles)
@@ -183,13 +184,13 @@ def result_tiles(request: ResultTiles[Any], report: Checkpoint) -> Tiles:
     )
 
 
-def result_values(request: ResultValues[Any], report: Checkpoint) -> Values:
+def result_values(request: ResultValues[PictureJob], report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
     return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
 
 
-def part_of_result(job: Any, region: Region) -> NDArray[Any]:
+def part_of_result(job: PictureJob, region: Region) -> NDArray[Any]:
     """Return the values of a result in a region of full size."""
     return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]

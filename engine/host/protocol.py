@@ -17,7 +17,8 @@ from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.reason import Reason
-from engine.results.measurement import AnyResult
+from engine.results.found import Mark, Quantity
+from engine.results.measurement import AnyResult, StepTime
 from engine.verify.regions import Region
 
 
@@ -171,6 +172,13 @@ class Filtered:
     # The parts of the values, 0 to 1, that are shown black and white because they lie outside the range that
     # is shown; 0 of a picture in parts.
     clipped: tuple[float, float] = (0.0, 0.0)
+    # Of a chain. Of a preview the steps that did not change have the time that they took when they were
+    # computed; on a GPU they have none.
+    steps: tuple[StepTime, ...] = ()
+    # What another operation found: numbers, of a histogram the counts of each channel, a frame that is drawn.
+    quantities: tuple[Quantity, ...] = ()
+    counts: tuple[tuple[int, ...], ...] = ()
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class Verb(Request, Generic[J]):
 
     @property
     def kind(self) -> tuple[type, ...]:
-        """The verb and what it is asked of."""
-        return type(self), type(self.job)
+        """The verb and what it is asked of, which the request may say."""
+        return type(self), getattr(self.job, "kind", type(self.job))
 
     @property
     def answered_by(self) -> str:

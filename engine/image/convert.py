@@ -1,26 +1,13 @@
 """From one depth (uint8, uint16, float32) to another: values outside are clipped or mapped, never wrapped."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.errors import BadValue, UnknownName
+from engine.geometry.range_modes import RANGE_MODES, RangeMode
 from engine.image.scratch import bands_of
-
-RangeMode = Literal["clip", "absolute", "offset", "rescale"]
-
-# What happens to values outside the range, each in a sentence, in the order in which they are offered.
-RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
-    {
-        "clip": "Values below 0 become 0 and values above full scale become full scale.",
-        "absolute": "The sign is dropped, so that both directions of an edge are bright.",
-        "offset": "Half of full scale is added, so that 0 is middle grey and negative values are darker.",
-        "rescale": "The smallest value becomes 0 and the largest full scale; a constant picture becomes 0.",
-    }
-)
 
 
 def to_depth(

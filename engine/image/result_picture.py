@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
-from engine.image.convert import RangeMode, change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.formats import formats_for, titles
 from engine.image.picture import Picture
 from engine.image.scratch import bands_of

@@ -72,8 +72,8 @@ def opencv_code(recipe: Recipe) -> str:
 
 
 def _opencv_filtering(recipe: Recipe) -> list[str]:
-    mask = recipe.applied_mask
-    border = _OPENCV.get(recipe.border)
+    mask = recipe.filter.applied
+    border = _OPENCV.get(recipe.filter.border)
     picture = "picture" if border else "padded"
     where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
     call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
@@ -104,7 +104,7 @@ def cupy_code(recipe: Recipe) -> str:
 
 
 def _cupy_filtering(recipe: Recipe) -> list[str]:
-    padding = [] if recipe.border in _CUPY else _padding(recipe)
+    padding = [] if recipe.filter.border in _CUPY else _padding(recipe)
     picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
     weights = f"cp.asarray({_weights(recipe)})"
     call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {_mode(recipe, _CUPY)})"
@@ -123,11 +123,11 @@ def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _F
     if recipe.chain is not None:
         # The table of chains takes a while to import.
         blocks = import_module("engine.recipes.chain_blocks").chain_blocks
-        body = blocks(recipe, target, lambda one: [*_mask_lines(one.applied_mask), *filtering(one)])
+        body = blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
     else:
-        body = [*_mask_lines(recipe.applied_mask), *filtering(recipe)]
+        body = [*_mask_lines(recipe.filter.applied), *filtering(recipe)]
     hint = [f"# {source.hint}"] * bool(source.hint)
-    where = recipe.variant != "auto" or recipe.block is not None or recipe.device != "auto"
+    where = recipe.asked.variant != "auto" or recipe.asked.block is not None or recipe.asked.device != "auto"
     elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * where
     return "\n".join(
         [
@@ -176,33 +176,35 @@ def _weights(recipe: Recipe) -> str:
 
 
 def _mode(recipe: Recipe, modes: dict[Border, str]) -> str:
-    mask = recipe.applied_mask
+    mask = recipe.filter.applied
     # SciPy's origin is counted from the middle.
     origin = [mask.anchor[0] - mask.rows // 2, mask.anchor[1] - mask.columns // 2]
     origin += [0] * (recipe.source.channels > 1)
-    cval = f", cval={float32_text(recipe.cval)}" if recipe.border.takes_value else ""
-    return f"mode={modes.get(recipe.border, 'constant')!r}{cval}, origin={tuple(origin)}"
+    cval = f", cval={float32_text(recipe.filter.cval)}" if recipe.filter.border.takes_value else ""
+    return f"mode={modes.get(recipe.filter.border, 'constant')!r}{cval}, origin={tuple(origin)}"
 
 
 def _offset(recipe: Recipe) -> str:
-    offset = recipe.applied_mask.offset
+    offset = recipe.filter.applied.offset
     return f" + {float32_text(offset)}" if offset else ""
 
 
 def _padding(recipe: Recipe) -> list[str]:
     """Return the padding by NumPy with a border that a library lacks."""
-    mask = recipe.applied_mask
+    mask = recipe.filter.applied
     (up, left), channels = mask.anchor, recipe.source.channels
     sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * (channels > 1)]
-    value = f", constant_values={float32_text(recipe.cval)}" if recipe.border.takes_value else ""
+    value = (
+        f", constant_values={float32_text(recipe.filter.cval)}" if recipe.filter.border.takes_value else ""
+    )
     return [
-        f"# Border {recipe.border} is made by NumPy: the library has none that is the same.",
-        f"padded = np.pad(picture, {tuple(sides)}, mode={_PAD[recipe.border]!r}{value})",
+        f"# Border {recipe.filter.border} is made by NumPy: the library has none that is the same.",
+        f"padded = np.pad(picture, {tuple(sides)}, mode={_PAD[recipe.filter.border]!r}{value})",
     ]
 
 
 def _inside(recipe: Recipe) -> str:
-    up, left = recipe.applied_mask.anchor
+    up, left = recipe.filter.applied.anchor
     return f"[{up} : {up} + picture.shape[0], {left} : {left} + picture.shape[1]]"
 
 

@@ -6,7 +6,7 @@ from engine.recipes.recipe import Recipe, float32_text
 def c_array(recipe: Recipe) -> str:
     """Return the mask as it is applied: the weights as the kernels have them, its anchor, what is added."""
     recipe.refuse_operation("a C array")
-    mask, border = recipe.applied_mask, recipe.border
+    mask, border = recipe.filter.applied, recipe.filter.border
     rows = ",\n".join(
         f"    {{{', '.join(f'{float32_text(weight)}f' for weight in row)}}}"
         for row in mask.weights32.tolist()
@@ -21,5 +21,5 @@ def c_array(recipe: Recipe) -> str:
         f"static const float mask_offset = {float32_text(mask.offset)}f;",
     ]
     if border.takes_value:
-        lines.append(f"static const float mask_outside = {float32_text(recipe.cval)}f;")
+        lines.append(f"static const float mask_outside = {float32_text(recipe.filter.cval)}f;")
     return "\n".join([*lines, ""])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from engine.errors import BadValue
 from engine.recipes.recipe import Recipe, as_comment
+from engine.work.request import one_step
 from engine.work.steps import PICTURE, CombineStep, MaskStep
 
 _COMBINED = {
@@ -30,8 +31,7 @@ def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list
         step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
         lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
         if isinstance(step, MaskStep):
-            one = replace(recipe, chain=None, mask=step.mask, border=step.border, cval=step.cval)
-            one = replace(one, flip=step.flip, normalise=step.normalise)
+            one = replace(recipe, asked=one_step(replace(step, input="")))
             lines += [f"picture = {reads[0]}", *filtering(one)]
         elif isinstance(step, CombineStep):
             lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")

@@ -5,16 +5,13 @@ import os
 import shlex
 from importlib import import_module
 from subprocess import list2cmdline
-from typing import TYPE_CHECKING
 
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.mask.text import format_mask
 from engine.mask.text_cells import number_text
 from engine.recipes.recipe import Recipe
-
-if TYPE_CHECKING:
-    from engine.work.steps import Chain
+from engine.work.steps import Chain, OperationStep
 
 
 def command_line(recipe: Recipe, system: str = os.name) -> str:
@@ -35,51 +32,52 @@ def option_words(recipe: Recipe, file: str = "") -> list[str]:
     if recipe.chain is not None:
         how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False, allow_nan=False)]
     else:
-        how = _operation(recipe) if recipe.operation else _mask(recipe, file)
+        operation = recipe.asked.operation
+        how = _mask(recipe, file) if operation is None else _operation(recipe, operation)
     return [*how, *_where(recipe)]
 
 
-def _document(chain: "Chain") -> dict[str, object]:
+def _document(chain: Chain) -> dict[str, object]:
     # The table of chains takes a while to import, and masks do without.
     files = import_module("engine.work.chain_files")
     return {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(chain)}
 
 
 def _mask(recipe: Recipe, file: str) -> list[str]:
-    mask, preset = recipe.mask, recipe.preset
+    mask, preset = recipe.filter.mask, recipe.preset
     arguments = ["--mask", file or preset or format_mask(mask, "line")]
     if not (file or preset):
         if mask.anchor != (mask.rows // 2, mask.columns // 2):
             arguments += ["--anchor", f"{mask.anchor[0]},{mask.anchor[1]}"]
         if mask.offset:
             arguments += ["--offset", number_text(mask.offset)]
-    arguments += ["--flip"] * recipe.flip + ["--normalize"] * recipe.normalise
-    arguments += ["--border", str(recipe.border)]
-    if recipe.border.takes_value:
-        arguments += ["--cval", number_text(recipe.cval)]
+    arguments += ["--flip"] * recipe.filter.flip + ["--normalize"] * recipe.filter.normalise
+    arguments += ["--border", str(recipe.filter.border)]
+    if recipe.filter.border.takes_value:
+        arguments += ["--cval", number_text(recipe.filter.cval)]
     # Values of a float32 picture are saved as they are.
     if recipe.range_mode != "clip" and recipe.source.dtype != "float32":
         arguments += ["--range", recipe.range_mode]
-    if recipe.result_type != "float32":
-        arguments += ["--result-type", recipe.result_type]
+    if recipe.asked.result_type != "float32":
+        arguments += ["--result-type", recipe.asked.result_type]
     return arguments
 
 
-def _operation(recipe: Recipe) -> list[str]:
-    arguments = ["--operation", recipe.operation]
-    for name, value in recipe.parameters.items():
+def _operation(recipe: Recipe, step: OperationStep) -> list[str]:
+    arguments = ["--operation", step.operation]
+    for name, value in step.settings:
         arguments += ["--set", f"{name}={value}"]
     return [*arguments, "--patch", recipe.patch_path] if recipe.patch_path else arguments
 
 
 def _where(recipe: Recipe) -> list[str]:
     arguments = []
-    if recipe.variant != AUTO:
-        arguments += ["--variant", recipe.variant]
-    if recipe.block is not None:
-        arguments += ["--block", f"{recipe.block.x}x{recipe.block.y}"]
-    if recipe.device != AUTO:
-        arguments += ["--device", recipe.device]
-    if recipe.layout is not Layout.PITCHED:
-        arguments += ["--layout", str(recipe.layout)]
+    if recipe.asked.variant != AUTO:
+        arguments += ["--variant", recipe.asked.variant]
+    if recipe.asked.block is not None:
+        arguments += ["--block", f"{recipe.asked.block.x}x{recipe.asked.block.y}"]
+    if recipe.asked.device != AUTO:
+        arguments += ["--device", recipe.asked.device]
+    if recipe.asked.layout is not Layout.PITCHED:
+        arguments += ["--layout", str(recipe.asked.layout)]
     return arguments

@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe
-
-if TYPE_CHECKING:
-    from engine.work.steps import Chain
+from engine.work.steps import Chain, OperationStep
 
 
 def engine_code(recipe: Recipe) -> str:
@@ -25,14 +22,16 @@ def engine_code(recipe: Recipe) -> str:
     if recipe.chain is not None:
         body = _chained(recipe, recipe.chain)
     else:
-        body = _operated(recipe) if recipe.operation else _filtered(recipe)
+        operation = recipe.asked.operation
+        body = _filtered(recipe) if operation is None else _operated(recipe, operation)
     return "\n".join([*begin, *body, ""])
 
 
-def _chained(recipe: Recipe, chain: "Chain") -> list[str]:
+def _chained(recipe: Recipe, chain: Chain) -> list[str]:
     steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
     # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
-    where = _where(replace(recipe, device="cpu" if recipe.device == AUTO else recipe.device))
+    asked = replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
+    where = _where(replace(recipe, asked=asked))
     return [
         "steps = [",
         *(f"    {step!r}," for step in steps),
@@ -44,12 +43,12 @@ def _chained(recipe: Recipe, chain: "Chain") -> list[str]:
 
 
 def _filtered(recipe: Recipe) -> list[str]:
-    options = [f"border={str(recipe.border)!r}"] * (recipe.border is not Border.ZERO)
-    if recipe.border.takes_value:
-        options.append(f"cval={recipe.cval!r}")
-    if recipe.result_type != "float32":
-        options.append(f"result={recipe.result_type!r}")
-    call = "engine.convolve" if recipe.flip else "engine.correlate"
+    options = [f"border={str(recipe.filter.border)!r}"] * (recipe.filter.border is not Border.ZERO)
+    if recipe.filter.border.takes_value:
+        options.append(f"cval={recipe.filter.cval!r}")
+    if recipe.asked.result_type != "float32":
+        options.append(f"result={recipe.asked.result_type!r}")
+    call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
     given = ", ".join(["picture", "mask", *options, *_where(recipe)])
     return [
         f"mask = {_mask(recipe)}",
@@ -60,8 +59,8 @@ def _filtered(recipe: Recipe) -> list[str]:
 
 
 def _mask(recipe: Recipe) -> str:
-    text = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.mask)
-    return f"{text}.normalised()" if recipe.normalise else text
+    text = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.filter.mask)
+    return f"{text}.normalised()" if recipe.filter.normalise else text
 
 
 def _weights(mask: Mask) -> str:
@@ -69,13 +68,11 @@ def _weights(mask: Mask) -> str:
     return f"engine.Mask(\n    [{rows}],\n    anchor={mask.anchor!r},\n    offset={mask.offset!r},\n)"
 
 
-def _operated(recipe: Recipe) -> list[str]:
+def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
     patch = recipe.patch_path
     read = [f"patch = engine.open_image({patch!r})"] if patch else []
-    options = ["patch=patch"] * bool(patch) + [
-        f"{name}={value!r}" for name, value in recipe.parameters.items()
-    ]
-    given = ", ".join(["picture", repr(recipe.operation), *options, *_where(recipe)])
+    options = ["patch=patch"] * bool(patch) + [f"{name}={value!r}" for name, value in step.settings]
+    given = ", ".join(["picture", repr(step.operation), *options, *_where(recipe)])
     return [
         *read,
         f"found = engine.operate({given})",
@@ -88,12 +85,12 @@ def _operated(recipe: Recipe) -> list[str]:
 
 def _where(recipe: Recipe) -> list[str]:
     options = []
-    if recipe.variant != AUTO:
-        options.append(f"variant={recipe.variant!r}")
-    if recipe.block is not None:
-        options.append(f"block=({recipe.block.x}, {recipe.block.y})")
-    if recipe.device != AUTO:
-        options.append(f"device={recipe.device!r}")
-    if recipe.layout is not Layout.PITCHED:
-        options.append(f"layout={str(recipe.layout)!r}")
+    if recipe.asked.variant != AUTO:
+        options.append(f"variant={recipe.asked.variant!r}")
+    if recipe.asked.block is not None:
+        options.append(f"block=({recipe.asked.block.x}, {recipe.asked.block.y})")
+    if recipe.asked.device != AUTO:
+        options.append(f"device={recipe.asked.device!r}")
+    if recipe.asked.layout is not Layout.PITCHED:
+        options.append(f"layout={str(recipe.asked.layout)!r}")
     return options

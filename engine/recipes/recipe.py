@@ -1,19 +1,14 @@
 """`Recipe`: a picture and everything that is done with it, as one value that can be written down."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.errors import BadValue
-from engine.mask.mask import Mask
 from engine.mask.presets import presets
-from engine.work.filtering.request import FilterOptions
-
-if TYPE_CHECKING:
-    from engine.work.steps import Chain
+from engine.work.request import PictureRequest
+from engine.work.steps import Chain, MaskStep
 
 # What a picture that is in no file is called in the texts.
 UNSAVED = "picture.png"
@@ -47,19 +42,13 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe(FilterOptions):
-    """A picture, a mask as it was typed (or another operation) and how it is applied."""
+class Recipe:
+    """A picture, what is done with it, with masks as they were typed, and the file that is written."""
 
     source: Source
-    mask: Mask
+    asked: PictureRequest
     output: str  # name of the file to write
-    flip: bool = False
-    normalise: bool = False  # only where the weights have a sum
-    range_mode: str = "clip"
-    operation: str = ""  # instead of the mask
-    parameters: Mapping[str, Any] = field(default_factory=dict)
     patch_path: str = ""
-    chain: "Chain | None" = None  # several steps instead of all that
     host: str = ""  # the server that computes, as ssh calls it; empty for this machine
 
     @property
@@ -69,27 +58,38 @@ class Recipe(FilterOptions):
         return [note for note in (self.source.hint, where if self.host else "") if note]
 
     @property
-    def preset(self) -> str:
-        """Key of the preset that the mask is; empty where it is none."""
-        return next((known.key for known in presets() if known.mask == self.mask), "")
+    def filter(self) -> MaskStep:
+        """The mask, where that is all that is done."""
+        step = self.asked.filter
+        assert step is not None
+        return step
 
     @property
-    def applied_mask(self) -> Mask:
-        """The mask that is correlated with the picture: normalised, and turned for a convolution."""
-        mask = self.mask.normalised() if self.normalise else self.mask
-        return mask.flipped() if self.flip else mask
+    def chain(self) -> Chain | None:
+        """The steps, where there are several."""
+        return self.asked.chain if self.asked.step is None else None
+
+    @property
+    def range_mode(self) -> str:
+        """What becomes of values outside the range."""
+        return self.asked.chain.range
+
+    @property
+    def preset(self) -> str:
+        """Key of the preset that the mask is; empty where it is none."""
+        return next((known.key for known in presets() if known.mask == self.filter.mask), "")
 
     @property
     def summary(self) -> str:
         """What is done, in a line of plain characters: it stands in comments."""
         if self.chain is not None:
             return as_comment(f"{self.chain.title or 'Chain'}: {self.chain.text}.")
-        mask = self.mask
+        step, mask = self.filter, self.filter.mask
         name = mask.name or "Custom mask"
-        how = "convolved (the mask is rotated by 180°)" if self.flip else "correlated"
-        normalised = ", divided by its sum" if self.normalise else ""
+        how = "convolved (the mask is rotated by 180°)" if step.flip else "correlated"
+        normalised = ", divided by its sum" if step.normalise else ""
         return as_comment(
-            f"{name}, {mask.rows} × {mask.columns}{normalised}, {how} with border {self.border}."
+            f"{name}, {mask.rows} × {mask.columns}{normalised}, {how} with border {step.border}."
         )
 
     def refuse_operation(self, target: str) -> None:
@@ -97,8 +97,8 @@ class Recipe(FilterOptions):
         if self.chain is not None and target == "a C array":
             why = "it has several steps, and an array has one mask"
             raise BadValue("A chain as a C array", why, "Select one step alone, or copy it as Python.")
-        if self.operation:
-            what, why = f"{self.operation} as {target}", "only a mask can be written for it"
+        if self.asked.operation is not None:
+            what, why = f"{self.asked.operation.operation} as {target}", "only a mask can be written for it"
             raise BadValue(what, why, "Copy it as a command line or as Python.")
 
     def refuse_parts(self, target: str) -> None:

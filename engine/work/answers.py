@@ -1,101 +1,226 @@
-"""Answers previews, runs and questions about chains. Called on: the main thread of the host process.
+"""Answers previews, runs and questions about work on pictures.
 
-Questions about the ready ones are answered on the thread that reads the pipe.
+Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from numpy.typing import NDArray
+
 from engine.device.devices import backend
+from engine.device_info import AUTO
 from engine.host import shared
-from engine.host.protocol import Filtered
+from engine.host.display_levels import full_scale
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.result_memory import ResultMemory
 from engine.host.shared_array import Computed
 from engine.host.shared_picture import keeps_values
 from engine.host.tiles import TiledScreen
-from engine.host.verbs import Describe, Preview, Run
+from engine.host.variant_facts import availability_of, info_of
+from engine.host.verbs import Check, Describe, Preview, Run
+from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
+from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.work.chain_files import ready_chains
-from engine.work.filtering.clipping import clipped_values
+from engine.run.task import Job
+from engine.run.variant import AnyVariant
+from engine.work.filtering.clipping import clipped_part, clipped_values
+from engine.work.filtering.variants import VARIANTS
 from engine.work.kept_results import KeptResults
-from engine.work.messages import Chained, ChainJob, ChainsRequest
-from engine.work.resolve import ResolvedChain
+from engine.work.messages import ListRequest, OperationInfo, PictureJob
+from engine.work.operands import Operands
+from engine.work.resolve import Resolved
+from engine.work.resolved_job import resolved_job
 from engine.work.step_times import steps_of, with_steps
-from engine.work.steps import Chain
 
 _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
 
 
-def describe(request: Describe[ChainsRequest], report: Checkpoint) -> tuple[Chain, ...]:
-    """Return the ready chains."""
-    return ready_chains()
+def describe(request: Describe[ListRequest], report: Checkpoint) -> tuple[Any, ...]:
+    """Return the variants that filter, those of every operation, or the ready chains."""
+    return _LISTS[request.job.of]()
 
 
-def preview(request: Preview[ChainJob], report: Checkpoint) -> Chained:
-    """Do the steps that changed, and those after them, and prepare the result for the screen."""
-    begin, asked = time.perf_counter(), request.job
-    report(Progress("computing the chain", 0.0, 5.0))
-    resolved = None
-    if not isinstance(asked.picture.screen, TiledScreen):
-        resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
+def _filters() -> tuple[VariantInfo, ...]:
+    return tuple(map(info_of, VARIANTS))
+
+
+def _operations() -> tuple[OperationInfo, ...]:
+    found: dict[str, list[VariantInfo]] = {}
+    for variant in import_module("engine.work.operations.variants").OPERATION_VARIANTS:
+        found.setdefault(variant.operation, []).append(info_of(variant))
+    return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
+
+
+def _chains() -> tuple[Any, ...]:
+    ready: tuple[Any, ...] = import_module("engine.work.chain_files").ready_chains()
+    return ready
+
+
+_LISTS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "filters": _filters,
+    "operations": _operations,
+    "chains": _chains,
+}
+
+
+def preview(request: Preview[PictureJob], report: Checkpoint) -> Filtered:
+    """Do the steps once and prepare the result for the screen; of a large picture nothing before it is seen.
+
+    Of a chain on the CPU the steps that changed are done, and those after them.
+    """
+    asked, begin = request.job, time.perf_counter()
+    in_file = isinstance(asked.picture.screen, TiledScreen)
+    resolved = None if in_file else resolved_job(asked)
     if resolved is None or not _keeps_values(resolved):
         _kept.drop()
         # By name: what computes parts of pictures is loaded with the first large one.
-        return Chained(*import_module(asked.tile_answers).preview(asked, report))
+        shown: Filtered = import_module(asked.tile_answers).preview(asked, report)
+        return shown
+    machine = backend(resolved.device.key)
     with ResultMemory(asked.picture, keeps=True) as memory:
-        out = memory.allocate(resolved.samples, "float32")
-        if resolved.device.kind == "cpu":
-            pixels = asked.picture.in_memory
+        if resolved.plan and resolved.device.kind == "cpu":
+            report(Progress("computing the chain", 0.0, 5.0))
+            pixels, out = asked.picture.in_memory, memory.allocate(resolved.samples, "float32")
             steps = _kept.computed(resolved, (pixels, shared.uses(pixels)), out, report)
-        else:
-            # What lies between stays on the device for one launch.
-            compute(resolved.job(), backend(resolved.device.key), out)
-            steps = steps_of(resolved.plan)
-        return Chained(_shown(memory, asked, resolved, begin), steps)
+            return _shown(asked, resolved, memory, out, begin, steps)
+        job = resolved.job()
+        report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
+        # What lies between the steps of a chain stays on the device for one launch.
+        values = compute(job, machine, _allocated(memory, resolved))
+        return _shown(asked, resolved, memory, values, begin, steps_of(resolved.plan))
 
 
-def run(request: Run[ChainJob], report: Checkpoint) -> Chained:
-    """Verify, warm up, sample; prepare the result for the screen."""
-    begin, asked = time.perf_counter(), request.job
+def run(request: Run[PictureJob], report: Checkpoint) -> Filtered:
+    """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
+    asked, begin = request.job, time.perf_counter()
     if isinstance(asked.picture.screen, TiledScreen):
-        of_part: Any = import_module(asked.tile_answers).run_part(asked, request.budget_s, report)
-        return Chained(of_part, (), of_part.result)
-    resolved = ResolvedChain(asked, shared.attach(asked.picture.in_memory))
+        of_part: Filtered = import_module(asked.tile_answers).run_part(asked, request.budget_s, report)
+        return of_part
+    plan, resolved = SamplingPlan(budget_s=request.budget_s), resolved_job(asked)
     machine, job = backend(resolved.device.key), resolved.job()
     with ResultMemory(asked.picture, keeps=_keeps_values(resolved)) as memory:
-        plan, out = SamplingPlan(budget_s=request.budget_s), memory.allocate(resolved.samples, "float32")
+        out = _allocated(memory, resolved)
         outcome = measure(job, machine, plan, checkpoint=report, host_out=out)
+        result = outcome.result
         if outcome.values is not None:
-            result = with_steps(outcome.result, job, report)
-            shown = _shown(memory, asked, resolved, begin)
-            return Chained(replace(shown, result=result), result.steps, result)
-    nothing = Filtered(None, None, job.variant.key, machine.info.key, 0.0, outcome.result)
-    return Chained(nothing, (), outcome.result)
+            result = with_steps(result, job, report) if resolved.plan else result
+            shown = _shown(asked, resolved, memory, outcome.values, begin, result.steps)
+            return replace(shown, result=result)
+    return Filtered(None, None, job.variant.key, machine.info.key, 0.0, result)
 
 
-def _keeps_values(resolved: ResolvedChain) -> bool:
+def _keeps_values(resolved: Resolved) -> bool:
     """Return whether the values of the result are kept: of a large picture that can be cut they are not."""
     asked: Any = resolved.asked
-    return keeps_values(asked.picture) or bool(resolved.reach.whole)
+    if keeps_values(asked.picture) or asked.operation is not None:
+        return True
+    return bool(resolved.plan) and bool(resolved.reach.whole)
 
 
-def _shown(memory: ResultMemory, asked: ChainJob, resolved: ResolvedChain, begin: float) -> Filtered:
-    device, range_mode = resolved.device.key, asked.chain.range
-    # Before it is given back.
-    clipped = clipped_values(memory.array, resolved.white, range_mode)
-    values, screen = memory.shown(range_mode, Computed(resolved.settled))
-    elapsed_ms = (time.perf_counter() - begin) * 1e3
+def _allocated(memory: ResultMemory, resolved: Resolved) -> NDArray[Any] | None:
+    """Return the memory for a result that is a picture of the picture's shape; None for another one."""
+    problem, samples, operation = resolved.problem, resolved.samples, resolved.asked.operation
+    if operation is not None and operation.known.result.name != "PICTURE":
+        return None
+    return memory.allocate(samples, problem.result_dtype)
+
+
+def _shown(
+    asked: PictureJob,
+    resolved: Resolved,
+    memory: ResultMemory,
+    values: NDArray[Any],
+    begin: float,
+    steps: tuple[StepTime, ...],
+) -> Filtered:
+    """Return the reply, with the levels of the result for the screen, and what was found beside it."""
+    samples, answer = resolved.samples, resolved.answer(values)
+    if answer.picture is not values:
+        pixels = samples if answer.picture is None else answer.picture.reshape(samples.shape)
+        if answer.mark is not None:
+            # Few operations draw.
+            drawing = import_module("engine.work.operations.drawing")
+            pixels = drawing.marked(pixels, answer.mark, full_scale(samples.dtype))
+        memory.allocate(samples, pixels.dtype.name)[...] = pixels
+    if asked.region is not None:
+        for outside in asked.region.around:
+            memory.array[outside] = samples[outside]
+    clipped = _clipped(asked, resolved, memory.array)
+    shown, screen = memory.shown(asked.range_mode, Computed(resolved.settled))
     return Filtered(
-        values,
-        screen,
-        resolved.choice.variant.key,
-        device,
-        elapsed_ms,
-        clipped=(clipped.below, clipped.above),
+        values=shown,
+        screen=screen,
+        variant=resolved.choice.variant.key,
+        device=resolved.device.key,
+        elapsed_ms=(time.perf_counter() - begin) * 1e3,
+        chosen_because=resolved.choice.reason,
+        clipped=clipped,
+        steps=steps,
+        quantities=answer.quantities,
+        counts=() if answer.counts is None else tuple(map(tuple, answer.counts.tolist())),
+        mark=answer.mark,
     )
+
+
+def _clipped(asked: PictureJob, resolved: Resolved, values: NDArray[Any]) -> tuple[float, float]:
+    if asked.filter is not None:
+        return clipped_part(resolved.samples, resolved.constant, resolved.problem, asked.range_mode)
+    if asked.operation is not None:
+        return 0.0, 0.0
+    found = clipped_values(values, full_scale(resolved.samples.dtype), asked.range_mode)
+    return found.below, found.above
+
+
+def check(
+    request: Check[PictureJob], report: Checkpoint
+) -> tuple[Availability, ...] | tuple[BlockAvailability, ...]:
+    """Return for every variant of one step whether it can do the job on the job's device, and why not."""
+    asked, resolved = request.job, resolved_job(request.job)
+    if resolved.step is None:
+        return ()
+    known = resolved.step_task.known(resolved.step)
+    if request.blocks:
+        return _check_blocks(request, resolved, known)
+    return tuple(_availability(variant, asked, resolved) for variant in known)
+
+
+def _check_blocks(
+    request: Check[PictureJob], resolved: Resolved, known: tuple[AnyVariant[Any, Any], ...]
+) -> tuple[BlockAvailability, ...]:
+    """Return for each variant with each block whether it can do the job, and why not."""
+    asked, plain = request.job, request.job.changed(block=None)
+    keys = request.variants or tuple(variant.key for variant in known)
+    found: list[BlockAvailability] = []
+    for variant in dict.fromkeys(_named(key, plain, resolved) for key in keys):
+        # What no block helps with is found out once: looking for NaN takes 17 ms.
+        own = _availability(variant, plain, resolved)
+        if not variant.uses_block or (own.reason and own.nearest_block is None):
+            found.append(BlockAvailability(variant.key, None, own.reason))
+            continue
+        limits = device_for(variant, asked.device).limits
+        for block in request.blocks:
+            refusal = variant.why_not(resolved.problem, resolved.constant, block, limits, known)
+            found.append(BlockAvailability(variant.key, block, refusal))
+    return tuple(found)
+
+
+def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant[Any, Any]:
+    other = Resolved(asked.changed(variant=key), resolved.samples)
+    variant: AnyVariant[Any, Any] = other.choice.variant if key == AUTO else other.step_task.named(other.step)
+    return variant
+
+
+def _availability(variant: AnyVariant[Any, Any], asked: PictureJob, resolved: Resolved) -> Availability:
+    # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
+    operands = Operands(resolved.samples, resolved.constant)
+    made = Job(resolved.task, variant, variant.block_for(asked.block), resolved.problem, operands)
+    return availability_of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))

@@ -10,9 +10,8 @@ from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 from engine.work.chain_oracle import ChainOracle, Computed
 from engine.work.chain_problem import ChainProblem
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.table import operation_named
-from engine.work.planned import ChainOperands, PlannedStep
+from engine.work.operands import Operands
+from engine.work.planned import Plan
 
 # The oracle makes some 0.3 G multiply-adds per second: 1 s, or less.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
@@ -23,14 +22,14 @@ _TOGETHER, _APART = 1 << 16, 1 << 9
 
 def verify(
     values: np.ndarray,
-    operands: ChainOperands,
+    operands: Operands[Plan],
     problem: ChainProblem,
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
 ) -> Verification:
     """Compare a result (H, W, C), float32, with the oracle; parameters as of `engine.work.filtering`."""
-    oracle = ChainOracle(operands.samples, operands.plan)
+    oracle = ChainOracle(operands.samples, operands.constant)
     regions = _regions(operands, problem, seed, affordable)
     kept: dict[Region, Computed] = {}
     undecided = jumped = 0
@@ -51,10 +50,10 @@ def verify(
             size, error = np.abs(seen.range.value), seen.range.error
         return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
 
-    reach = sum(planned.reach or 0 for planned in operands.plan)
+    reach = sum(planned.reach or 0 for planned in operands.constant)
     kind = operands.samples.dtype
     white = 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
-    jump = white if any(map(_jumps, operands.plan)) else 0.0
+    jump = white if any(planned.jumps for planned in operands.constant) else 0.0
     inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
     proof = verify_regions(
@@ -68,20 +67,12 @@ def verify(
     return proof
 
 
-def _jumps(planned: PlannedStep) -> bool:
-    """Return whether a small difference of a sample may make a large one of the step's result."""
-    if not isinstance(planned.problem, OperationProblem):
-        return False
-    of_cells = operation_named(planned.problem.operation).of_cells
-    return of_cells is None or of_cells.jumps
-
-
 def _regions(
-    operands: ChainOperands, problem: ChainProblem, seed: int, affordable: int | None
+    operands: Operands[Plan], problem: ChainProblem, seed: int, affordable: int | None
 ) -> tuple[Region, ...]:
     """Return the whole result where the oracle can afford it, else its edges and a grid of pixels."""
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
-    plan, channels = operands.plan, problem.channels
+    plan, channels = operands.constant, problem.channels
     # What one pixel alone needs of each step: the window of all that come after.
     after = [0] * len(plan)
     for at in range(len(plan) - 1, -1, -1):

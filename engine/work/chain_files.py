@@ -134,7 +134,9 @@ def chain_from(entry: dict[str, Any], key: str = "") -> Chain:
         raise BadValue('"steps"', "it is not a list", _EXAMPLE)
     texts = {name: _as(entry, name, _TEXTS, f'"{name}"') for name in _TEXTS if name in entry}
     read = tuple(_step(step, number) for number, step in enumerate(steps, start=1))
-    return Chain(read, key=key, **texts)
+    chain = Chain(read, key=key, **texts)
+    chain.check()
+    return chain
 
 
 def entry_of(chain: Chain) -> dict[str, Any]:

@@ -100,8 +100,8 @@ class ChainOracle:
         return Computed(grid, Range(values, values, values), grain)
 
     def _needs(self, planned: PlannedStep, grid: Grid) -> Grid:
-        if isinstance(planned.problem, Problem):
-            places = _mask_sources(planned.problem, grid, self.shape)
+        if planned.is_mask:
+            places = _mask_sources(cast(Problem, planned.problem), grid, self.shape)
             return Grid(*(np.unique(one[one >= 0]) for one in places))
         if planned.problem is None or planned.reach is None:
             return grid
@@ -113,10 +113,10 @@ class ChainOracle:
 
     def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
         planned = self.plan[at]
-        if isinstance(planned.problem, Problem):
-            return self._masked(planned, planned.problem, inputs[0], grid)
-        if isinstance(planned.problem, OperationProblem):
-            return self._operated(at, planned.problem, inputs[0], grid)
+        if planned.is_mask:
+            return self._masked(planned, cast(Problem, planned.problem), inputs[0], grid)
+        if planned.is_operation:
+            return self._operated(at, cast(OperationProblem, planned.problem), inputs[0], grid)
         return _combined(cast(CombineStep, planned.step), [_on(one, grid) for one in inputs], grid)
 
     def _masked(self, planned: PlannedStep, problem: Problem, read: Computed, grid: Grid) -> Computed:

@@ -30,6 +30,11 @@ class ChainProblem(PictureProblem):
         self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
 
     @property
+    def result_shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of the result: those of the picture."""
+        return self.height, self.width, self.channels
+
+    @property
     def comparable(self) -> Hashable:
         """What two runs must share, with their digest: that of the steps, however these are written."""
         return replace(self, chain="", steps="")

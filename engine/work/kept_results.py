@@ -18,7 +18,7 @@ from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.work.chain_variants import CHAIN_VARIANTS
 from engine.work.planned import COMBINED, Plan, last_readers
-from engine.work.resolve import ResolvedChain
+from engine.work.resolve import Resolved
 
 MOST_BYTES = 16 << 20
 
@@ -31,7 +31,7 @@ class KeptResults:
     _took: dict[Hashable, float] = field(default_factory=dict)
 
     def computed(
-        self, resolved: ResolvedChain, picture: Hashable, out: np.ndarray, report: Checkpoint
+        self, resolved: Resolved, picture: Hashable, out: np.ndarray, report: Checkpoint
     ) -> tuple[StepTime, ...]:
         """Write the last result to `out`; return the steps with their times. `picture` names the samples."""
         plan, image = resolved.plan, resolved.samples
@@ -56,7 +56,7 @@ class KeptResults:
             else:
                 report(Progress(f"step {planned.step.id}", at / len(plan), 2.0))
                 begin = time.perf_counter()
-                reads_floats = planned.reads_floats and image.dtype != np.float32
+                reads_floats = not planned.is_mask and image.dtype != np.float32
                 if reads_floats and -1 in planned.inputs and floats is None:
                     floats = reused_result(image, image.shape, np.float32)
                     chain.convert(image, floats)

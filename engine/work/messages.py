@@ -1,47 +1,158 @@
-"""What the engine's process is asked about chains, and its replies."""
+"""What the engine's process is asked about work on pictures, and its replies."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.geometry.range_modes import RangeMode
+from engine.geometry.tile_plan import TilePlan
+from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered, PictureHandle
-from engine.results.measurement import StepTime
+from engine.host.request import Request
+from engine.mask.mask import Mask
 from engine.verify.regions import Region
-from engine.work.request import ChainRequest
-from engine.work.results import ChainResult
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
+from engine.work.request import PictureRequest
 from engine.work.steps import Chain
 
 
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """Describe: what there is to choose from.
+
+    Reply: of "filters" a tuple of VariantInfo, in teaching order; of "operations" one of OperationInfo; of
+    "chains", the ready ones, one of Chain.
+    """
+
+    answers: ClassVar[str] = "engine.work.answers"
+    of: str = "filters"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationInfo:
+    """An operation with its variants, in teaching order."""
+
+    key: str
+    variants: tuple[VariantInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectsRequest:
+    """Describe: what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
+
+    answers: ClassVar[str] = "engine.work.effects"
+    is_quick: ClassVar[bool] = False
+    masks: tuple[Mask, ...]
+    picture: PictureHandle | None
+    side: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainJob(ChainRequest):
-    """Everything that a chain on a picture depends on. Preview and Run reply: Chained."""
+class PictureJob(PictureRequest):
+    """Everything that work on a picture of the window depends on. Preview and Run reply: Filtered."""
 
     answers: ClassVar[str] = "engine.work.answers"
     tile_answers: ClassVar[str] = "engine.flow.tiles"
-    resolved_by: ClassVar[str] = "engine.work.resolve:ResolvedChain"
-    region: ClassVar[Region | None] = None  # a chain is done with all of the picture
+    file_fields: ClassVar[tuple[str, ...]] = ("patch_path",)
     picture: PictureHandle
+    patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
     # Of a large picture, row and column of the middle of the part that a run measures; None: its own middle.
     centre: tuple[int, int] | None = None
+    # The part that a mask filters: the rest of the result keeps the picture's values. None: all of it.
+    region: Region | None = None
 
     @property
-    def range_mode(self) -> str:
-        """How results outside the picture's range are shown."""
+    def kind(self) -> type:
+        """What faults are counted of: masks, other operations, chains."""
+        step = self.step
+        return Chain if step is None else type(step)
+
+    @property
+    def range_mode(self) -> RangeMode:
+        """How results outside the picture's range are shown (`engine.image.convert`)."""
         return self.chain.range
 
 
 @dataclass(frozen=True, slots=True)
-class ChainsRequest:
-    """Describe: the ready chains. Reply: tuple of Chain."""
+class SaveFiltered(Request):
+    """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved."""
 
-    answers: ClassVar[str] = "engine.work.answers"
+    job: PictureJob
+    path: str
+    depth: str = "keep"
+    path_field: ClassVar[str] = "path"
+    handler: ClassVar[str] = "engine.flow.saving:save_filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDifference(Request):
+    """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
+
+    first: PictureJob
+    second: PictureJob
+    handler: ClassVar[str] = "engine.work.difference:difference"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The absolute difference of two results as a picture, the largest one white."""
+
+    shown: Filtered
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class TileRequest:
+    """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles."""
+
+    answers: ClassVar[str] = "engine.work.block_tiles"
+    job: PictureJob
+    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrderRequest:
+    """Describe: in which order the variant of a mask adds up a result. Reply: SumOrder."""
+
+    answers: ClassVar[str] = "engine.work.sum_orders"
+    job: PictureJob
+    reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTiles:
+    """The tiles of a block, one per pass; none with the reason."""
+
+    variant: str
+    grid: tuple[int, int] = (1, 1)  # blocks across and down
+    at: tuple[int, int] = (0, 0)
+    tiles: tuple[TilePlan, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """Describe: recorded runs for a problem. Reply: RecordedRuns."""
+
+    answers: ClassVar[str] = "engine.tasks.recorded_runs"
+    problem: Problem
+    mask: Mask  # flipped and normalised already
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRuns:
+    """Recorded runs, one of each variant; `note` says how they differ from the problem, or why none is."""
+
+    runs: tuple[RunResult, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """Describe: what of a chain could become one mask, for its picture on its device. Reply: Mergers."""
+    """Describe: what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
 
     answers: ClassVar[str] = "engine.work.merge_answers"
-    job: ChainJob
+    job: PictureJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +162,3 @@ class MergerOffer:
     sentence: str
     is_faster: bool
     chain: Chain
-
-
-@dataclass(frozen=True, slots=True)
-class Chained:
-    """What a chain, or its steps up to the one that is shown, makes of a picture.
-
-    Of a preview the steps that did not change have the time that they took when they were computed; on a GPU
-    they have none.
-    """
-
-    shown: Filtered
-    steps: tuple[StepTime, ...] = ()
-    result: ChainResult | None = None

@@ -24,6 +24,8 @@ class PictureProblem(TaskProblem):
     channels: int
     dtype: str
     result_dtype: str
+    # Rows, columns and channels of the array that a variant writes.
+    result_shape: Any
 
     def refuse_picture(self, computed: str, remedy: str) -> None:
         """Raise BadValue for a size below 1, more than 4 channels (with this remedy), or an unknown dtype."""
@@ -94,6 +96,11 @@ class PictureProblem(TaskProblem):
     def is_quantised(self) -> bool:
         """Whether results of another type could stand beside these."""
         return False
+
+    @property
+    def quantised(self) -> Self | None:
+        """The same with results of the picture's 8 or 16 bit, where these could stand for its own."""
+        return None
 
     @property
     def size_text(self) -> str:

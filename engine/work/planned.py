@@ -3,23 +3,22 @@
 It is plain data, which goes to another process with its job; variants are named by their keys.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach, common_border, is_near
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem
-from engine.work.operations.table import operation_named
-from engine.work.operations.variants import operation_variant
-from engine.work.steps import AnyStep, CombineStep
+from engine.work.steps import AnyStep, MaskStep, OperationStep
 
 StepProblem = Problem | OperationProblem
 COMBINED = "combined"
@@ -41,44 +40,18 @@ class PlannedStep:
     mask: Mask | None = None
     # White, where the operation takes pictures from 0 to 1 and these go further; else 1.
     white: float = 1.0
+    # How far on each side the cells lie that a sample depends on; None: further than any window.
+    reach: int | None = 0
+    # The same along rows and along columns.
+    reached: tuple[int, int] | None = (0, 0)
+    cost: int = 8  # multiply-adds that the oracle spends on a sample of it
+    jumps: bool = False  # whether a small difference of a sample may make a large one of the result
+    border: Border = Border.REPLICATE  # the rule for the cells outside: operations repeat the nearest one
 
     @property
-    def variant(self) -> AnyVariant | None:  # type: ignore[type-arg]
+    def variant(self) -> AnyVariant[Any, Any] | None:
         """The variant; None where two results are combined."""
-        if isinstance(self.problem, Problem):
-            return filter_variant(self.variant_key)
-        if self.problem is not None:
-            return operation_variant(self.variant_key, self.problem.operation)
-        return None
-
-    @property
-    def reads_floats(self) -> bool:
-        """Whether it reads the picture as float32: a mask takes its own type."""
-        return not isinstance(self.problem, Problem)
-
-    @property
-    def reach(self) -> int | None:
-        """How far on each side the cells lie that a sample depends on; None: further than any window."""
-        if isinstance(self.problem, Problem):
-            return max(self.problem.mask_shape) - 1
-        if self.problem is None:
-            return 0
-        window = operation_named(self.problem.operation).window
-        return None if window is None else window(self.problem.parameters)
-
-    @property
-    def reached(self) -> tuple[int, int] | None:
-        """The same along rows and along columns."""
-        if isinstance(self.problem, Problem):
-            sides = zip(self.problem.anchor, self.problem.mask_shape, strict=True)
-            rows, columns = (max(before, side - 1 - before) for before, side in sides)
-            return rows, columns
-        return None if self.reach is None else (self.reach, self.reach)
-
-    @property
-    def border(self) -> Border:
-        """The rule for the cells outside: operations repeat the nearest one."""
-        return self.problem.border if isinstance(self.problem, Problem) else Border.REPLICATE
+        return None if self.problem is None else _NAMED[self.step.kind](self.variant_key, self.step)
 
     def of_size(self, height: int, width: int) -> "PlannedStep":
         """Return the same step for a picture of another size."""
@@ -86,16 +59,32 @@ class PlannedStep:
 
     def refuse(self, samples: np.ndarray) -> None:
         """Refuse samples of a picture that an operation does not take."""
-        if isinstance(self.problem, OperationProblem):
-            operation_named(self.problem.operation).refuse(samples, self.problem.parameters)
+        if self.is_operation:
+            step: Any = self.step
+            step.known.refuse(samples, dict(self.problem.settings))  # type: ignore[union-attr]
 
     @property
-    def cost(self) -> int:
-        """Multiply-adds that the oracle spends on a sample of it."""
-        if isinstance(self.problem, Problem):
-            return 4 * self.problem.taps
-        side = 2 * (self.reach or 0) + 1
-        return 8 if isinstance(self.step, CombineStep) else 30 * side * side
+    def is_mask(self) -> bool:
+        """Whether it is a mask, which reads the picture in its own type: all others read float32."""
+        return self.step.kind == MaskStep.kind
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is another operation, which may take one more picture while it works."""
+        return self.step.kind == OperationStep.kind
+
+
+_OPERATIONS = "engine.work.operations.variants"
+_NAMED: dict[str, Callable[[str, Any], AnyVariant[Any, Any]]] = {
+    MaskStep.kind: lambda key, step: filter_variant(key),
+    # A mask does without the operations, which take a while to import.
+    OperationStep.kind: lambda key, step: import_module(_OPERATIONS).operation_variant(key, step.operation),
+}
+
+
+def combined(step: AnyStep, inputs: tuple[int, ...]) -> PlannedStep:
+    """Return a step that makes one result of two."""
+    return PlannedStep(step, inputs, COMBINED, None, None)
 
 
 Plan = tuple[PlannedStep, ...]
@@ -104,7 +93,7 @@ Plan = tuple[PlannedStep, ...]
 def last_readers(plan: Plan) -> dict[int, int]:
     """Return the last step that reads each result, by their places; -1 is the picture as float32."""
     reads = [(one, at) for at, planned in enumerate(plan) for one in planned.inputs]
-    return {one: at for one, at in reads if one >= 0 or plan[at].reads_floats}
+    return {one: at for one, at in reads if one >= 0 or not plan[at].is_mask}
 
 
 def reach_of(plan: Plan) -> Reach:
@@ -126,8 +115,8 @@ def reach_of(plan: Plan) -> Reach:
         far = next(one for one in plan if not is_near(one.border))
         return Reach(whole=f"step {far.step.id} with the border {far.border}")
     rows, columns = reached[-1]
-    variants = [planned.variant for planned in plan]
-    exact = all(one.band_invariant for one in variants if isinstance(one, Variant))
+    variants: list[Any] = [planned.variant for planned in plan if planned.is_mask]
+    exact = all(one.band_invariant for one in variants)
     return Reach((rows, rows), (columns, columns), border, exact=exact)
 
 
@@ -140,15 +129,6 @@ def most_between(plan: Plan) -> int:
     alive, most = {-1} & set(last), 0
     for at, planned in enumerate(plan):
         alive |= {at} - {len(plan) - 1}
-        most = max(most, len(alive) + isinstance(planned.problem, OperationProblem))
+        most = max(most, len(alive) + planned.is_operation)
         alive -= {one for one in planned.inputs if last.get(one) == at}
     return most
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ChainOperands:
-    """A picture (H, W, C) with the steps that it goes through."""
-
-    samples: np.ndarray
-    plan: Plan
-    layout: Layout = Layout.PITCHED

@@ -1,17 +1,93 @@
-"""A request for a chain, as it was made: nothing is resolved yet."""
+"""What is asked of a picture: the steps, and where they are done. All other descriptions hold one.
 
-from dataclasses import dataclass
+Nothing is resolved yet: "auto" may stand for a variant or a device, and a block may be illegal.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from engine.device_info import AUTO
+from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.work.steps import Chain
+from engine.mask.mask import Mask
+from engine.work.steps import AnyStep, Chain, MaskStep, OperationStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainRequest:
-    """Which steps to do with a picture, and where."""
+class PictureRequest:
+    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
 
     chain: Chain
     shown: str = ""  # id of the step whose result is wanted; empty: the last one
     device: str = AUTO  # "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works
     layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
+    # What is written: "float32", or "same": samples of the picture's type, by one step alone. An operation
+    # that writes float32 is computed as a step among others is.
+    result_type: str = "float32"
+
+    @property
+    def step(self) -> MaskStep | OperationStep | None:
+        """The one step that is done with the picture itself; None where there are several, or two results."""
+        nodes = self.chain.nodes(self.shown)
+        if len(nodes) != 1 or nodes[0].step.result_type not in ("float32", self.result_type):
+            return None
+        return nodes[0].step if nodes[0].inputs == (-1,) else None  # type: ignore[return-value]
+
+    @property
+    def variant(self) -> str:
+        """Key of the one step's variant, or "auto"."""
+        step = self.step
+        return AUTO if step is None else step.variant
+
+    @property
+    def block(self) -> Block | None:
+        """The one step's block; None: the variant's default."""
+        step = self.step
+        return None if step is None else step.block
+
+    @property
+    def filter(self) -> MaskStep | None:
+        """The one step where that is a mask."""
+        step = self.step
+        return step if step is not None and step.kind == MaskStep.kind else None  # type: ignore[return-value]
+
+    @property
+    def mask(self) -> Mask:
+        """The mask of the one step, as it is applied: of a request that has one (`filter`)."""
+        step = self.filter
+        assert step is not None
+        return step.applied
+
+    @property
+    def operation(self) -> OperationStep | None:
+        """The one step where that is another operation than a mask."""
+        step = self.step
+        return step if step is not None and step.kind == OperationStep.kind else None  # type: ignore[return-value]
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the request with other values: of its own fields, and of the one step's."""
+        own = {name: changes.pop(name) for name in _names(type(self)) & changes.keys()}
+        if changes:
+            step = self.step
+            assert step is not None
+            own["chain"] = self.chain.replaced(step.id, replace(step, **changes))
+        return replace(self, **own)
+
+
+def _names(kind: type[PictureRequest]) -> set[str]:
+    return {field.name for field in fields(kind)}
+
+
+def of_chain(chain: Chain, **where: Any) -> PictureRequest:
+    """Return the request of a chain, of which one step alone writes what it writes by itself.
+
+    `where` are the other fields.
+    """
+    nodes = chain.nodes()
+    own = nodes[0].step.result_type if len(nodes) == 1 else "float32"
+    return PictureRequest(chain=chain, **({"result_type": own} | where))
+
+
+def one_step(step: AnyStep, **where: Any) -> PictureRequest:
+    """Return the request of one step alone; `where` are the other fields."""
+    return of_chain(Chain((step,)), **where)

@@ -10,8 +10,10 @@ from engine.errors import OutOfDeviceMemory
 from engine.results.measurement import Measurement, StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
+from engine.run.task import AnyJob
+from engine.work.chain_problem import ChainProblem
 from engine.work.planned import Plan
-from engine.work.task import ChainJob
+from engine.work.resolve import Resolved
 
 _NONE: Mapping[str, float] = {}
 
@@ -24,23 +26,31 @@ def steps_of(plan: Plan, times: Mapping[str, float] = _NONE) -> tuple[StepTime, 
     )
 
 
+def timed_steps(resolved: Resolved, result: Measurement[Any] | None = None) -> tuple[StepTime, ...]:
+    """Return every step, with the times of a result; the time of one alone is the kernel's."""
+    if resolved.step is None:
+        return result.steps if result is not None else steps_of(resolved.plan)
+    step, ms = resolved.step, None if result is None else result.kernel_ms
+    return (StepTime(step.id, step.title, resolved.choice.variant.key, ms),)
+
+
 def with_steps(
-    result: Measurement[Any], job: ChainJob, checkpoint: Checkpoint = lambda step: None
+    result: Measurement[Any], job: AnyJob, checkpoint: Checkpoint = lambda step: None
 ) -> Measurement[Any]:
-    """Return the result of a chain with its steps, which are timed where the chain was.
+    """Return the result of a chain with its steps, which are timed where the chain was; another as it is.
 
     Called on: the process that uses the result's device.
     """
-    if result.failure:
+    if result.failure or result.task != ChainProblem.task:
         return result
     times = _NONE
     # The whole is proven and timed, whatever memory is left.
     with suppress(OutOfDeviceMemory):
         times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
-    return replace(result, steps=steps_of(job.operands.plan, times))
+    return replace(result, steps=steps_of(job.operands.constant, times))
 
 
-def step_times(job: ChainJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
+def step_times(job: AnyJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
     """Return what each step takes on a device of this process, ms by its id."""
     machine = backend(device)
     launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)

@@ -1,24 +1,27 @@
-"""What a chain is: masks, operations and combinations, each of an earlier result. No Numba in here.
+"""What is done with a picture: masks, operations and combinations of earlier results. No Numba in here.
 
-The steps form a graph without cycles: a step reads the result of the one before, of another earlier one by
-its id, or the picture. What lies between is float32, neither clipped nor rounded to whole numbers.
+A filter is a chain of one step, and so is another operation. The steps form a graph without cycles: a step
+reads the result of the one before, of another earlier one by its id, or the picture. What lies between is
+float32, neither clipped nor rounded to whole numbers.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.image.convert import RANGE_MODES, RangeMode
+from engine.geometry.range_modes import RANGE_MODES, RangeMode
 from engine.mask.mask import Mask
-from engine.work.operations.contract import Operation, ResultKind
 from engine.work.operations.problem import NO_SETTINGS, Settings
-from engine.work.operations.table import operation_named
+
+if TYPE_CHECKING:
+    from engine.work.operations.contract import Operation
 
 PICTURE = "picture"
 """What a step reads that begins with the picture itself."""
@@ -37,7 +40,10 @@ MOST_WEIGHT = 100.0
 class Step:
     """What all steps have."""
 
-    id: str
+    kind: ClassVar[str]  # the key under which files have what it does
+    result_type: ClassVar[str] = "float32"  # what it writes by itself, where nothing else is asked for
+
+    id: str = "s1"
     input: str = ""  # id of an earlier step, or "picture"; empty: the step before
     on: bool = True  # switched off, its readers get what it reads
     variant: str = AUTO  # key, or "auto"
@@ -58,10 +64,24 @@ class Step:
         """What its result depends on beside what it reads: neither its name nor its kernel."""
         raise NotImplementedError
 
+    @property
+    def border_text(self) -> str:
+        """What its line says of cells outside; empty where nothing can be chosen."""
+        return ""
+
+    def reading(self, reads: tuple[str, ...]) -> Self:
+        """Return the step with the ids of what it reads."""
+        return replace(self, input=reads[0])
+
+    def check(self, where: str) -> None:
+        """Refuse what no step among others can be; `where` says which it is."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskStep(Step):
     """Correlate with a mask, or convolve where `flip` is set."""
+
+    kind: ClassVar[str] = "mask"
 
     mask: Mask
     written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
@@ -87,18 +107,28 @@ class MaskStep(Step):
         mask, cval = self.applied, self.cval if self.border.takes_value else 0.0
         return mask.weights_digest, mask.anchor, mask.offset, str(self.border), cval
 
+    @property
+    def border_text(self) -> str:
+        """The border."""
+        return f", border {self.border}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationStep(Step):
     """Another operation on a picture, with its parameters."""
 
+    kind: ClassVar[str] = "operation"
+    result_type: ClassVar[str] = "same"
+
     operation: str
     settings: Settings = NO_SETTINGS
 
     @property
-    def known(self) -> Operation:
+    def known(self) -> "Operation":
         """The operation."""
-        return operation_named(self.operation)
+        # A mask does without the table, which takes 27 ms to import.
+        known: Operation = import_module("engine.work.operations.table").operation_named(self.operation)
+        return known
 
     @property
     def title(self) -> str:
@@ -114,10 +144,23 @@ class OperationStep(Step):
             parameters = self.known.read(parameters)
         return self.operation, *sorted(parameters.items())
 
+    def check(self, where: str) -> None:
+        """Refuse an operation that gives no picture, and a parameter out of range."""
+        known = self.known
+        if known.result.name != "PICTURE":
+            why = f"{known.key} gives {known.result}, and the next step needs a picture"
+            raise BadValue(where, why, "Take an operation that gives a picture.")
+        try:
+            known.read(dict(self.settings))
+        except BadValue as error:
+            raise BadValue(f"{where}: {error.what}", error.why, error.remedy) from error
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombineStep(Step):
     """Two earlier results become one."""
+
+    kind: ClassVar[str] = "combine"
 
     how: str  # of HOW
     second: str
@@ -143,6 +186,29 @@ class CombineStep(Step):
         """The weights of both where it is their weighted sum, else None."""
         known = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "blend": (1.0 - self.weight, self.weight)}
         return known.get(self.how)
+
+    def reading(self, reads: tuple[str, ...]) -> Self:
+        """Return the step with the ids of what it reads."""
+        return replace(self, input=reads[0], second=reads[1])
+
+    def check(self, where: str) -> None:
+        """Refuse an unknown way to combine, one result alone, and a weight out of range."""
+        if self.how not in HOW:
+            raise UnknownName(
+                f"{where}: {self.how!r}", "that is no way to combine", f"Choose one of {', '.join(HOW)}."
+            )
+        if not self.second:
+            raise BadValue(
+                where,
+                "it combines two results, and the second is missing",
+                'Write "second": "picture", or an id.',
+            )
+        if not abs(self.weight) <= MOST_WEIGHT:
+            raise BadValue(
+                f"{where}: weight {self.weight:g}",
+                f"it must lie between -{MOST_WEIGHT:g} and {MOST_WEIGHT:g}",
+                "Write 0.5.",
+            )
 
 
 AnyStep = MaskStep | OperationStep | CombineStep
@@ -190,8 +256,14 @@ class Chain:
                     hint = f"Did you mean {near}? " if near else ""
                     why = f"it reads {input_!r}, and there is no such step before it"
                     raise BadValue(where, why, f"{hint}Choose one of {', '.join(known)}.")
-            _check(step, where)
             known.append(step.id)
+        if len(self.steps) > 1 or self.steps[0].kind == CombineStep.kind:
+            self.check()
+
+    def check(self) -> None:
+        """Refuse steps that cannot be among others; one alone may be any operation."""
+        for number, step in enumerate(self.steps, start=1):
+            step.check(f"step {number} ({step.id})")
 
     def nodes(self, shown: str = "") -> tuple[Node, ...]:
         """Return the steps that the result of a step needs, in order; by default of the last one.
@@ -220,11 +292,7 @@ class Chain:
         nodes = self.nodes(shown)
         steps: list[AnyStep] = []
         for step, inputs in nodes:
-            read = [PICTURE if one == -1 else nodes[one].step.id for one in inputs]
-            if isinstance(step, CombineStep):
-                steps.append(replace(step, input=read[0], second=read[1]))
-            else:
-                steps.append(replace(step, input=read[0]))
+            steps.append(step.reading(tuple(PICTURE if one == -1 else nodes[one].step.id for one in inputs)))
         return replace(self, steps=tuple(steps))
 
     @property
@@ -246,8 +314,7 @@ class Chain:
 def _line(step: AnyStep, before: str) -> str:
     read = " and ".join(one or before for one in step.inputs)
     off = "" if step.on else ", off"
-    border = f", border {step.border}" if isinstance(step, MaskStep) else ""
-    return f"{step.id} = {step.title} of {read}{border}{off}"
+    return f"{step.id} = {step.title} of {read}{step.border_text}{off}"
 
 
 def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
@@ -269,33 +336,3 @@ def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
     return tuple(
         Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in sorted(wanted)
     )
-
-
-def _check(step: AnyStep, where: str) -> None:
-    """Refuse what no step of its kind can be."""
-    if isinstance(step, OperationStep):
-        known = step.known
-        if known.result is not ResultKind.PICTURE:
-            why = f"{known.key} gives {known.result}, and the next step needs a picture"
-            raise BadValue(where, why, "Take an operation that gives a picture.")
-        try:
-            known.read(dict(step.settings))
-        except BadValue as error:
-            raise BadValue(f"{where}: {error.what}", error.why, error.remedy) from error
-    if isinstance(step, CombineStep):
-        if step.how not in HOW:
-            raise UnknownName(
-                f"{where}: {step.how!r}", "that is no way to combine", f"Choose one of {', '.join(HOW)}."
-            )
-        if not step.second:
-            raise BadValue(
-                where,
-                "it combines two results, and the second is missing",
-                'Write "second": "picture", or an id.',
-            )
-        if not abs(step.weight) <= MOST_WEIGHT:
-            raise BadValue(
-                f"{where}: weight {step.weight:g}",
-                f"it must lie between -{MOST_WEIGHT:g} and {MOST_WEIGHT:g}",
-                "Write 0.5.",
-            )

@@ -13,7 +13,7 @@ from engine.errors import CodeNotKept, HostLost
 from engine.host.client import EngineClient
 from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture
-from engine.work.filtering.messages import FiltersRequest
+from engine.work.messages import ListRequest
 
 Event = Ready | HostLost | CodeNotKept
 
@@ -34,7 +34,7 @@ class StartedEngine:
         self._events: list[Event] = []
         self._listener: Callable[[Event], None] | None = None
         self.client = make_client(
-            on_ready=self._note, on_lost=self._note, on_notice=self._note, described=FiltersRequest()
+            on_ready=self._note, on_lost=self._note, on_notice=self._note, described=ListRequest()
         )
         before_start(self.client)
         self.client.start()

@@ -13,7 +13,7 @@ from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
 from engine.remote.ssh import RemoteServer
 from engine.results.progress import Progress
-from engine.work.operations.messages import OperationInfo
+from engine.work.messages import OperationInfo
 
 STARTING = "starting"
 READY = "ready"

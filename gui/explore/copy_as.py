@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
@@ -14,7 +13,9 @@ from engine.image.formats import offered_suffixes
 from engine.image.samples import sample_path
 from engine.recipes.recipe import Recipe, Source
 from engine.recipes.targets import TARGETS, Target
+from engine.work.request import PictureRequest, one_step
 from gui.engine_link.engine_state import EngineState
+from gui.explore.chain.chain_job import engine_step, written_chain
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
@@ -71,9 +72,9 @@ class CopyAs(QObject):
         """
         shown, job = self._state.last_result, self._display.job
         is_present = job is not None and job == self._workspace.job()
-        if recipe.variant != AUTO or recipe.chain is not None or shown is None or not is_present:
+        if recipe.asked.variant != AUTO or recipe.chain is not None or shown is None or not is_present:
             return recipe
-        return replace(recipe, variant=shown.variant)
+        return replace(recipe, asked=recipe.asked.changed(variant=shown.variant))
 
 
 def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, whole: bool = False) -> Recipe:
@@ -94,24 +95,19 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
         )
     # PNG holds no float32, and of what is too large for memory TIFF is written in parts.
     suffix = ".tif" if source.dtype == "float32" or source.in_parts else offered_suffixes()[0]
-    chain, options = None, settings.options
     if workspace.is_chain:
-        # Its modules take a while to import.
-        of_state = import_module(".chain.chain_job", __package__).written_chain
-        chain = of_state(workspace.state, workspace.range_mode, whole=whole or workspace.shows_whole)
-        # Each step has its own.
-        options |= {"variant": AUTO, "block": None, "result_type": "float32"}
+        whole = whole or workspace.shows_whole
+        chain = written_chain(workspace.state, workspace.range_mode, whole=whole)
+        asked = PictureRequest(chain=chain, device=settings.device, layout=settings.layout)
+    else:
+        asked = one_step(engine_step(workspace.step), device=settings.device, layout=settings.layout)
+        asked = replace(asked, chain=replace(asked.chain, range=workspace.range_mode))
+        if workspace.is_filtering:
+            asked = replace(asked, result_type=settings.result_type)
     return Recipe(
-        chain=chain,
         source=source,
-        mask=workspace.mask,
+        asked=asked,
         output=f"{stem}{suffix}",
-        flip=settings.flip,
-        normalise=settings.normalise and workspace.can_normalise,
-        range_mode=workspace.range_mode,
-        operation="" if chain is not None else workspace.operation,
-        parameters=settings.parameters,
-        patch_path=settings.patch_path,
+        patch_path="" if workspace.is_filtering else settings.patch_path,
         host=host,
-        **options,
     )

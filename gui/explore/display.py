@@ -1,22 +1,18 @@
 """What is on the screen now; its shared memory is held while it is shown and released after."""
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
-from engine.work.operations.messages import Operated
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
-from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
-    from engine.work.messages import Chained
-
-Reply = Union[Filtered, Operated, "Chained"]
 
 
 class Display(QObject):
@@ -31,7 +27,7 @@ class Display(QObject):
         self._state = state
         self._keeper = keeper
         self._job: PictureJob | None = None
-        self.found: Operated | None = None
+        self.found: Filtered | None = None
         """What an operation found beside its picture; None for a convolution."""
         self.step_times: tuple[StepTime, ...] = ()
         """What the steps of a chain took that was shown last."""
@@ -77,20 +73,20 @@ class Display(QObject):
         self._keeper.drop(segments_of(old_picture))
         self._keeper.drop(segments_of(old_result))
 
-    def show(self, reply: Reply, job: PictureJob | None = None) -> None:
+    def show(self, reply: Filtered, job: PictureJob | None = None) -> None:
         """Show the result of a preview or a run of the present job, or of one that has just been edited."""
-        old, shown, present = self._state.last_result, shown_of(reply), self._workspace.job()
-        self._keeper.hold(segments_of(shown))
+        old, present = self._state.last_result, self._workspace.job()
+        self._keeper.hold(segments_of(reply))
         self._job = job or present
-        self.shown_steps = () if isinstance(reply, Filtered | Operated) else reply.steps
-        self._state.show_filtered(shown, is_passing=self._job != present)
+        self.shown_steps = reply.steps
+        self._state.show_filtered(reply, is_passing=self._job != present)
         self._keeper.drop(segments_of(old))
-        self._set_found(reply if isinstance(reply, Operated) else None)
+        self._set_found(reply if self._job is not None and self._job.operation is not None else None)
         self.note_times(reply)
 
-    def note_times(self, reply: Reply) -> None:
+    def note_times(self, reply: Filtered) -> None:
         """Keep what the steps of a chain took."""
-        if not isinstance(reply, Filtered | Operated) and reply.steps:
+        if reply.steps:
             self.step_times = reply.steps
             self.timed.emit()
 
@@ -113,12 +109,7 @@ class Display(QObject):
         self.show_age()
         self._set_found(None, refusal)
 
-    def _set_found(self, found: Operated | None, refusal: str = "") -> None:
+    def _set_found(self, found: Filtered | None, refusal: str = "") -> None:
         if (found, refusal) != (self.found, self.refusal):
             self.found, self.refusal = found, refusal
             self.found_changed.emit()
-
-
-def shown_of(reply: Reply) -> Filtered:
-    """Return the picture of a reply."""
-    return reply if isinstance(reply, Filtered) else reply.shown

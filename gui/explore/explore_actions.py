@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QActionGroup
 
-from engine.image.convert import RANGE_MODES
+from engine.geometry.range_modes import RANGE_MODES
 from engine.image.formats import saved_formats, titles
 from engine.image.samples import SAMPLES
 from gui.engine_link.engine_state import EngineState

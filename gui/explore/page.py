@@ -21,7 +21,7 @@ from engine.host.verbs import Seen
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.work.filtering.measured_part import measured_shape
+from engine.work.measured_part import measured_shape
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.clip_hint import ClipHint

@@ -1,11 +1,12 @@
-"""What the page has done with a picture: its problem, what its runs share, its result where it failed."""
+"""What the page has done with a picture: job and problem, what runs share, the result where it failed."""
 
 from collections.abc import Hashable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeGuard, Union
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
+from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
@@ -13,90 +14,91 @@ from engine.results.compare import comparable
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
 from engine.work.chain_problem import ChainProblem
-from engine.work.filtering.measured_part import measured_shape
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.problem import Problem
-from engine.work.operations.messages import OperationJob
+from engine.work.measured_part import measured_shape
+from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
+from engine.work.operations.problem import Settings as Parameters
+from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from gui.explore.state import Step
 
 if TYPE_CHECKING:
-    from engine.work.messages import ChainJob
     from engine.work.operations.contract import Operation
 
-StepJob = FilterJob | OperationJob
-PictureJob = Union[FilterJob, OperationJob, "ChainJob"]
+ON_CPU = "cpu"
 
 
-def is_chain(job: "PictureJob | None") -> "TypeGuard[ChainJob]":
-    """Whether a job is that of several steps. Its module takes a while to import, and need not be here."""
-    return job is not None and not isinstance(job, StepJob)
+def is_chain(job: PictureJob | None) -> bool:
+    """Whether a job has several steps, or one that is computed as a step among others."""
+    return job is not None and job.step is None
 
 
 def comparable_of(job: PictureJob) -> Hashable:
     """Return what runs must share with those of a job: all but kernel, block, device and layout.
 
-    For a convolution it is what `engine.results.compare.comparable` returns for a result.
+    But for another operation it is what `engine.results.compare.comparable` returns for a result.
     """
-    if isinstance(job, FilterJob):
+    operation = job.operation
+    if operation is None:
+        problem = _problem(job)
+        digest = job.mask.weights_digest if job.filter else digest_of(job.chain.nodes(job.shown))
         # Of no sweep over several machines.
-        return Problem.task, problem_of(job).comparable, job.mask.weights_digest, ""
-    if is_chain(job):
-        height, width, channels = job.picture.pixels.shape
-        problem = ChainProblem(height, width, channels, job.picture.dtype, "", "")
-        steps = import_module("engine.work.steps")
-        return ChainProblem.task, problem.comparable, steps.digest_of(job.chain.nodes(job.shown)), ""
-    assert isinstance(job, OperationJob)
-    parameters = dict(job.settings)
+        return problem.task, problem.comparable, digest, ""
+    parameters = dict(operation.settings)
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
     with suppress(EngineError):
-        parameters = _parameters_of(job)
+        parameters = operation.known.read(parameters)
     pixels = job.picture.pixels
-    return job.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
+    return operation.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
 
 
 def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hashable:
     """Return what `comparable_of` returns for the job of a result whose picture need not be here."""
     problem = result.problem
-    if not isinstance(problem, OperationProblem):
+    if problem.task != OperationProblem.task:
         return comparable(result)
     shape = problem.height, problem.width, problem.channels
     parameters = tuple(sorted(problem.parameters.items()))
     return problem.operation, parameters, shape, problem.dtype, patch_path
 
 
-def job_of(step: Step, picture: PictureHandle, range_mode: str) -> PictureJob:
-    """Return the job that a step is for a picture."""
+def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
+    """Return the job that a step is for a picture, by itself."""
     settings = step.settings
-    if not step.operation:
-        return FilterJob(picture=picture, mask=step.applied_mask, range_mode=range_mode, **settings.options)
-    return OperationJob(
-        operation=step.operation,
+    done: MaskStep | OperationStep
+    if step.operation:
         # With a patch from a file, the whole file is the patch.
-        settings={} if settings.patch_path else dict(settings.parameters),
-        variant=settings.variant,
-        block=settings.block,
+        given = {} if settings.patch_path else settings.parameters
+        done = OperationStep(operation=step.operation, settings=Parameters(given.items()))
+    else:
+        done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval)
+    return PictureJob(
+        chain=Chain((done,), range=range_mode),
         device=settings.device,
         layout=settings.layout,
+        result_type="same" if step.operation else settings.result_type,
         picture=picture,
-        patch_path=settings.patch_path,
-    )
+        patch_path=settings.patch_path if step.operation else "",
+    ).changed(variant=settings.variant, block=settings.block)
 
 
 def step_of(job: PictureJob) -> Step:
-    """Return the step that does what a job did."""
-    if isinstance(job, FilterJob):
-        return Step.of(job.mask).with_settings(range_mode=job.range_mode, **job.options)
-    assert isinstance(job, OperationJob)
-    own = {"parameters": dict(job.settings), "patch_path": job.patch_path}
+    """Return the step that does what a job of one step did."""
     where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}
-    return Step(Mask([[1.0]])).with_operation(job.operation).with_settings(**own, **where)
+    if (mask := job.filter) is not None:
+        own = {"border": mask.border, "cval": mask.cval, "result_type": job.result_type}
+        return Step.of(mask.applied).with_settings(range_mode=job.range_mode, **own, **where)
+    operation = job.operation
+    assert operation is not None
+    found = {"parameters": dict(operation.settings), "patch_path": job.patch_path}
+    return Step(Mask([[1.0]])).with_operation(operation.operation).with_settings(**found, **where)
 
 
-def problem_of(job: FilterJob) -> Problem:
-    """Return the problem of a convolution; of a large picture that of the part that a run measures."""
-    picture, mask = job.picture, job.mask
-    height, width, channels = measured_shape(picture)
+def problem_of(job: PictureJob) -> Problem:
+    """Return the problem of a mask; of a large picture that of the part that a run measures."""
+    picture, step = job.picture, job.filter
+    assert step is not None
+    mask, (height, width, channels) = step.applied, measured_shape(picture)
     return Problem(
         height=height,
         width=width,
@@ -104,8 +106,8 @@ def problem_of(job: FilterJob) -> Problem:
         dtype=picture.dtype,
         mask_shape=mask.shape,
         anchor=mask.anchor,
-        border=job.border,
-        cval=job.cval,
+        border=step.border,
+        cval=step.cval,
         result_dtype=picture.dtype if job.result_type == "same" else "float32",
     )
 
@@ -115,21 +117,25 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
 
     None where its problem is not known here: with a patch from a file, or a refused parameter.
     """
-    if is_chain(job):
-        failed: Measurement[Any] = import_module(".chain.chain_job", __package__).failed_chain(job, error)
-        return failed
-    assert isinstance(job, StepJob)
-    mask = job.mask if isinstance(job, FilterJob) else None
-    problem = problem_of(job) if isinstance(job, FilterJob) else _operation_problem(job)
+    try:
+        problem = _problem(job)
+    except EngineError:
+        return None
     if problem is None:
         return None
+    mask = job.mask if job.filter else None
+    digest = mask.weights_digest if mask else None
+    key, title = job.variant, variant.title if variant else job.variant
+    if is_chain(job):
+        key, title = ("cpu-chain" if job.device == ON_CPU else "cuda-chain"), "Chain"
+        digest = digest_of(job.chain.nodes())
     return Measurement(
-        variant=job.variant,
-        title=variant.title if variant else job.variant,
+        variant=key,
+        title=title,
         device=job.device,
         problem=problem,
         mask_name=mask.name if mask else "",
-        weights_digest=mask.weights_digest if mask else None,
+        weights_digest=digest,
         block=job.block,
         environment=Environment(job.device),
         failure=error.failure,
@@ -137,21 +143,23 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
     )
 
 
-def _operation_problem(job: OperationJob) -> OperationProblem | None:
-    pixels = job.picture.pixels
-    with suppress(EngineError):
-        if not job.patch_path:
-            return operation_of(job.operation).problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
-    return None
-
-
-def _parameters_of(job: OperationJob) -> dict[str, Any]:
-    return operation_of(job.operation).read(job.settings)
+def _problem(job: PictureJob) -> Any:
+    """Return the problem of a job; None with a patch from a file."""
+    operation, pixels = job.operation, job.picture.pixels
+    if job.filter is not None:
+        return problem_of(job)
+    if operation is None:
+        title = job.chain.title or ", ".join(step.title for step in job.chain.steps)
+        height, width, channels = pixels.shape
+        return ChainProblem(height, width, channels, pixels.dtype, title, job.chain.text)
+    if job.patch_path:
+        return None
+    known = operation.known
+    return known.problem_of(pixels.shape, pixels.dtype, known.read(dict(operation.settings)))
 
 
 def operation_of(key: str) -> "Operation":
     """Return the operation of a key."""
     # Its modules take a while to import; whoever has chosen an operation has them.
-    from engine.work.operations.table import OPERATIONS
-
-    return OPERATIONS[key]
+    known: Operation = import_module("engine.work.operations.table").operation_named(key)
+    return known

@@ -7,14 +7,15 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
+from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Seen
-from engine.work.operations.messages import OperationJob, OperationsRequest
+from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.display import Display, Reply
-from gui.explore.picture_job import PictureJob
+from gui.explore.display import Display
+from gui.explore.picture_job import is_chain
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
 
@@ -95,8 +96,10 @@ class PreviewController(QObject):
         listed = self._workspace.step_job()
         if listed is not None:
             self._checks.ask(Check(listed), self._state.set_availability, self._show_failure)
-            if isinstance(listed, OperationJob) and not self._state.variants_of(listed.operation):
-                self._lists.ask(Describe(OperationsRequest()), self._state.set_operations, self._show_failure)
+            operation = listed.operation
+            if operation is not None and not self._state.variants_of(operation.operation):
+                ask = Describe(ListRequest("operations"))
+                self._lists.ask(ask, self._state.set_operations, self._show_failure)
 
     def _send(self) -> None:
         self._leave_stale()
@@ -150,7 +153,7 @@ class PreviewController(QObject):
             self._is_stopped = True
             self._previews.cancel()
 
-    def _replied(self, job: PictureJob, reply: Reply) -> None:
+    def _replied(self, job: PictureJob, reply: Filtered) -> None:
         self._state.end_task(SOURCE)
         if job == self._workspace.job():
             self._patience_ms = PATIENCE_MS
@@ -169,9 +172,9 @@ class PreviewController(QObject):
     def _is_of_this_edit(self, job: PictureJob) -> bool:
         """Whether a preview of another machine is of this picture and operation, with older settings."""
         present = self._workspace.job()
-        if present is None or not self._link.is_remote or type(job) is not type(present):
+        if present is None or not self._link.is_remote or is_chain(job) != is_chain(present):
             return False
-        names = getattr(job, "operation", ""), getattr(present, "operation", "")
+        names = [one.operation.operation if one.operation else "" for one in (job, present)]
         return job.picture == present.picture and names[0] == names[1]
 
     def _failed(self, job: PictureJob, error: EngineError) -> None:
@@ -180,7 +183,7 @@ class PreviewController(QObject):
             if is_reported_by_link(error) or isinstance(error, Cancelled):
                 self._display.show_age()
             else:
-                in_panel = isinstance(job, OperationJob) and error.is_refusal
+                in_panel = job.operation is not None and error.is_refusal
                 self._display.refuse(str(error) if in_panel else "")
                 if not in_panel or self._messages.have_a_way_out:
                     self._messages.show_error(SOURCE, error)

@@ -9,17 +9,18 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, BlockAvailability
+from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
 from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.display import Display, Reply, shown_of
-from gui.explore.picture_job import PictureJob, StepJob, comparable_of, failed_run, is_chain
+from gui.explore.display import Display
+from gui.explore.picture_job import comparable_of, failed_run, is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
@@ -76,7 +77,6 @@ class RunController(QObject):
             )
             self._jobs.begin(SOURCE, [made], self._messages)
             return
-        assert isinstance(job, StepJob)
         if self._workspace.settings.blocks:
             self._cross(job, (job.variant,))
         else:
@@ -91,7 +91,6 @@ class RunController(QObject):
             return
         if job is None:
             return
-        assert isinstance(job, StepJob)
         if self._workspace.settings.blocks:
             self._cross(job, kernels)
             return
@@ -99,20 +98,20 @@ class RunController(QObject):
         def checked(availability: tuple[Availability, ...]) -> None:
             asked = [one for one in availability if one.variant in kernels or not kernels]
             able = [entry.variant for entry in asked if not entry.reason and entry.variant != AUTO]
-            self._jobs.add([self._run_of(replace(job, variant=variant)) for variant in able])
+            self._jobs.add([self._run_of(job.changed(variant=variant)) for variant in able])
             self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
 
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
-    def _cross(self, job: StepJob, variants: tuple[str, ...]) -> None:
+    def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
 
         def checked(found: tuple[BlockAvailability, ...]) -> None:
             self._cells.plan(job, found)
             able = [entry for entry in found if not entry.reason]
             self._jobs.add(
-                self._run_of(replace(job, variant=entry.variant, block=entry.block), SWEEP_BUDGET_S)
+                self._run_of(job.changed(variant=entry.variant, block=entry.block), SWEEP_BUDGET_S)
                 for entry in able
             )
             self._show_left_out(variants, [(entry.variant, entry.reason) for entry in found])
@@ -136,7 +135,7 @@ class RunController(QObject):
             what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
-    def _run_of(self, job: StepJob, budget_s: float | None = None) -> Job:
+    def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         asked = self._where_looked_at(job)
         variant = self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
@@ -148,7 +147,7 @@ class RunController(QObject):
             lambda error: self._failed(job, variant, error),
         )
 
-    def _replied(self, job: PictureJob, reply: Reply) -> None:
+    def _replied(self, job: PictureJob, reply: Filtered) -> None:
         result: Measurement[Any] | None = reply.result
         if result is not None:
             self._display.note_times(reply)
@@ -156,8 +155,7 @@ class RunController(QObject):
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
-        shown = shown_of(reply)
-        if (shown.values is not None or shown.tiles) and self._shows_what_is_wanted(job):
+        if (reply.values is not None or reply.tiles) and self._shows_what_is_wanted(job):
             self._display.show(reply)
         else:
             self._keeper.discard(segments_of(reply))
@@ -175,6 +173,6 @@ class RunController(QObject):
     def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
-        if not isinstance(job, StepJob):
+        if wanted is None or is_chain(job) or is_chain(wanted):
             return wanted == job
-        return isinstance(wanted, StepJob) and wanted == replace(job, variant=wanted.variant)
+        return wanted == job.changed(variant=wanted.variant)

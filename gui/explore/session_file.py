@@ -21,7 +21,7 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.image.convert import RANGE_MODES
+from engine.geometry.range_modes import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.strict_json import strict

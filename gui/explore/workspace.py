@@ -6,18 +6,19 @@ its signals only when a value really changed, and makes one step that can be und
 
 from collections.abc import Hashable
 from dataclasses import replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.errors import EngineError
+from engine.geometry.range_modes import RangeMode
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
-from engine.work.filtering.messages import FilterJob
-from gui.explore.picture_job import PictureJob, job_of
+from engine.work.messages import PictureJob
+from gui.explore.chain.chain_job import chain_job
+from gui.explore.picture_job import job_of
 from gui.explore.state import (
     COMBINE,
     FIRST_ID,
@@ -29,9 +30,6 @@ from gui.explore.state import (
     merge_key_of,
     words_of_change,
 )
-
-if TYPE_CHECKING:
-    from engine.work.messages import ChainJob
 
 # A state has little beside its masks, of 32 kB at most.
 MOST_UNDO_STEPS = 1000
@@ -288,7 +286,7 @@ class Workspace(QObject):
         return (self.is_filtering or self.is_chain) and self.result_dtype == "float32"
 
     @property
-    def range_mode(self) -> str:
+    def range_mode(self) -> RangeMode:
         """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
         return self.settings.range_mode if self.can_leave_range else "clip"
 
@@ -319,7 +317,7 @@ class Workspace(QObject):
             return self._chain_job(whole=self.shows_whole)
         self.refusal = None
         job = self.step_job()
-        if self.filters_region and isinstance(job, FilterJob):
+        if self.filters_region and job is not None and job.filter is not None:
             job = replace(job, region=self.region)
         return job
 
@@ -327,10 +325,9 @@ class Workspace(QObject):
         """Return the job that a run measures: of a chain all of it."""
         return self.whole_chain() if self.is_chain else self.job()
 
-    def whole_chain(self) -> "ChainJob | None":
+    def whole_chain(self) -> PictureJob | None:
         """Return the job of all steps; None without a picture, or where `refusal` says why."""
-        job: ChainJob | None = self._chain_job(whole=True, alone=False)
-        return job
+        return self._chain_job(whole=True, alone=False)
 
     def step_job(self) -> PictureJob | None:
         """Return the job of the selected step on the picture, whatever it reads; None where it is none."""
@@ -338,22 +335,20 @@ class Workspace(QObject):
             return None
         return job_of(self.step, self._picture, self.range_mode)
 
-    def _chain_job(self, *, whole: bool, alone: bool = True) -> Any:
+    def _chain_job(self, *, whole: bool, alone: bool = True) -> PictureJob | None:
         self.refusal = None
         if self._picture is None:
             return None
-        # Chains are known to those who have one: their modules take a while to import.
-        module = import_module(".chain.chain_job", __package__)
         try:
-            return module.chain_job(self._state, self._picture, self.range_mode, whole=whole, alone=alone)
+            return chain_job(self._state, self._picture, self.range_mode, whole=whole, alone=alone)
         except EngineError as error:
             self.refusal = error
             return None
 
-    def filter_job(self) -> FilterJob | None:
-        """Return the job where that is a convolution, else None."""
+    def filter_job(self) -> PictureJob | None:
+        """Return the job where that is a mask alone, else None."""
         job = self.job()
-        return job if isinstance(job, FilterJob) else None
+        return job if job is not None and job.filter is not None else None
 
     def _take(self, state: State) -> None:
         """Be in another state, and say what of it changed."""

@@ -14,9 +14,10 @@ from engine.host.verbs import Describe
 from engine.image.save import save_image
 from engine.run.registered import Registered
 from engine.variants.operations.bands import cpu_variant
-from engine.work.operations import answers, variants
+from engine.work import answers
+from engine.work.messages import ListRequest
+from engine.work.operations import variants
 from engine.work.operations.contract import Operation, Parameter, ResultKind, verified_by
-from engine.work.operations.messages import OperationsRequest
 from engine.work.operations.table import OPERATIONS
 from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
@@ -109,9 +110,9 @@ def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbo
     dock.fill()
     box = dock.box
     at = box.findText("Posterise")
-    state.set_operations(answers.describe(Describe(OperationsRequest()), lambda step: None))
+    state.set_operations(answers.describe(Describe(ListRequest("operations")), lambda step: None))
     box.activated.emit(at)
-    assert workspace.job().operation == "posterise"
+    assert workspace.job().operation.operation == "posterise"
     assert [variant.key for variant in state.variants_of("posterise")] == ["toy-posterise"]
     panel = dock.panel("posterise")
     assert list(panel.parameters.controls) == ["step"]

@@ -10,9 +10,9 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
 from engine.image.samples import sample_path
 from engine.mask.mask import Mask
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace

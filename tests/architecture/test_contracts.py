@@ -79,11 +79,9 @@ def test_that_no_modules_import_one_another_in_a_circle():
 
 # A request names the module that answers it: of a picture in its file what cuts it answers.
 ANSWERED_ABOVE = {
-    ("engine.work.filtering.messages", "engine.flow.saving"),
-    ("engine.work.filtering.messages", "engine.flow.tiles"),
-    ("engine.work.filtering.messages", "engine.tasks.recorded_runs"),
+    ("engine.work.messages", "engine.flow.saving"),
     ("engine.work.messages", "engine.flow.tiles"),
-    ("engine.work.operations.messages", "engine.flow.tiles"),
+    ("engine.work.messages", "engine.tasks.recorded_runs"),
 }
 
 

@@ -28,11 +28,12 @@ from engine.mask.mask import Mask
 from engine.run.registered import Registered
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
-from engine.work.filtering import answers, variants
+from engine.work import answers
+from engine.work.filter_task import describe_problem
+from engine.work.filtering import variants
 from engine.work.filtering.auto.planner import choose, why_not
-from engine.work.filtering.messages import FiltersRequest
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import MaskClass
+from engine.work.messages import ListRequest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel
@@ -104,7 +105,7 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
 
 def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
-    state.set_ready(Ready(answers.describe(Describe(FiltersRequest()), lambda step: None), ()))
+    state.set_ready(Ready(answers.describe(Describe(ListRequest()), lambda step: None), ()))
     model = VariantsModel(workspace, state, ResultsModel())
     assert [row.key for row in model.rows()] == [AUTO, *(known.key for known in toys)]
     listed = [model.index(row, 0).data(ROW_ROLE) for row in range(model.rowCount())]

@@ -14,8 +14,7 @@ from engine.mask.generators import gaussian
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import MaskClass, variant
 
 
@@ -39,7 +38,7 @@ def result_of(gpu, job, passes):
 
 
 def passes_of(job):
-    return job.variant.passes(job.problem, job.operands.mask, job.block)
+    return job.variant.passes(job.problem, job.operands.constant, job.block)
 
 
 @pytest.mark.parametrize("border", [Border.ZERO, Border.MIRROR])

@@ -14,9 +14,9 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
 from tests.gpu.conftest import assert_compiled_as_planned

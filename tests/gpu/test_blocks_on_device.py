@@ -8,21 +8,21 @@ from engine.geometry.block_list import every_block
 from engine.mask.generators import gaussian
 from engine.run.sweep import sweep
 from engine.work.filtering.best_blocks import best_blocks_path, load_best_blocks
-from engine.work.filtering.request import FilterOptions
-from engine.work.filtering.sweep import FilterSweep
 from engine.work.filtering.variants import VARIANTS
+from engine.work.sweep import Sweep
+from tests.picture_jobs import mask_request
 
 WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]
 
 
 @pytest.mark.parametrize("known", WITH_BLOCKS, ids=lambda known: known.key)
 def test_that_every_block_is_refused_with_a_reason_or_gives_the_right_result(device, known):
-    cells = FilterSweep(
-        options=FilterOptions(device=device),
+    # A mask of one row, which every variant takes, and one of rank 1.
+    masks = [gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)]
+    cells = Sweep(
+        asked=[mask_request(mask=mask, device=device) for mask in masks],
         variants=[known],
         sizes=[(131, 67)],
-        # A mask of one row, which every variant takes, and one of rank 1.
-        masks=[gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)],
         blocks=every_block(),
     )
     results, fault = sweep(cells.jobs(), device, 0.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.chain import ChainCall
+from engine.api.request import Call
 from engine.flow import result as result_of_window
 from engine.host import shared, shared_picture
 from engine.host.protocol import OpenPicture
@@ -17,7 +17,8 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_named, ready_chains
-from engine.work.messages import ChainJob
+from engine.work.messages import PictureJob
+from engine.work.request import PictureRequest
 
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
 every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
@@ -28,7 +29,8 @@ every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda 
 def test_that_a_ready_chain_is_proven_and_timed_on_the_device(chain, dtype, gpu, device):
     photo = open_sample("astronaut").pixels
     picture = {"uint8": photo, "uint16": photo.astype(np.uint16) * 257, "float32": photo / np.float32(255)}
-    call = ChainCall(np.ascontiguousarray(picture[dtype][:301, :403]), chain, device=device)
+    asked = PictureRequest(chain=chain, device=device)
+    call = Call(np.ascontiguousarray(picture[dtype][:301, :403]), asked)
     result = measure(call.job(), gpu, QUICK).result
     assert result.is_proven, result.status
     assert result.timing.clock == "device events around a replayed graph"
@@ -60,7 +62,7 @@ def test_that_parts_of_a_chain_of_a_large_picture_have_the_bits_of_the_whole(key
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result_of_window, "_BAND_BYTES", 8 * 100 * 512 * 12)
     opened = answer(OpenPicture(sample="astronaut"), lambda step: None)
-    job = ChainJob(picture=opened, chain=chain_named(key), device=device)
+    job = PictureJob(picture=opened, chain=chain_named(key), device=device)
     reply = answer(Preview(job), lambda step: None)
     whole = engine.chain(open_sample("astronaut").pixels, reply.shown.values.job.chain, device=device).values
     try:

@@ -10,7 +10,7 @@ from engine.commands.command_line import main
 from engine.course.bench import Bench
 from engine.course.measure import measured_paper
 from engine.course.papers import PAPERS
-from engine.course.runs import BusRun, FilterRun, TimerRun
+from engine.course.runs import BusRun, TimerRun, filter_run
 from engine.mask.generators import gaussian
 from engine.run.sampling import SamplingPlan
 
@@ -67,7 +67,7 @@ def test_that_the_bus_is_that_of_a_gpu_of_today(device):
 def test_that_the_hosts_clock_sees_more_than_the_events(device):
     values = (
         Bench(device, PLAN)
-        .take(TimerRun(FilterRun(variant="naive", mask=gaussian(5), width=64, height=64)))
+        .take(TimerRun(filter_run(variant="naive", mask=gaussian(5), width=64, height=64)))
         .values
     )
     assert 0 < values["kernel_ms"] < values["host_ms"]

@@ -6,7 +6,7 @@ import pytest
 from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.cases import verified
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.chain import ChainCall
-from engine.api.operation import OperationCall
+from engine.api.request import Call
 from engine.commands.command_line import main
 from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.layout import Layout
 from engine.work.chain_files import ready_chains
 from engine.work.operations.table import OPERATIONS
+from engine.work.request import of_chain
+from tests.picture_jobs import operation_request
 
 WINDOWS = [key for key, known in OPERATIONS.items() if known.window is not None]
 WORK = ["--operation median --set size=5", "--operation histogram", "--chain unsharp"]
@@ -33,12 +34,12 @@ def assert_streamed(call):
 
 @pytest.mark.parametrize("key", WINDOWS)
 def test_that_an_operation_in_a_stream_has_the_bits_of_the_whole(device, picture, key):
-    assert_streamed(OperationCall(picture, key, {}, device=device))
+    assert_streamed(Call(picture, operation_request(operation=key, device=device)))
 
 
 @pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
 def test_that_a_chain_in_a_stream_has_the_bits_of_the_whole(device, picture, chain):
-    assert_streamed(ChainCall(picture, chain, device=device))
+    assert_streamed(Call(picture, of_chain(chain, device=device)))
 
 
 @pytest.mark.parametrize("work", WORK)

@@ -9,9 +9,9 @@ from engine.explain.limits import kept_limits, measured_gpu
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
-from engine.work.filtering.request import FilterRequest
-from engine.work.filtering.resolve import ResolvedFilter
-from engine.work.filtering.task import FILTERING
+from engine.work.filter_task import FILTERING
+from engine.work.resolve import Resolved
+from tests.picture_jobs import mask_request
 
 # A driver states the highest clock, which a device that gets warm does not reach, and one that is cool and
 # has room for more may pass: the lowest and the highest part of the theoretical value that was ever measured
@@ -70,8 +70,8 @@ def test_that_no_variant_copies_faster_than_the_limit(limits, gpu, device):
     shares = {}
     for side in (1024, 2048, 4096, 8192):
         picture = np.ones((side, side, 1), np.float32)
-        asked = FilterRequest(mask=Mask(np.ones((1, 1))), device=device, variant="register-blocked")
-        prepared, out = FILTERING.prepare(ResolvedFilter(asked, picture).job()), np.empty_like(picture)
+        asked = mask_request(mask=Mask(np.ones((1, 1))), device=device, variant="register-blocked")
+        prepared, out = FILTERING.prepare(Resolved(asked, picture).job()), np.empty_like(picture)
         buffers = gpu.allocate(picture, out)
         gpu.upload(picture, buffers)
         clock = gpu.clock(prepared, buffers)

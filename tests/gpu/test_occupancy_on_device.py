@@ -21,14 +21,13 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_operands
-from engine.work.operations.task import OPERATION
+from engine.work.operation_task import OPERATION
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.variants.suited import mask_for, typed
+from tests.picture_jobs import operation_request, resolved_operands
 
 # 30 blocks: powers of two of every size, and some whose threads do not fill their warps.
 ODD = tuple(
@@ -59,7 +58,7 @@ def network_case(known):
 
 def operation_case(known):
     part = {"left": 10, "top": 20, "width": 64, "height": 48} if known.operation == "find-patch" else {}
-    asked = OperationRequest(operation=known.operation, settings=part)
+    asked = operation_request(operation=known.operation, settings=part)
     picture = RANDOM.integers(0, 256, (*PICTURE, 3), np.uint8)
     _, problem, operands = resolved_operands(asked, picture)
     return problem, OPERATION.constant(operands)

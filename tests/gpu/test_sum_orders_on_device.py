@@ -5,7 +5,7 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.work.filtering.test_sum_order import all_are_equal
 

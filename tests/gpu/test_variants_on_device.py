@@ -22,10 +22,9 @@ from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice
 from engine.variants.separable_fused.fused_in_place import in_place_shape
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified

@@ -39,28 +39,28 @@ from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.environment import Environment
+from engine.results.found import Mark, Quantity
 from engine.results.measurement import StepTime
 from engine.results.progress import Progress
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
 from engine.work.chain_problem import ChainProblem
-from engine.work.filtering.messages import (
-    Difference,
-    EffectsRequest,
-    FilterJob,
-    RecordedRequest,
-    ShowDifference,
-)
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
 from engine.work.merge_answers import describe as describe_mergers
-from engine.work.messages import Chained, ChainJob, ChainsRequest, MergeRequest
-from engine.work.operations.found import Mark, Quantity
-from engine.work.operations.messages import Operated, OperationInfo, OperationJob, OperationsRequest
+from engine.work.messages import (
+    Difference,
+    EffectsRequest,
+    ListRequest,
+    MergeRequest,
+    OperationInfo,
+    RecordedRequest,
+    ShowDifference,
+)
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
-from engine.work.steps import MaskStep, digest_of
+from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
 from tests.gui.made_code import made_code
@@ -110,7 +110,7 @@ def is_kind(request, kind):
 
 
 def _checked_operation(request):
-    variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation)
+    variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation.operation)
     return tuple(
         protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else "")) for v in variants
     )
@@ -275,7 +275,7 @@ class FakeEngineClient:
     def _reply(self, request):
         job = getattr(request, "job", None)
         if _is_too_large(getattr(job, "job", job)):
-            if request.kind == (Check, FilterJob) and not request.blocks:
+            if request.kind == (Check, MaskStep) and not request.blocks:
                 return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
         if made := self._replies.get(request.kind):
@@ -292,18 +292,19 @@ class FakeEngineClient:
             (CountCourse,): lambda one: made_tables(measured=False),
             (CourseCode,): lambda one: made_excerpts(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
-            (Check, FilterJob): self._checked,
-            (Preview, FilterJob): self._previewed,
-            (Run, FilterJob): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
+            (Check, MaskStep): self._checked,
+            (Preview, MaskStep): self._previewed,
+            (Run, MaskStep): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
             (ResultTiles, type(None)): self._tiles_of_result,
             (ResultValues, type(None)): self._values_of_result,
             (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
             (Describe, EffectsRequest): lambda one: (bytes(RED) * one.job.side**2,) * len(one.job.masks),
-            (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
-            (Describe, ChainsRequest): lambda one: ready_chains(),
+            (Describe, ListRequest): lambda one: (
+                OPERATION_INFOS if one.job.of == "operations" else ready_chains()
+            ),
             (Describe, MergeRequest): lambda one: describe_mergers(one, lambda step: None),
-            (Preview, ChainJob): lambda one: self._chained(one),
-            (Run, ChainJob): lambda one: self._chained(one),
+            (Preview, Chain): lambda one: self._chained(one),
+            (Run, Chain): lambda one: self._chained(one),
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Describe, CodeRequest): lambda one: made_code(one.job),
@@ -311,9 +312,9 @@ class FakeEngineClient:
             (Describe, TimeRequest): lambda one: made_time(one.job, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),
             (MeasureLimits,): lambda one: self.limits.setdefault(one.device, made_limits(one.device)),
-            (Check, OperationJob): _checked_operation,
-            (Preview, OperationJob): self._operated,
-            (Run, OperationJob): self._operated,
+            (Check, OperationStep): _checked_operation,
+            (Preview, OperationStep): self._operated,
+            (Run, OperationStep): self._operated,
             (Describe, ProductGrid): lambda one: _rows(one.job, one.job.tiles),
             (Run, ProductRequest): _multiplied,
             (Describe, CourseRequest): lambda one: made_tables(measured=False),
@@ -416,7 +417,6 @@ class FakeEngineClient:
         job = request.job
         pixels = shared.attach(job.picture.in_memory).astype(np.float32)
         values, screen = self._make(pixels, _painted(pixels))
-        shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), "cpu-chain", "cpu", 1.0)
         steps = tuple(StepTime(step.id, step.title, _ran(step), 1.25) for step in job.chain.steps)
         result = None
         if is_kind(request, Run):
@@ -424,26 +424,28 @@ class FakeEngineClient:
             fields = {"device": "cpu", "title": "Chain on the CPU", "mask_name": "", "steps": steps}
             digest = digest_of(job.chain.nodes(job.shown))
             result = make_result("cpu-chain", 2.0, problem=problem, weights_digest=digest, **fields)
-        return Chained(shown, steps, result)
+        screen = protocol.ScreenLevels((screen,))
+        return protocol.Filtered(values, screen, "cpu-chain", "cpu", 1.0, result, steps=steps)
 
     def _operated(self, request):
         # What each operation finds is another's to test; here all that the window shows of it.
-        job = request.job
-        if job.operation == "median" and job.settings.get("size") == 5:
+        job, step = request.job, request.job.operation
+        if step.operation == "median" and dict(step.settings).get("size") == 5:
             raise BadValue("size 5", "it is refused here", "Give size=3.")
         pixels = shared.attach(job.picture.in_memory)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
-        variant = f"cpu-{job.operation}" if job.variant == "auto" else job.variant
-        shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0)
-        counts = ((3, 1, 4, 1),) * 3 if job.operation == "histogram" else ()
-        mark = Mark(5, 7, 11, 13) if job.operation == "find-patch" else None
+        variant = f"cpu-{step.operation}" if job.variant == "auto" else job.variant
+        counts = ((3, 1, 4, 1),) * 3 if step.operation == "histogram" else ()
+        mark = Mark(5, 7, 11, 13) if step.operation == "find-patch" else None
         found = (Quantity("score", "Best score", 0.75, "0.7500", "Why."),) if mark else ()
         result = None
         if is_kind(request, Run):
             shape = job.picture.pixels.shape
-            problem = OperationProblem(job.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
+            problem = OperationProblem(step.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
             result = make_result(variant, 2.0, problem=problem, device="cpu", title="CPU, all cores")
-        return Operated(shown, found, counts, mark, result)
+        about = {"quantities": found, "counts": counts, "mark": mark}
+        screen = protocol.ScreenLevels((screen,))
+        return protocol.Filtered(values, screen, variant, "cpu", 1.0, result, **about)
 
     def _make(self, *arrays):
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
@@ -480,7 +482,7 @@ def _run_result(job):
     known = next((known for known in VARIANTS if known.key == variant), None)
     picture, mask = job.picture, job.mask
     sizes = (picture.height, picture.width, picture.channels, picture.pixels.dtype)
-    problem = Problem(*sizes, mask.shape, mask.anchor, job.border, job.cval)
+    problem = Problem(*sizes, mask.shape, mask.anchor, job.filter.border, job.filter.cval)
     return make_result(
         variant,
         KERNEL_MS.get(variant, 1.0),

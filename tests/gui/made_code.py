@@ -42,8 +42,8 @@ def made_code(asked):
     """Return the answer to a request; there is no disassembler."""
     if asked.form is Form.SASS:
         raise NO_DISASSEMBLER
-    job, operation = asked.job, getattr(asked.job, "operation", "")
-    key = f"cpu-{operation}" if operation and job.variant == "auto" else job.variant
+    job, operation = asked.job, asked.job.operation
+    key = f"cpu-{operation.operation}" if operation and job.variant == "auto" else job.variant
     keys = [key, *([asked.other] if asked.other else [])]
     functions = [_function(one) for one in keys]
     kernels = [_listed(one, asked) for one in keys] if asked.form else []

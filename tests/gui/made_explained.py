@@ -1,7 +1,5 @@
 """Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
 
-from dataclasses import replace
-
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
 from engine.host.messages import Ready
@@ -85,7 +83,7 @@ def gpu_run(job, variant="naive", kernel_ms=0.4, **fields):
 
 def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
     """Add a run of the present job on a GPU to the results, and return its result."""
-    job = replace(workspace.filter_job(), variant=variant, block=Block(32, 8), device="cuda:0")
+    job = workspace.filter_job().changed(variant=variant, block=Block(32, 8), device="cuda:0")
     result = gpu_run(job, variant, kernel_ms, **fields)
     results.add(result, comparable_of(job), job)
     return result

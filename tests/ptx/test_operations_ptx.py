@@ -5,11 +5,10 @@ import re
 import pytest
 
 from engine.geometry.block import Block
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_operands
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.operations.cases import Case
+from tests.picture_jobs import operation_request, resolved_operands
 from tests.ptx.test_ptx import CAPABILITIES, bytes_of
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
@@ -19,9 +18,9 @@ SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 5, "h
 
 def codes_of(variant, dtype, capability, block, settings):
     case = Case(variant.operation, settings, 40, 50, 3, dtype)
-    request = OperationRequest(operation=case.operation, settings=settings)
+    request = operation_request(operation=case.operation, settings=settings)
     _, problem, operands = resolved_operands(request, case.picture())
-    codes = [compiled(step, capability) for step in variant.passes(problem, operands.patch, block)]
+    codes = [compiled(step, capability) for step in variant.passes(problem, operands.constant, block)]
     launches = variant.plan(problem, block)
     assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
     assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]

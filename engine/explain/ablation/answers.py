@@ -15,17 +15,16 @@ from engine.explain.subject import Subject
 from engine.host.verbs import Run
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
-from engine.run.task import Choice
-from engine.work.filtering.asked_problem import asked_problem
-from engine.work.filtering.task import filter_job
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.resolved_job import resolved_job
 
 
 def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     """Time the job's kernel and its siblings; count their instructions where no GPU is."""
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
-    samples, problem = asked_problem(asked)
+    resolved = resolved_job(asked)
+    problem, mask = resolved.problem, resolved.constant
     block = chosen.block_for(asked.block)
     try:
         # A kernel may be looked at while the CPU is chosen.
@@ -33,8 +32,8 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise
-        Subject(chosen, problem, asked.mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
-        return counted_ablation(chosen, problem, asked.mask, block, report)
-    job = filter_job(Choice(chosen, block), problem, asked.mask, samples, layout=asked.layout)
+        Subject(chosen, problem, mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
+        return counted_ablation(chosen, problem, mask, block, report)
+    job = resolved.job_by(chosen, block)
     job.refuse(device)
     return ablated(job, device.key, request.budget_s, report)

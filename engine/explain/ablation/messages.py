@@ -7,20 +7,25 @@ from typing import ClassVar, NamedTuple
 from engine.explain.ablation.costs import Cost
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 
 PER_TAP = "executed instructions per tap, by PTX"
 NO_GPU = f"No GPU is here, so nothing is timed: these are {PER_TAP}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AblationJob(FilterJob):
+class AblationJob(PictureJob):
     """Run: time a job's kernel, and its siblings without one cost each. Reply: Ablation.
 
     It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.
     """
 
     answers: ClassVar[str] = "engine.explain.ablation.answers"
+
+    @property
+    def kind(self) -> type:
+        """What faults are counted of."""
+        return AblationJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,15 +30,15 @@ from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
+from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.task import FilterJob
 from engine.work.filtering.variants import Variant
 
 BUDGET_S = 0.3
 
 
 def ablated(
-    job: FilterJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = lambda step: None
+    job: MaskJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = lambda step: None
 ) -> Ablation:
     """Time a job's kernel and its siblings on a device, in the process that this is called in.
 
@@ -48,9 +48,9 @@ def ablated(
     machine = backend(device)
     info = machine.info
     if not info.times_mean_speed:
-        return counted_ablation(job.variant, job.problem, job.operands.mask, job.block, checkpoint)
+        return counted_ablation(job.variant, job.problem, job.operands.constant, job.block, checkpoint)
     found = _described(job.variant, job.block, info.key, info.title)
-    refusal = _refusal(job.variant, job.problem, job.operands.mask, job.block)
+    refusal = _refusal(job.variant, job.problem, job.operands.constant, job.block)
     if refusal:
         return replace(found, reason=refusal)
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
@@ -111,7 +111,7 @@ def _refusal(variant: Variant, problem: Problem, mask: Mask, block: Block) -> st
 class _Runs:
     """The kernel and its siblings on the same memory."""
 
-    def __init__(self, job: FilterJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
+    def __init__(self, job: MaskJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
         self._job, self._machine, self._plan, self._checkpoint = job, machine, plan, checkpoint
         self._rows = rows_around(job.problem, job.block)
         self._buffers = self._allocated()
@@ -120,7 +120,7 @@ class _Runs:
     def all_of(self, found: Ablation) -> Ablation:
         """Return an ablation with the whole kernel and every sibling."""
         job = self._job
-        passes = job.variant.passes(job.problem, job.operands.mask, job.block)
+        passes = job.variant.passes(job.problem, job.operands.constant, job.block)
         whole = self._run(passes, None, 0.3)
         siblings = []
         for number, cost in enumerate(Cost):

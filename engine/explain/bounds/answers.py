@@ -11,8 +11,8 @@ from engine.explain.subject import Subject, gpu_for
 from engine.host.verbs import Describe
 from engine.results.explained_time import ExplainedTime
 from engine.results.progress import Checkpoint
-from engine.work.filtering.asked_problem import asked_problem
 from engine.work.filtering.variants import variant
+from engine.work.resolved_job import resolved_job
 
 
 def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:
@@ -20,9 +20,10 @@ def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTim
     asked = request.job
     job = asked.job
     chosen = variant(job.variant, takes_auto=False)
-    _, problem = asked_problem(job)
+    resolved = resolved_job(job)
+    problem = resolved.problem
     gpu = None
     if chosen.device is DeviceKind.CUDA:
         gpu = gpu_for([device for device in devices() if device.key == job.device] or devices())
-    subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), gpu)
+    subject = Subject(chosen, problem, resolved.constant, chosen.block_for(job.block), gpu)
     return explained_here(subject, asked.measured_ms, checkpoint=report)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,5 +16,5 @@ class TimeRequest:
 
     answers: ClassVar[str] = "engine.explain.bounds.answers"
     is_quick: ClassVar[bool] = False
-    job: FilterJob  # with a variant by its name, not "auto"
+    job: PictureJob  # with a variant by its name, not "auto"
     measured_ms: float | None = None  # the median kernel time of its run

@@ -1,7 +1,5 @@
 """Answers what the window asks of a kernel's code. Called on: the main thread of the host."""
 
-from dataclasses import replace
-
 from engine.device.cuda_presence import missing
 from engine.device_info import AUTO
 from engine.explain.architectures import Architecture
@@ -12,20 +10,15 @@ from engine.explain.code.messages import CodeRequest, SaveSlides, ShownCode
 from engine.explain.code.slides import about_text, slides
 from engine.explain.code.teaching_story import count_of_steps, teaching_story
 from engine.explain.code.tile_steps import tile_steps
-from engine.explain.examples import Example, example_of, filter_example, operation_example
+from engine.explain.examples import Example, example_of, step_example
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
-from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint, Progress
-from engine.work.filtering.asked_problem import asked_problem
-from engine.work.filtering.messages import FilterJob
-from engine.work.filtering.variants import variant
-from engine.work.operations.answers import resolved_job
-from engine.work.operations.messages import OperationJob
-from engine.work.operations.variants import operation_variant
+from engine.work.messages import PictureJob
+from engine.work.resolved_job import resolved_job
 
 # A kernel takes less; numba.cuda is imported for the first.
 _EXPECTED_S = 2.0
@@ -76,18 +69,22 @@ def save_slides(request: SaveSlides, report: Checkpoint) -> Saved:
     return Saved(request.path, (f"{every} kernels in {len(chapters)} chapters.",))
 
 
-def _key(job: FilterJob | OperationJob) -> str:
+def _key(job: PictureJob) -> str:
     """Return the key of a job's variant; of an operation "auto" is the one that would run."""
-    if isinstance(job, OperationJob) and job.variant == AUTO:
-        return resolved_job(job).choice.variant.key
+    if job.operation is not None and job.variant == AUTO:
+        key: str = resolved_job(job).choice.variant.key
+        return key
     return job.variant
 
 
-def _example(job: FilterJob | OperationJob, key: str, architecture: Architecture) -> tuple[Example, str]:
+def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Example, str]:
     """Return what a kernel is compiled for: the job, or, with the reason, what the kernel takes instead."""
+    # No device is needed.
+    resolved = resolved_job(job.changed(variant=key))
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
-    example = _of_filter(job, key, block) if isinstance(job, FilterJob) else _of_operation(job, key, block)
+    chosen = resolved.step_task.named(resolved.step)
+    example = step_example(chosen, resolved.problem, resolved.constant, block)
     if missing or not example.variant.has_kernels:
         return example, ""
     try:
@@ -96,15 +93,3 @@ def _example(job: FilterJob | OperationJob, key: str, architecture: Architecture
         instead = example_of(example.variant)
         return instead, f"{key}: {error.refusal.short}. So it is shown for {instead.compiled_for}."
     return example, ""
-
-
-def _of_filter(job: FilterJob, key: str, block: Block | None) -> Example:
-    _, problem = asked_problem(job)
-    return filter_example(variant(key, takes_auto=False), problem, job.mask, block)
-
-
-def _of_operation(job: OperationJob, key: str, block: Block | None) -> Example:
-    # No device is needed.
-    resolved = resolved_job(replace(job, variant=AUTO, device="cpu", block=None))
-    chosen = operation_variant(key, job.operation)
-    return operation_example(chosen, resolved.problem, resolved.operands.patch, block)

@@ -11,8 +11,7 @@ from engine.explain.code.tile_steps import TileSteps
 from engine.geometry.block import Block
 from engine.host.request import Request
 from engine.results.measurement import AnyResult
-from engine.work.filtering.messages import FilterJob
-from engine.work.operations.messages import OperationJob
+from engine.work.messages import PictureJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class CodeRequest:
 
     answers: ClassVar[str] = "engine.explain.code.answers"
     is_quick: ClassVar[bool] = False
-    job: FilterJob | OperationJob  # a convolution with a variant by its name, not "auto"
+    job: PictureJob  # a convolution with a variant by its name, not "auto"
     form: Form | None = None  # None: the source alone
     architecture: Architecture = DEFAULT
     other: str = ""  # the key of a kernel to compare with

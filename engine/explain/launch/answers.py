@@ -17,9 +17,9 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.host.verbs import Describe
 from engine.results.launch_facts import KernelResources
 from engine.results.progress import Checkpoint
-from engine.work.filtering.asked_problem import asked_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.resolved_job import resolved_job
 
 Resources = tuple[KernelResources, ...]
 
@@ -41,10 +41,11 @@ def advice(asked: LaunchRequest, resources_for: Callable[[Subject[Problem], Gpu]
         return LaunchAdvice(chosen.key, reason=f"{chosen.title} runs on the CPU, which has no launches.")
     if not chosen.has_kernels:
         return LaunchAdvice(chosen.key, reason=f"{chosen.title} has no kernels of ours.")
-    _, problem = asked_problem(job)
+    resolved = resolved_job(job)
+    problem = resolved.problem
     asked_devices = [device for device in devices() if device.key == job.device] or devices()
     gpu = gpu_for(asked_devices, asked.architecture)
-    subject = Subject(chosen, problem, job.mask, chosen.block_for(job.block), gpu)
+    subject = Subject(chosen, problem, resolved.constant, chosen.block_for(job.block), gpu)
     try:
         subject.refuse(VARIANTS)
     except UnsupportedVariant as error:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from engine.explain.architectures import Architecture
 from engine.explain.launch.curves import Curves
 from engine.explain.launch.launches import ExplainedLaunch
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class LaunchRequest:
 
     answers: ClassVar[str] = "engine.explain.launch.answers"
     is_quick: ClassVar[bool] = True
-    job: FilterJob  # with a variant by its name, not "auto"
+    job: PictureJob  # with a variant by its name, not "auto"
     architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
 
 

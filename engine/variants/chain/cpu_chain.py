@@ -31,7 +31,7 @@ class CpuChain:
     def __init__(self, problem: ChainProblem, plan: Plan) -> None:
         self._plan = plan
         self.launches = [step_launch(planned, problem) for planned in plan]
-        reads_floats = any(-1 in planned.inputs and planned.reads_floats for planned in plan)
+        reads_floats = any(-1 in planned.inputs and not planned.is_mask for planned in plan)
         self._reads_floats = reads_floats and problem.dtype != "float32"
         self.convert = converted(problem)
         self._last_reader = last_readers(plan)
@@ -46,7 +46,7 @@ class CpuChain:
         arrays: dict[int, np.ndarray] = {}
         for at, (planned, launch) in enumerate(zip(self._plan, self.launches, strict=True)):
             begin = time.perf_counter()
-            picture = floats if planned.reads_floats else image
+            picture = floats if not planned.is_mask else image
             inputs = [picture if one == -1 else arrays[one] for one in planned.inputs]
             is_last = at == len(self._plan) - 1
             arrays[at] = out if is_last else reused_result(inputs[0], image.shape, np.float32)

@@ -100,7 +100,7 @@ def _passes_of(
         yield _thread_per_sample(combine_kernel(how), problem, arguments)
         return
     source, target = inputs[0], out
-    picture_is_not_floats = planned.reads_floats and source is Operand.IMAGE and problem.dtype != "float32"
+    picture_is_not_floats = not planned.is_mask and source is Operand.IMAGE and problem.dtype != "float32"
     if planned.white != 1.0 or picture_is_not_floats:
         source = _between(problem, f"input of {at}")
         factor = np.float32(1.0 / planned.white)

@@ -96,10 +96,11 @@ def clipped_in_file(
     """
     if range_mode != "clip" or saved.kind == "f":
         return None
-    given, mask = job.operands.samples.dtype, getattr(job.operands, "mask", None)
+    given, is_mask = job.operands.samples.dtype, job.problem.task == Problem.task
     white = full_scale_of(given)
-    if mask is None:
+    if not is_mask:
         return clipped_values(np.atleast_3d(values), white)
+    mask = job.operands.constant
     if given.kind == "u" and not can_clip(mask, white, job.problem.ghost_value):
         return None
     return sample_clipped(job.operands.samples, mask, white)

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BadValue, UnknownName
-from engine.geometry.layout import Layout
+from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
+from engine.results.found import Mark as Mark
+from engine.results.found import Quantity as Quantity
 from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
+from engine.work.operands import Operands
 from engine.work.operations.cells import OfCells, Range, cells_around
-from engine.work.operations.found import Mark as Mark  # for operations too: answers are this module's subject
-from engine.work.operations.found import Quantity as Quantity
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
 
 Checkpoint = Callable[[float], None]
@@ -108,23 +109,7 @@ class Patch:
         return height, width, channels
 
 
-@dataclass(frozen=True, slots=True)
-class OperationOperands:
-    """A picture (H, W, C) of the problem's dtype, and the patch where the operation has one."""
-
-    samples: np.ndarray
-    patch: Patch | None = None
-    layout: Layout = Layout.PITCHED
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
-
-    picture: np.ndarray | None = None
-    quantities: tuple[Quantity, ...] = ()
-    counts: np.ndarray | None = None  # (channels, bins)
-    mark: Mark | None = None
+OperationOperands = Operands[Patch | None]
 
 
 def own_shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:

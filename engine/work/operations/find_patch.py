@@ -177,7 +177,7 @@ def verify(
     checkpoint: Checkpoint,
 ) -> Verification:
     """Compare the scores with the definition in float64."""
-    patch = operands.patch
+    patch = operands.constant
     assert patch is not None
     rows, columns, _ = problem.result_shape
     cost = 8 * patch.weights.size

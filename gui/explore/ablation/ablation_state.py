@@ -1,12 +1,12 @@
 """The ablation of the kernel that is looked at: run on a click by the queue of all runs, never before."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.messages import Ablation, AblationJob
 from engine.geometry.block import Block
 from engine.host.verbs import Run
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.looked_at.explained_kernel import ExplainedKernel
 from gui.explore.looked_at.looked_at import LookedAt
@@ -110,8 +110,8 @@ class AblationState(ExplainedKernel):
         if job is None:
             return None
         # How a result is shown does not matter: none is.
-        names = [one.name for one in fields(FilterJob) if one.name != "range_mode"]
-        return AblationJob(**{name: getattr(job, name) for name in names})
+        plain = replace(job, chain=replace(job.chain, range="clip"))
+        return AblationJob(**{one.name: getattr(plain, one.name) for one in fields(PictureJob)})
 
     def _ask(self) -> None:
         # Nothing is asked before a click.

@@ -25,13 +25,15 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
     """
     # The pictures are others than the one that is open.
     recipe = replace(recipe_of(workspace, whole=True), source=Source())
-    if recipe.device == SIMULATOR:
-        recipe = replace(recipe, variant=AUTO, block=None, device=AUTO, layout=Layout.PITCHED)
+    if recipe.asked.device == SIMULATOR:
+        asked = replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
+        asked = asked if asked.step is None else asked.changed(variant=AUTO, block=None)
+        recipe = replace(recipe, asked=asked)
     file = folder / ("mask.json" if recipe.chain is None else "chain.json")
     if recipe.chain is not None:
         import_module("engine.work.chain_files").save_chain(recipe.chain, file)
-    elif workspace.is_filtering:
-        save_mask(workspace.mask, file)
+    elif recipe.asked.filter is not None:
+        save_mask(recipe.filter.mask, file)
     return option_words(recipe, str(file))
 
 

@@ -13,7 +13,8 @@ from engine.reason import Reason
 from engine.results.compare import Compared, comparable
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
-from gui.explore.picture_job import PictureJob, comparable_of
+from engine.work.messages import PictureJob
+from gui.explore.picture_job import comparable_of
 from gui.explore.results.results_model import ResultsModel
 
 Cells = dict[Block, Compared | Reason | None]

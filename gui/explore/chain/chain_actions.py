@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
 from engine.host.verbs import Describe
+from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
 from gui.engine_link.engine_link import EngineLink, needs_no_message
@@ -199,7 +200,7 @@ class ChainActions(QObject):
     def ask_for_ready(self) -> None:
         """List the ready chains, if that has not been done. A first preview comes first."""
         if not self._ready and self._list.in_flight is None and not self._link.is_lost:
-            request = import_module("engine.work.messages").ChainsRequest()
+            request = ListRequest("chains")
             self._list.ask(Describe(request), self._list_ready, self._not_ready)
 
     def _not_ready(self, error: EngineError) -> None:

@@ -1,33 +1,25 @@
-"""The engine's chain from the steps of the page, and back; the job that it is for a picture. No Qt in here.
-
-Its modules take a while to import, so this one is imported when there is a chain.
-"""
+"""The engine's chain from the steps of the page, and back; the job that it is for a picture. No Qt."""
 
 from dataclasses import replace
 from typing import Any
 
 from engine.device_info import AUTO
-from engine.errors import EngineError
+from engine.geometry.range_modes import RangeMode
 from engine.host.protocol import PictureHandle
-from engine.image.convert import RangeMode
 from engine.mask.mask import Mask
-from engine.results.environment import Environment
-from engine.results.measurement import Measurement
-from engine.work.chain_problem import ChainProblem
-from engine.work.messages import ChainJob
+from engine.work.messages import PictureJob
 from engine.work.operations.problem import Settings as Parameters
-from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep, digest_of
+from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
 from gui.explore.mask.preset_names import preset_of, title_of
-from gui.explore.picture_job import PictureJob, job_of
+from gui.explore.picture_job import ON_CPU, job_of
 from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step
 
 _ALONE = Mask([[1.0]])
-ON_CPU = "cpu"
 
 
 def chain_of(state: State, range_mode: RangeMode = "clip") -> Chain:
     """Return the steps as a chain; an EngineError says why they form none."""
-    return Chain(tuple(map(_engine_step, state.steps)), title=state.title, range=range_mode)
+    return Chain(tuple(map(engine_step, state.steps)), title=state.title, range=range_mode)
 
 
 def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) -> Chain:
@@ -38,8 +30,10 @@ def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) ->
 
 
 def _written(step: AnyStep) -> AnyStep:
-    known = preset_of(step.mask) if isinstance(step, MaskStep) else None
-    return replace(step, written=known.key) if known and isinstance(step, MaskStep) else step
+    if not isinstance(step, MaskStep):
+        return step
+    known = preset_of(step.mask)
+    return replace(step, written=known.key) if known else step
 
 
 def chain_job(
@@ -53,14 +47,14 @@ def chain_job(
     chain, step = chain_of(state, range_mode), state.step
     shown = "" if whole or step is state.steps[-1] else step.id
     nodes = chain.nodes(shown)
-    if alone and len(nodes) == 1 and not isinstance(nodes[0].step, CombineStep):
+    if alone and len(nodes) == 1 and nodes[0].step.kind != CombineStep.kind:
         only = next(one for one in state.steps if one.id == nodes[0].step.id)
         return job_of(only.with_settings(result_type="float32"), picture, range_mode)
     if alone and not nodes:
         return job_of(Step(_ALONE).with_settings(result_type="float32"), picture, range_mode)
     # As on the command line: copies to a GPU and back take longer than short chains.
     device = ON_CPU if step.settings.device == AUTO else step.settings.device
-    return ChainJob(chain=chain, shown=shown, picture=picture, device=device, layout=step.settings.layout)
+    return PictureJob(chain=chain, shown=shown, picture=picture, device=device, layout=step.settings.layout)
 
 
 def state_of(chain: Chain, before: State) -> State:
@@ -71,24 +65,8 @@ def state_of(chain: Chain, before: State) -> State:
     return replace(before, steps=steps, selected=len(steps) - 1, title=chain.title)
 
 
-def failed_chain(job: ChainJob, error: EngineError) -> Measurement[Any]:
-    """Return the result of a run of a chain that ended with an error."""
-    chain, picture = job.chain, job.picture
-    title = chain.title or ", ".join(step.title for step in chain.steps)
-    shape = picture.height, picture.width, picture.channels
-    return Measurement(
-        variant="cpu-chain" if job.device == ON_CPU else "cuda-chain",
-        title="Chain",
-        device=job.device,
-        problem=ChainProblem(*shape, picture.dtype, title, chain.text),
-        block=None,
-        environment=Environment(job.device),
-        failure=error.failure,
-        weights_digest=digest_of(chain.nodes()),
-    )
-
-
-def _engine_step(step: Step) -> AnyStep:
+def engine_step(step: Step) -> AnyStep:
+    """Return a step of the page as the engine has it, its mask as it was typed."""
     settings = step.settings
     common: dict[str, Any] = {"id": step.id, "input": step.input, "on": step.on}
     if step.operation == COMBINE:

@@ -13,7 +13,6 @@ from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.results.quantities import duration_text
-from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.bar_scale import scale_of
@@ -268,7 +267,7 @@ class VariantsModel(QAbstractListModel):
     def _chosen_for(self) -> Hashable:
         """Return what the choice depends on, less the weights: it stays while a mask is being edited."""
         settings, job = self._workspace.settings, self._workspace.step_job()
-        problem = problem_of(job) if isinstance(job, FilterJob) else job and comparable_of(job)
+        problem = problem_of(job) if job is not None and job.filter else job and comparable_of(job)
         return problem, settings.device, settings.block
 
 

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from engine.geometry.border import Border
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.one_pixel import PixelWindow, Samples, stored, window_of
 from engine.work.filtering.sum_order import PixelSum, SumOrder, sum_of
+from engine.work.messages import PictureJob
+from engine.work.steps import CombineStep, MaskStep
 
 if TYPE_CHECKING:
     from engine.work.one_combination import Combination
-    from engine.work.steps import CombineStep
 
 
 class InChain(NamedTuple):
@@ -31,7 +31,8 @@ _ALONE = InChain()
 class FilterLens:
     """A result of a convolution: each array has a number for each channel."""
 
-    job: FilterJob
+    job: PictureJob
+    step: MaskStep
     pixel: tuple[int, int]
     window: PixelWindow
     order: SumOrder
@@ -56,7 +57,7 @@ class FilterLens:
     def products(self) -> NDArray[np.float32]:
         """Each cell times its weight: (rows, columns, channels)."""
         with np.errstate(all="ignore"):  # of NaN and infinity
-            products: NDArray[np.float32] = self.window.cells * self.job.mask.weights32[..., np.newaxis]
+            products: NDArray[np.float32] = self.window.cells * self.step.applied.weights32[..., np.newaxis]
         return products
 
     @property
@@ -98,7 +99,7 @@ class OperationLens:
 class CombineLens:
     """A result that a step of a chain makes of two others: each array has a number for each channel."""
 
-    step: "CombineStep"
+    step: CombineStep
     pixel: tuple[int, int]
     formula: str
     """How both become one, as a sentence."""
@@ -124,7 +125,7 @@ Lens = FilterLens | OperationLens | CombineLens
 
 
 def filter_lens(
-    job: FilterJob,
+    job: PictureJob,
     order: SumOrder,
     pixel: tuple[int, int],
     original: Samples,
@@ -132,8 +133,10 @@ def filter_lens(
     chain: InChain = _ALONE,
 ) -> FilterLens:
     """Look at a pixel (row, column) of what is filtered, of shape (H, W, C), and of its result."""
-    mask = job.mask
-    window = window_of(original, pixel, mask.shape, mask.anchor, job.border, job.cval)
+    step = job.filter
+    assert step is not None
+    mask = step.applied
+    window = window_of(original, pixel, mask.shape, mask.anchor, step.border, step.cval)
     made = None
     if order.is_known:
         made = sum_of(order, window.cells, window.ghost_rows, mask.weights32, mask.offset)
@@ -149,7 +152,7 @@ def filter_lens(
     )
     shown = np.atleast_1d(result[pixel])
     bound += order.added_error
-    return FilterLens(job, pixel, window, order, made, shown, exact, bound, is_outside, chain)
+    return FilterLens(job, step, pixel, window, order, made, shown, exact, bound, is_outside, chain)
 
 
 def operation_lens(

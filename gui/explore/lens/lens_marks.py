@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QObject
 
-from engine.work.operations.found import Mark
+from engine.results.found import Mark
 from gui.explore.lens.lens import FilterLens, OperationLens
 from gui.explore.lens.lens_state import LensState
 from gui.explore.picture.canvas import PictureCanvas
@@ -34,7 +34,7 @@ class LensMarks(QObject):
         (row, column), seen = lens.pixel, lens.seen
         pixel = Mark(row, column, 1, 1)
         if isinstance(seen, FilterLens):
-            (up, left), mask = seen.job.mask.anchor, seen.job.mask
+            (up, left), mask = seen.step.applied.anchor, seen.step.applied
             window = Mark(row - up, column - left, mask.rows, mask.columns)
         elif isinstance(seen, OperationLens) and seen.cells is not None:
             half = seen.cells.shape[0] // 2

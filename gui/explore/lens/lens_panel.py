@@ -133,7 +133,7 @@ class LensPanel(QWidget):
     def _show_filter(self, seen: FilterLens) -> None:
         channel = self.shown_channel
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
-        mask, mode = seen.job.mask, seen.job.range_mode
+        mask, mode = seen.step.applied, seen.job.range_mode
         _say(self.size_text, f"{mask.rows} × {mask.columns}{read_words(seen.chain)}")
         self.steps.show_steps(steps(seen, channel, mode, white))
         _say(self.border, border_sentence(seen))
@@ -173,7 +173,7 @@ class LensPanel(QWidget):
         if isinstance(seen, OperationLens):
             self._show_window(seen, channel)
             return
-        chosen, mask, window = self.table_choice.currentData(), seen.job.mask, seen.window
+        chosen, mask, window = self.table_choice.currentData(), seen.step.applied, seen.window
         values = {
             _PRODUCTS: seen.products[..., channel],
             _CELLS: window.cells[..., channel],

@@ -6,7 +6,6 @@ asked once for each kernel and mask.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.errors import EngineError
 from engine.host.verbs import Describe
 from engine.image.colour import full_scale_of
-from engine.work.filtering.messages import FilterJob, SumOrderRequest
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder
-from engine.work.operations.messages import OperationJob
+from engine.work.messages import PictureJob, SumOrderRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -27,12 +25,11 @@ from gui.explore.display import Display
 from gui.explore.lens.lens import InChain, Lens, filter_lens, operation_lens
 from gui.explore.lens.step_inputs import StepInputs
 from gui.explore.picture.pixel_values import NotYet, Numbers
-from gui.explore.picture_job import is_chain, operation_of
+from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
-    from engine.work.messages import ChainJob
     from gui.explore.lens.shown_step import ShownStep
 
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
@@ -71,7 +68,7 @@ class LensState(QObject):
         self._order: tuple[SumOrderRequest, SumOrder] | None = None
         self._refused = ""
         self._inputs = StepInputs(link)
-        self._step: tuple[ChainJob, tuple[StepTime, ...], ShownStep] | None = None
+        self._step: tuple[PictureJob, tuple[StepTime, ...], ShownStep] | None = None
         self._link = link
         self.pixel: tuple[int, int] | None = None
         self.is_pinned = self.is_watched = False
@@ -165,14 +162,13 @@ class LensState(QObject):
             return None, _NO_PICTURE
         if self.pixel is None:
             return None, _POINT
-        if isinstance(job, OperationJob):
+        if job is not None and job.operation is not None:
             return self._look_at_operation(job, values.original, values.result)
         if result is None or job is None or values.result is None:
             return None, _NO_RESULT
         if is_chain(job):
             return self._look_at_step(job, result.device, values.original, values.result)
-        assert isinstance(job, FilterJob)
-        ran = replace(job, variant=result.variant, device=result.device)
+        ran = job.changed(variant=result.variant, device=result.device)
         return self._look_at_filter(SumOrderRequest(ran), values.original, values.result)
 
     def _look_at_filter(
@@ -185,17 +181,19 @@ class LensState(QObject):
         return filter_lens(asked.job, self._order[1], self.pixel, read, result, chain), ""
 
     def _look_at_operation(
-        self, job: OperationJob, read: Samples, result: Samples | None, chain: InChain = _ALONE
+        self, job: PictureJob, read: Samples, result: Samples | None, chain: InChain = _ALONE
     ) -> tuple[Lens | None, str]:
         if job.patch_path:
             return None, _NO_PATCH
+        step = job.operation
         assert self.pixel is not None
-        known, white = operation_of(job.operation), full_scale_of(np.dtype(job.picture.dtype))
-        half = None if known.window is None else known.window(known.read(dict(job.settings)))
+        assert step is not None
+        known, white = step.known, full_scale_of(np.dtype(job.picture.dtype))
+        half = None if known.window is None else known.window(known.read(dict(step.settings)))
         return operation_lens(known.title, known.teaches, half, self.pixel, read, result, white, chain), ""
 
     def _look_at_step(
-        self, job: "ChainJob", device: str, original: Samples, result: Samples
+        self, job: PictureJob, device: str, original: Samples, result: Samples
     ) -> tuple[Lens | None, str]:
         if self._link.is_remote:
             return None, _ON_A_SERVER
@@ -206,7 +204,7 @@ class LensState(QObject):
         shown = self._step[2]
         self._inputs.keep_to([one for one in shown.reads if one is not None])
         read = [original if one is None else self._inputs.of(one) for one in shown.reads]
-        if isinstance(shown.alone, FilterJob):
+        if shown.alone is not None and shown.alone.filter is not None:
             asked = SumOrderRequest(shown.alone, reads_floats=shown.reads[0] is not None)
             return self._look_at_filter(asked, read[0], result, shown.words)
         if shown.alone is not None:

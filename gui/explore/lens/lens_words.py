@@ -69,7 +69,7 @@ def number(value: Any) -> str:
 
 def steps(lens: FilterLens, channel: int, range_mode: str, white: float) -> list[Step]:
     """Return the steps from the cells to the screen."""
-    made, offset = lens.sum, np.float32(lens.job.mask.offset)
+    made, offset = lens.sum, np.float32(lens.step.applied.offset)
     lines: list[Step] = []
     if made is not None and len(made.totals) <= MOST_ROWS:
         sums, totals = made.row_sums[:, channel], made.totals[:, channel]
@@ -80,7 +80,9 @@ def steps(lens: FilterLens, channel: int, range_mode: str, white: float) -> list
     else:
         lines += _largest(lens, channel)
         if made is not None:
-            lines.append(Step(f"All {lens.job.mask.taps:,} products", total=number(made.totals[-1, channel])))
+            lines.append(
+                Step(f"All {lens.step.applied.taps:,} products", total=number(made.totals[-1, channel]))
+            )
     if made is None:
         lines.append(Step("Sum in float64", total=f"{lens.exact[channel]:.9g}".replace("-", "−")))
     elif lens.order.begins_with_offset:
@@ -137,7 +139,7 @@ def _largest(lens: FilterLens, channel: int) -> list[Step]:
     lines = []
     for at in order.tolist():
         row, column = divmod(at, products.shape[1])
-        cell, weight = lens.window.cells[row, column, channel], lens.job.mask.weights32[row, column]
+        cell, weight = lens.window.cells[row, column, channel], lens.step.applied.weights32[row, column]
         name = f"{_short(cell)} × {_short(weight)}"
         lines.append(Step(f"Cell {row}, {column}", name, _short(products[row, column])))
     return lines
@@ -157,13 +159,13 @@ def _clipped(value: float, range_mode: str, white: float) -> str:
 
 def border_sentence(lens: FilterLens) -> str:
     """Return which cells lie outside the picture, and what they hold."""
-    window, job = lens.window, lens.job
-    count, taps = int(window.outside.sum()), job.mask.taps
+    window, step = lens.window, lens.step
+    count, taps = int(window.outside.sum()), step.mask.taps
     if not count:
         return f"All {taps:,} cells lie in the picture." if taps > 1 else "The cell lies in the picture."
-    which = f"{count:,} of {taps:,} cells lie outside (hatched). Border {job.border}: "
+    which = f"{count:,} of {taps:,} cells lie outside (hatched). Border {step.border}: "
     if not (window.source_rows.min() >= 0 and window.source_columns.min() >= 0):
-        held = job.cval if job.border.takes_value else 0
+        held = step.cval if step.border.takes_value else 0
         return f"{which}they hold {held:g}."
     row, column = np.argwhere(window.outside)[0].tolist()
     there = f"row {window.rows[row]}, column {window.columns[column]}"
@@ -213,7 +215,7 @@ def filter_sentence(lens: FilterLens, channel: int, range_mode: str, white: floa
     """Return all of it in a sentence, for screen readers."""
     total = lens.exact[channel] if lens.sum is None else lens.sum.value[channel]
     on_screen = _on_the_screen(lens.shown[channel], range_mode, white)
-    products = f"{lens.job.mask.taps:,} product{'s' if lens.job.mask.taps > 1 else ''}"
+    products = f"{lens.step.applied.taps:,} product{'s' if lens.step.applied.taps > 1 else ''}"
     products += read_words(lens.chain)
     shown = value_text(lens.shown[channel])
     return (

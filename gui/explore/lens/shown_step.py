@@ -5,21 +5,17 @@ Chains take a while to import, so this module is imported when a chain's result 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.one_pixel import Samples
-from engine.work.messages import ChainJob
+from engine.work.messages import PictureJob
 from engine.work.one_combination import combined
-from engine.work.operations.messages import OperationJob
 from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
 from gui.explore.lens.lens import CombineLens, InChain
 from gui.explore.mask.preset_names import title_of
-from gui.explore.picture_job import StepJob
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,14 +23,14 @@ class ShownStep:
     """A step with all that its result depends on."""
 
     step: AnyStep
-    reads: tuple[ChainJob | None, ...]
+    reads: tuple[PictureJob | None, ...]
     """The jobs whose results it reads; None is the picture."""
     words: InChain
-    alone: StepJob | None
+    alone: PictureJob | None
     """The job that it would be on the picture; None where it makes one result of two."""
 
 
-def shown_step(job: ChainJob, ran: Sequence[StepTime], device: str) -> ShownStep:
+def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownStep:
     """Return the step whose result a job's is, computed on a device; `ran` says which variants did it.
 
     What it reads is asked for by the same variants, so that it has the same bits.
@@ -47,19 +43,15 @@ def shown_step(job: ChainJob, ran: Sequence[StepTime], device: str) -> ShownStep
         for id_ in step.inputs
     )
     names = tuple(_name(job.chain, id_) for id_ in step.inputs)
-    how: dict[str, Any] = {"variant": step.variant, "block": step.block, "layout": job.layout}
-    how |= {"picture": job.picture, "device": device}
-    alone: StepJob | None = None
-    if isinstance(step, MaskStep):
-        how |= {"border": step.border, "cval": step.cval, "range_mode": job.chain.range}
-        alone = FilterJob(mask=step.applied, **how)
-    elif isinstance(step, OperationStep):
-        alone = OperationJob(operation=step.operation, settings=dict(step.settings), **how)
+    alone: PictureJob | None = None
+    if step.kind != CombineStep.kind:
+        only = replace(job.chain, steps=(replace(step, input=""),))
+        alone = replace(job, chain=only, shown="", device=device, result_type=step.result_type)
     return ShownStep(step, reads, InChain(_number(job.chain, step.id), names), alone)
 
 
 def combine_lens(
-    shown: ShownStep, job: ChainJob, pixel: tuple[int, int], read: Sequence[Samples], result: Samples
+    shown: ShownStep, job: PictureJob, pixel: tuple[int, int], read: Sequence[Samples], result: Samples
 ) -> CombineLens:
     """Look at a pixel (row, column) of a step that makes one result of two, each (H, W, C)."""
     step, white = shown.step, full_scale_of(np.dtype(job.picture.dtype))
@@ -74,7 +66,7 @@ def combine_lens(
 
 def _by_variants(chain: Chain, keys: dict[str, str]) -> Chain:
     steps = tuple(
-        step if isinstance(step, CombineStep) else replace(step, variant=keys.get(step.id, step.variant))
+        step if step.kind == CombineStep.kind else replace(step, variant=keys.get(step.id, step.variant))
         for step in chain.steps
     )
     return replace(chain, steps=steps)

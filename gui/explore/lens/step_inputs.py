@@ -1,17 +1,14 @@
 """What a step of a chain reads, square by square: the results of the steps before it, computed when asked."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.host.tiles import TiledScreen
 from engine.work.filtering.one_pixel import Samples
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.explore.picture.tiled_values import TiledValues
-
-if TYPE_CHECKING:
-    from engine.work.messages import ChainJob
 
 
 class StepInputs(QObject):
@@ -22,15 +19,15 @@ class StepInputs(QObject):
     def __init__(self, link: EngineLink) -> None:
         super().__init__()
         self._link = link
-        self._read: list[tuple[ChainJob, TiledValues]] = []
+        self._read: list[tuple[PictureJob, TiledValues]] = []
 
-    def of(self, job: "ChainJob") -> Samples:
+    def of(self, job: PictureJob) -> Samples:
         """Return the result of a job of those that are kept to; reading it raises `NotYet`."""
         values = next(values for one, values in self._read if one == job)
         assert values.result is not None
         return values.result
 
-    def keep_to(self, jobs: "Sequence[ChainJob]") -> None:
+    def keep_to(self, jobs: Sequence[PictureJob]) -> None:
         """Read the results of these jobs, and no others."""
         before, self._read = self._read, []
         for job in jobs:
@@ -41,7 +38,7 @@ class StepInputs(QObject):
             if values not in kept:
                 values.updated.disconnect(self.arrived)
 
-    def _made(self, job: "ChainJob") -> TiledValues:
+    def _made(self, job: PictureJob) -> TiledValues:
         picture = job.picture
         screen = TiledScreen("", ((picture.height, picture.width),))
         values = TiledValues(picture, screen, self._link)

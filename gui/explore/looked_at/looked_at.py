@@ -1,16 +1,14 @@
 """The kernel that panels explain: the one that is chosen with its block, or another one to look at."""
 
-from dataclasses import replace
-
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture_job import StepJob
+from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
 
 AS_CHOSEN = ""
@@ -57,20 +55,20 @@ class LookedAt(QObject):
         return uses_block and self.can_choose
 
     @property
-    def job(self) -> FilterJob | None:
+    def job(self) -> PictureJob | None:
         """The job with this kernel; None without a picture, and for an operation that is no convolution."""
         job = self._workspace.filter_job()
         if job is not None and self.kernel:
-            job = replace(job, variant=self.kernel, block=self.block)
+            job = job.changed(variant=self.kernel, block=self.block)
         if job is not None and job.variant == AUTO:
-            job = replace(job, variant=self._chosen_by_auto or AUTO)
+            job = job.changed(variant=self._chosen_by_auto or AUTO)
         return job
 
     @property
-    def any_job(self) -> StepJob | None:
+    def any_job(self) -> PictureJob | None:
         """The same, or the job of another operation, with the kernel that is chosen for it."""
         job = self.job if self.can_choose else self._workspace.job()
-        return job if isinstance(job, StepJob) else None
+        return None if is_chain(job) else job
 
     @property
     def alternatives(self) -> tuple[VariantInfo, ...]:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QImage
 from engine.host.protocol import PictureHandle
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import EffectsRequest
+from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.newest import Newest
 from gui.explore.workspace import Workspace

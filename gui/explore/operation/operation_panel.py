@@ -6,8 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
+from engine.host.protocol import Filtered
 from engine.work.operations.contract import Operation
-from engine.work.operations.messages import Operated
 from gui.explore.display import Display
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.parameter_controls import ParameterControls
@@ -99,7 +99,7 @@ class OperationPanel(QWidget):
         self.plot.setVisible(bool(counts))
         self.plot.show_counts(counts)
 
-    def _show_quantities(self, found: Operated | None) -> None:
+    def _show_quantities(self, found: Filtered | None) -> None:
         while self._found_form.rowCount():
             self._found_form.removeRow(0)
         for quantity in found.quantities if found else ():

@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.results.found import Mark
 from engine.verify.regions import Region
-from engine.work.operations.found import Mark
 from gui.explore.picture.drawn import Drawing, Line, Pixel, paint_line, paint_region, region_between
 from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
 from gui.explore.picture.levels import Levels

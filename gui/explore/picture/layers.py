@@ -8,7 +8,7 @@ from enum import StrEnum
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
-from engine.work.operations.found import Mark
+from engine.results.found import Mark
 from gui.explore.picture.levels import Levels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font

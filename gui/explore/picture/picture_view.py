@@ -12,7 +12,6 @@ from engine.host.tiles import CloseTiled, TiledScreen
 from engine.host.verbs import Seen
 from engine.verify.regions import Region
 from engine.work.filtering.clipping import Clipped
-from engine.work.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
@@ -174,7 +173,7 @@ class PictureView(QWidget):
     def _show_tiled(self, screen: TiledScreen, filtered: Filtered) -> None:
         computed, tiles = filtered.values, filtered.tiles
         job, picture = self._workspace.job(), self._picture
-        if isinstance(self._values, TiledValues) and isinstance(job, FilterJob):
+        if isinstance(self._values, TiledValues) and job is not None and job.filter is not None:
             self._values.set_result(job, screen)
             self._show_levels(self._watched(TiledLevels(screen, self._link, job, self._result)))
             self._say_size()

@@ -12,7 +12,7 @@ from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
 from gui.explore.picture.one_channel import one_channel
@@ -63,7 +63,7 @@ class TiledLevels(QObject):
         self,
         screen: TiledScreen,
         link: EngineLink,
-        job: FilterJob | None = None,
+        job: PictureJob | None = None,
         before: "TiledLevels | None" = None,
         tiles: tuple[Tiles, ...] = (),
     ) -> None:

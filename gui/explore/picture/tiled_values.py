@@ -13,9 +13,9 @@ from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
 from engine.host.tiles import PictureValues, ResultValues, TiledScreen, Values
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.explore.picture.pixel_values import NotYet, texts_of
-from gui.explore.picture_job import PictureJob
 
 # Values come in squares of this side.
 _SIDE = 32

@@ -4,7 +4,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
-from engine.image.convert import RANGE_MODES
+from engine.geometry.range_modes import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace

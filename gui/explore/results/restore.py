@@ -1,12 +1,11 @@
 """The settings of a run, back in the workspace."""
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
-from engine.work.filtering.messages import FilterJob
-from engine.work.operations.messages import OperationJob
-from gui.explore.picture_job import PictureJob, is_chain
+from engine.work.messages import PictureJob
+from gui.explore.chain.chain_job import state_of
+from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
 
 
@@ -18,8 +17,8 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     how: dict[str, Any] = {
         name: getattr(job, name, None) for name in ("variant", "block", "device", "layout")
     }
-    if isinstance(job, FilterJob):
-        how |= {"border": job.border, "cval": job.cval, "result_type": job.result_type}
+    if (step := job.filter) is not None:
+        how |= {"border": step.border, "cval": step.cval, "result_type": job.result_type}
         mask, is_new = workspace.mask, workspace.applied_mask() != job.mask
         if is_new:
             # As the weights are: neither turned nor divided by their sum.
@@ -27,14 +26,14 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
         workspace.set_mask(mask, text, is_new=is_new, **how)
         return
     if is_chain(job):
-        state = import_module("gui.explore.chain.chain_job").state_of(job.chain, workspace.state)
+        state = state_of(job.chain, workspace.state)
         where = {"device": job.device, "layout": job.layout}
         workspace.edit(state.with_step(state.step.with_settings(**where)), text)
         return
-    assert isinstance(job, OperationJob)
-    step = workspace.step.with_operation(job.operation)
-    how |= {"parameters": dict(job.settings), "patch_path": job.patch_path}
-    workspace.edit_step(step.with_settings(**how), text)
+    operation = job.operation
+    assert operation is not None
+    how |= {"parameters": dict(operation.settings), "patch_path": job.patch_path}
+    workspace.edit_step(workspace.step.with_operation(operation.operation).with_settings(**how), text)
 
 
 def same_picture(workspace: Workspace, job: PictureJob) -> bool:
@@ -46,7 +45,7 @@ def same_picture(workspace: Workspace, job: PictureJob) -> bool:
     return open_now == job.picture or where == (job.picture.path, job.picture.sample, job.picture.title)
 
 
-def on_open_picture(workspace: Workspace, job: FilterJob) -> FilterJob | None:
+def on_open_picture(workspace: Workspace, job: PictureJob) -> PictureJob | None:
     """Return the job with the pixels of the open picture; None where that is another one."""
     picture = workspace.picture
     if picture is None or not same_picture(workspace, job):

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 from gui.explore.results.removed_runs import RemoveRuns
 from gui.explore.results.restore import on_open_picture, restore, same_picture
 from gui.explore.results.results_model import ResultsModel
@@ -59,10 +59,10 @@ class RowActions(QObject):
         dialog.textValueSelected.connect(lambda text: self.results.set_note(run.result, text[:_MOST_NOTE]))
         dialog.open()
 
-    def jobs_of_pair(self, runs: Sequence[Compared]) -> tuple[FilterJob, FilterJob] | None:
+    def jobs_of_pair(self, runs: Sequence[Compared]) -> tuple[PictureJob, PictureJob] | None:
         """Return what two runs did, on the open picture; None where that cannot be computed again."""
         jobs = [self.results.job_of(run.result) for run in runs]
-        here = [on_open_picture(self.workspace, job) for job in jobs if isinstance(job, FilterJob)]
+        here = [on_open_picture(self.workspace, job) for job in jobs if job is not None and job.filter]
         pair = [job for job in here if job is not None]
         return (pair[0], pair[1]) if len(runs) == len(pair) == 2 else None
 

@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from engine.host.shared_array import segments_of
 from engine.results.compare import Compared
 from engine.results.quantities import error_text
-from engine.work.filtering.messages import Difference, FilterJob, ShowDifference
+from engine.work.messages import Difference, PictureJob, ShowDifference
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -56,7 +56,7 @@ class ShownDifference(QObject):
                 ShowDifference(*pair), lambda reply: self._replied(pair, names, reply), self._failed
             )
 
-    def _replied(self, pair: Sequence[FilterJob], names: str, reply: Difference) -> None:
+    def _replied(self, pair: Sequence[PictureJob], names: str, reply: Difference) -> None:
         self._state.end_task(_SOURCE)
         picture = self._actions.workspace.picture
         if picture is None or picture != pair[0].picture:

@@ -5,7 +5,7 @@ from PySide6.QtCore import Signal
 from engine.errors import EngineError
 from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
 from engine.host.verbs import Describe
-from engine.work.filtering.messages import BlockTiles, TileRequest
+from engine.work.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
 from gui.explore.looked_at.explained_kernel import ExplainedKernel

@@ -5,7 +5,6 @@ another result is selected; it is asked again after that.
 """
 
 from collections.abc import Hashable
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -19,12 +18,12 @@ from engine.host.verbs import Describe
 from engine.results.compare import Compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.known_limits import MEASURE, KnownLimits
-from gui.explore.picture_job import PictureJob, comparable_of
+from gui.explore.picture_job import comparable_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
@@ -213,9 +212,9 @@ class WhyState(QObject):
 
     def _ask(self, result: Measurement[Any]) -> None:
         job = self._job_of(result)
-        assert isinstance(job, FilterJob)
+        assert job is not None
         # As it ran, where "auto" chose.
-        job = replace(job, variant=result.variant, block=result.block or job.block, device=result.device)
+        job = job.changed(variant=result.variant, block=result.block or job.block, device=result.device)
         self._times.ask(
             Describe(TimeRequest(job, result.kernel_ms)), partial(self._replied, result), self._failed
         )
@@ -287,7 +286,7 @@ class WhyState(QObject):
             return _RECORDED_BESIDE_GPU if self._has_gpu else _RECORDED_FOR_ANOTHER.format(*words)
         if job is None:
             return _NO_JOB
-        if not isinstance(job, FilterJob):
+        if job.filter is None:
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE
 

@@ -1,12 +1,13 @@
 """Which device a call takes by itself, with made-up devices and rates."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from engine.api import call_device
-from engine.api.call_device import ResolvedCall
+from engine.api.call_device import faster_device
 from engine.compiled.code_store import CodeStore
 from engine.device import call_rates
 from engine.device.call_rates import CallRates
@@ -15,7 +16,9 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.work.filtering.request import FilterRequest
+from engine.reason import Reason
+from engine.work.resolve import Resolved
+from tests.picture_jobs import mask_request
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores", facts={"model": "a CPU", "cores": "2"})
 FACTS = {"multiprocessors": "132", "clock": "1980 MHz", "driver API": "13.0"}
@@ -26,10 +29,18 @@ SMALL, LARGE = Mask(RANDOM.normal(size=(3, 3))), Mask(RANDOM.normal(size=(31, 31
 SLOW_BUS, FAST_BUS = (CallRates((0.0, 2.0**27), (0.0, time_us), 1.0) for time_us in (21_000.0, 5_000.0))
 
 
+class Chosen(NamedTuple):
+    """A device, and why."""
+
+    device: DeviceInfo
+    device_reason: Reason | None
+
+
 def resolved(mask=SMALL, side=4096, **options):
     """Return a call with a square float32 picture."""
     samples = np.broadcast_to(np.zeros((), np.float32), (side, side, 1))
-    return ResolvedCall(FilterRequest(mask=mask, **options), samples)
+    asked = Resolved(mask_request(mask=mask, **options), samples)
+    return Chosen(*faster_device(asked))
 
 
 @pytest.fixture

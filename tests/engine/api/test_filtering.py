@@ -9,6 +9,7 @@ import scipy.ndimage
 
 import engine
 import engine.api.request
+from engine.api.request import Call, request_of
 from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
@@ -16,9 +17,9 @@ from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, U
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.reason import Reason
+from engine.work.filter_task import Filtering
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.task import Filtering
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.commands.conftest import OnePixelOff, make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
@@ -173,10 +174,8 @@ def test_that_the_anchor_says_which_cell_lies_on_the_pixel():
     ids=lambda block: str(block),
 )
 def test_that_a_block_may_be_written_in_every_form(block):
-    request = engine.api.request.Request(
-        IMAGE, [[1]], "zero", 0.0, None, "tiled", block, "simulator", flip=False
-    )
-    assert request.choice.block == engine.Block(16, 8)
+    asked = request_of([[1]], "zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
+    assert Call(IMAGE, asked).choice.block == engine.Block(16, 8)
 
 
 def test_that_apply_returns_what_is_known_of_its_run():
@@ -344,7 +343,7 @@ def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monke
 
     def prepared(task, job):
         found = prepare(task, job)
-        return OnePixelOff(found) if job.operands.mask.total == 2.0 else found
+        return OnePixelOff(found) if job.operands.constant.total == 2.0 else found
 
     monkeypatch.setattr(Filtering, "prepare", prepared)
     with pytest.raises(engine.VerificationFailed, match="mask 2 of 3: not verified: row 0, column 0"):

@@ -17,7 +17,7 @@ import pytest
 import engine
 from engine.api import plan as plan_module
 from engine.api.plan import MOST_PLANS
-from engine.api.request import Request
+from engine.api.request import Call, request_of
 from engine.device import anti_aliasing
 from engine.device.anti_aliasing import REUSED_FROM_BYTES
 from engine.errors import BadValue, EngineError, MaskError, UnknownName
@@ -33,13 +33,16 @@ LARGE = (600, 601)
 LARGE_BYTES = 4 * LARGE[0] * LARGE[1]
 assert LARGE_BYTES > REUSED_FROM_BYTES
 
-OPTIONS = {"border": "zero", "cval": 0.0, "anchor": None, "block": None, "device": "cpu", "flip": False}
+OPTIONS = {
+    "border": "zero", "cval": 0.0, "anchor": None, "variant": "auto", "block": None, "device": "cpu",
+    "flip": False, "layout": "pitched", "result": "float32",
+}  # fmt: skip
 
 
 def alone(image, mask, **options):
     """Return the result of a filter that is prepared for this call and not kept."""
-    request = Request(image, mask, key=options.pop("variant", "auto"), **OPTIONS | options)
-    return request.filter().reshape(request.shape)
+    call = Call(image, request_of(mask, **OPTIONS | options))
+    return call.filter().reshape(call.shape)
 
 
 def assert_same_bits(values, wanted):

@@ -22,7 +22,7 @@ from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.reason import Reason
-from engine.work.filtering.task import Filtering
+from engine.work.filter_task import Filtering
 from tests.fresh_python import ROOT
 
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")

@@ -10,7 +10,7 @@ from engine.commands.picture_opening import Opened
 from engine.flow import converted
 from engine.flow.plan import Plan
 from engine.geometry.border import Border
-from engine.image.convert import RANGE_MODES
+from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
 from engine.verify.checked_samples import CheckedSamples
 from engine.work.filtering.agreement import regions_to_check, verify
@@ -87,7 +87,7 @@ def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
     *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
     how = {"seed": SEED, "affordable": AFFORDABLE}
     values = request.filter()
-    asked = request.samples, request.mask, request.problem
+    asked = request.samples, request.constant, request.problem
     proof = verify(checked, *asked, **how)
     assert proof.passed
     assert proof == verify(values, *asked, **how)

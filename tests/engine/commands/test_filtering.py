@@ -17,11 +17,11 @@ from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.variants.cpu import serial
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import is_exact_class, rounding_bound
 from engine.work.filtering.auto import planner
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.filtering.variants import variant as find_variant
 from engine.work.pictures import as_samples

@@ -16,7 +16,7 @@ from engine.course.markdown import markdown_of
 from engine.course.measure import measured_paper
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import BankRun, FilterRun, ProductRun
+from engine.course.runs import BankRun, ProductRun, filter_run
 from engine.course.sheet import csv_of, sheet_of
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
@@ -29,7 +29,7 @@ from engine.verify.verification import Verification
 from engine.work.filtering.variants import variant
 from tests.engine.commands.conftest import OnePixelOff
 
-SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
+SERIAL = filter_run(variant="cpu-serial", mask=box(3), width=9, height=7)
 
 
 def measure(key, **options):
@@ -75,7 +75,7 @@ def test_that_every_paper_is_measured_on_the_cpu(measured):
 def test_that_a_cell_is_expected_to_take_as_long_as_its_work(measured):
     """The client gives up on a host after ten times that: a minute for a small cell would hide a hang."""
     assert max(expected_s for _, progress in measured.values() for *_, expected_s in progress) <= 3.0
-    large, steps = replace(SERIAL, mask=box(17), width=4096, height=4096), []
+    large, steps = SERIAL.changed(mask=box(17), width=4096, height=4096), []
 
     def stop(step):
         steps.append(step)
@@ -117,7 +117,7 @@ def test_that_what_a_run_waited_for_memory_is_no_part_of_its_copies():
 
 def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
     bench = Bench("cpu", NO_SAMPLES)
-    assert "no variant is called that" in bench.take(replace(SERIAL, variant="nave")).reason
+    assert "no variant is called that" in bench.take(SERIAL.changed(variant="nave")).reason
     lost = DeviceFault("cuda:0", "illegal address", "Start again.")
     monkeypatch.setattr(Bench, "_picture", Mock(side_effect=[MemoryError, lost]))
     assert bench.take(SERIAL).reason == "Not enough memory: the system gave no more."
@@ -129,14 +129,16 @@ def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
 def test_that_copies_banks_and_products_are_verified_in_the_simulator():
     simulated, copied = Bench("simulator", NO_SAMPLES), {"variant": "copy", "width": 13, "height": 5}
     for run in (
-        FilterRun(mask=Mask([[1.0]]), **copied),
-        FilterRun(mask=Mask([[1.0]]), layout=Layout.PACKED, **copied),
+        filter_run(mask=Mask([[1.0]]), **copied),
+        filter_run(mask=Mask([[1.0]]), layout=Layout.PACKED, **copied),
         BankRun(3, 3, 9),
         ProductRun("matmul-tiled", 7, 4),
     ):
         found = simulated.take(run)
         assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
-    assert "A copy has the mask of one cell" in simulated.take(FilterRun(mask=Mask([[2.0]]), **copied)).reason
+    assert (
+        "A copy has the mask of one cell" in simulated.take(filter_run(mask=Mask([[2.0]]), **copied)).reason
+    )
 
 
 LAB, REPORT = paper("lab"), paper("report")

@@ -29,7 +29,7 @@ from engine.mask.mask import Mask
 from engine.variants.cpu import serial
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8

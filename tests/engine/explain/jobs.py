@@ -8,12 +8,11 @@ from engine.run.task import Choice, Job
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import MATMUL_VARIANTS
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import variant
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_operands
-from engine.work.operations.task import OPERATION
+from engine.work.operation_task import OPERATION
 from tests.engine.variants.cases import problem_of
+from tests.picture_jobs import operation_request, resolved_operands
 
 
 def zeros(*shape, dtype="float32"):
@@ -40,6 +39,6 @@ def product(key, tile=16, sides=(64, 64, 64)):
 
 def operation(chosen, samples, block=None, **settings):
     """Return the job of an operation's variant on a picture."""
-    request = OperationRequest(operation=chosen.operation, settings=settings)
+    request = operation_request(operation=chosen.operation, settings=settings)
     _, problem, operands = resolved_operands(request, samples)
     return Job(OPERATION, chosen, chosen.block_for(block and Block(*block)), problem, operands)

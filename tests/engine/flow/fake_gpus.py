@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.flow import filtering, on_gpus, stream
-from engine.work.filtering import resolve
+from engine.work import resolve
 from tests.engine.flow.fake_queues import FakeQueues
 
 

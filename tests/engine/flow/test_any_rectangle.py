@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.api.chain import ChainCall
-from engine.api.operation import OperationCall
-from engine.api.request import Request
+from engine.api.request import Call, Request
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow import filtering
@@ -19,8 +17,10 @@ from engine.mask.mask import Mask
 from engine.work.filtering import resolve
 from engine.work.operations.problem import Settings
 from engine.work.operations.table import OPERATIONS
+from engine.work.request import of_chain
 from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep
 from tests.engine.flow.fake_gpus import install
+from tests.picture_jobs import operation_request
 
 DTYPES = ("uint8", "uint16", "float32")
 # What can be a step, with parameters that make it reach further than one cell.
@@ -90,9 +90,12 @@ def works(draw, most, device="cpu"):
     elif kind == "operation":
         able = [key for key in WINDOWS if picture.shape[2] == 3 or key not in _COLOUR]
         key = draw(st.sampled_from(able))
-        call = OperationCall(picture, key, OPERATIONS_IN_CHAINS.get(key, {}), device=device)
+        call = Call(
+            picture,
+            operation_request(operation=key, settings=OPERATIONS_IN_CHAINS.get(key, {}), device=device),
+        )
     else:
-        call = ChainCall(picture, draw(chains(picture.shape[2])), device=device)
+        call = Call(picture, of_chain(draw(chains(picture.shape[2])), device=device))
     return call.in_parts()
 
 

@@ -23,10 +23,10 @@ from engine.geometry.border import Border
 from engine.geometry.cut import bands as cut_in_bands
 from engine.mask.mask import Mask
 from engine.results.strict_json import json_text
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.oracle import correlate
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from tests.engine.flow.fake_queues import FakeQueues
 
 

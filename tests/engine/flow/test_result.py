@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import engine
+from engine.api.request import Call
 from engine.errors import BadValue
 from engine.flow import result, tiles
 from engine.geometry.border import Border
@@ -23,11 +24,12 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
-from engine.work.filtering.compared import ComparePictures
-from engine.work.filtering.messages import FilterJob
+from engine.work.compared import ComparePictures
 from engine.work.filtering.variants import VARIANTS
-from engine.work.messages import ChainJob
+from engine.work.messages import PictureJob
+from engine.work.request import PictureRequest
 from engine.work.steps import MaskStep, OperationStep
+from tests.picture_jobs import mask_job
 
 ROWS, COLUMNS = 211, 150
 WHOLE = Region(0, ROWS, 0, COLUMNS)
@@ -92,8 +94,15 @@ def opened():
 
 def whole_of(job, pixels):
     """Return the result as a whole, of the same variant."""
-    options = {"border": job.border, "cval": job.cval * job.border.takes_value, "result": job.result_type}
-    return engine.correlate(pixels, job.mask, variant=job.variant, device="cpu", **options)
+    step = job.filter
+    options = {"border": step.border, "cval": step.cval * step.border.takes_value, "result": job.result_type}
+    return engine.correlate(pixels, step.applied, variant=job.variant, device="cpu", **options)
+
+
+def whole_chain(chain, pixels):
+    """Return the result of all steps as a whole, float32."""
+    call = Call(pixels, PictureRequest(chain=chain, device="cpu"))
+    return call.filter().reshape(call.shape)
 
 
 def levels_of(values, mode, alpha=None):
@@ -108,7 +117,7 @@ def levels_of(values, mode, alpha=None):
 def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, border):
     mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
     picture = opened(pixels)
-    job = FilterJob(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
+    job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole, screen = whole_of(job, pixels), ask(Preview(job)).screen
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
         found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
@@ -121,7 +130,7 @@ def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, b
 def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha):
     alpha = pixels[..., 0].copy() if has_alpha else None
     picture = opened(pixels, alpha)
-    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
+    job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
     wanted = levels_of(whole_of(job, pixels), mode, alpha)
     screen = ask(Preview(job)).screen
     for level, array in zip(wanted[1:], screen.coarse, strict=True):
@@ -134,7 +143,7 @@ def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode
 def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_asked_for(
     ask, opened, pixels, variant
 ):
-    job = FilterJob(picture=opened(pixels), mask=BOX, variant=variant, device="cpu")
+    job = mask_job(picture=opened(pixels), mask=BOX, variant=variant, device="cpu")
     screen = ask(Preview(job)).screen
     rows = [
         shared.attach(ask(ResultValues(job, screen, (row, row + 1), (0, COLUMNS))).values)
@@ -151,7 +160,7 @@ def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_aske
 @pytest.mark.parametrize("mode", ["clip", "rescale"])
 def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels, mode, region):
     how = {"mask": MASK, "variant": "cpu-serial", "device": "cpu", "range_mode": mode, "region": region}
-    job = FilterJob(picture=opened(pixels), **how)
+    job = mask_job(picture=opened(pixels), **how)
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
     assert isinstance(run.values, Computed)
@@ -161,13 +170,13 @@ def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixel
 
 def test_that_no_reply_holds_the_memory_of_the_picture(ask, opened, pixels):
     picture = opened(pixels)
-    reply = ask(Preview(FilterJob(picture=picture, mask=MASK, device="cpu")))
+    reply = ask(Preview(mask_job(picture=picture, mask=MASK, device="cpu")))
     assert picture.pixels.name not in segments_of(reply)
 
 
 def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
     region = Region(40, 130, 17, 70)
-    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu", region=region)
+    job = mask_job(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu", region=region)
     wanted = pixels.astype(np.float32)
     wanted[region.slices] = whole_of(job, pixels)[region.slices]
     screen = ask(Preview(job)).screen
@@ -179,7 +188,7 @@ def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
 @pytest.mark.parametrize("region", [None, Region(7, 190, 3, 99)])
 def test_that_the_histogram_is_that_of_the_whole_result(ask, opened, pixels, region):
     picture = opened(pixels)
-    job = FilterJob(picture=picture, mask=preset("sobel-x"), variant="cpu-serial", device="cpu")
+    job = mask_job(picture=picture, mask=preset("sobel-x"), variant="cpu-serial", device="cpu")
     (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
     shared.attach(kept)[...] = whole_of(job, pixels)
     computed = ask(Preview(job)).values
@@ -193,7 +202,7 @@ def test_that_the_histogram_is_that_of_the_whole_result(ask, opened, pixels, reg
 @pytest.mark.parametrize("of_error", [False, True])
 def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pixels, of_error):
     picture = opened(pixels)
-    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu")
+    job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu")
     (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
     shared.attach(kept)[...] = whole_of(job, pixels)
     first, second = (
@@ -213,7 +222,7 @@ def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pi
 def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, mode, has_alpha, kind, tmp_path):
     alpha = pixels[..., 0].copy() if has_alpha else None
     picture = opened(pixels, alpha)
-    job = FilterJob(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
+    job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
     values = ask(Preview(job)).values
     ask(SaveResult(picture, values, str(tmp_path / f"saved.{kind}"), mode))
     wanted = engine.image.convert.to_depth(whole_of(job, pixels), np.uint8, range_mode=mode)
@@ -229,16 +238,16 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
         if len(steps) == 2:
             raise engine.errors.Cancelled("The request", "it was stopped")
 
-    job = FilterJob(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
+    job = mask_job(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
     with pytest.raises(engine.errors.Cancelled):
         answer(Preview(job), stop)
 
 
 def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
     asked = []
-    resolve = result.resolved
-    monkeypatch.setattr(result, "resolved", lambda job, of: asked.append(job) or resolve(job, of))
-    job = FilterJob(picture=opened(pixels), mask=MASK, device="cpu")
+    resolve = result.resolved_for_parts
+    monkeypatch.setattr(result, "resolved_for_parts", lambda job, of: asked.append(job) or resolve(job, of))
+    job = mask_job(picture=opened(pixels), mask=MASK, device="cpu")
     reply = ask(Preview(job))
     for read in (job, reply.values.job):
         ask(ResultValues(read, reply.screen, (0, 3), (0, 3)))
@@ -246,9 +255,9 @@ def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, op
 
 
 def test_that_the_kernel_that_was_chosen_computes_every_part(ask, opened, pixels):
-    job = FilterJob(picture=opened(pixels), mask=BOX, device="cpu")
+    job = mask_job(picture=opened(pixels), mask=BOX, device="cpu")
     reply = ask(Preview(job))
-    assert reply.values.job == replace(job, variant=reply.variant, block=reply.values.job.block)
+    assert reply.values.job == job.changed(variant=reply.variant, block=reply.values.job.block)
 
 
 def cut_chains():
@@ -270,46 +279,46 @@ def with_border(chain, border):
 @pytest.mark.parametrize("border", [Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE])
 @pytest.mark.parametrize("chain", cut_chains(), ids=lambda chain: chain.key)
 def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border):
-    job = ChainJob(picture=opened(pixels), chain=with_border(chain, border), device="cpu")
+    job = PictureJob(picture=opened(pixels), chain=with_border(chain, border), device="cpu")
     reply = ask(Preview(job))
-    planned = reply.shown.values.job
-    whole = engine.chain(pixels, planned.chain, device="cpu").values
+    planned = reply.values.job
+    whole = whole_chain(planned.chain, pixels)
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(ResultValues(planned, reply.shown.screen, rows, columns)).values)
+        found = shared.attach(ask(ResultValues(planned, reply.screen, rows, columns)).values)
         np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
-    for level, array in zip(levels_of(whole, chain.range)[1:], reply.shown.screen.coarse, strict=True):
+    for level, array in zip(levels_of(whole, chain.range)[1:], reply.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(array), level)
-    (tile,) = ask(ResultTiles(planned, reply.shown.screen, 0, ((0, 0),))).tiles
+    (tile,) = ask(ResultTiles(planned, reply.screen, 0, ((0, 0),))).tiles
     np.testing.assert_array_equal(shared.attach(tile.pixels), levels_of(whole, chain.range)[0])
     assert [step.id for step in reply.steps] == [step.id for step in planned.chain.steps]
     assert all(step.ms > 0 for step in reply.steps)
 
 
 def test_that_a_run_of_a_chain_shows_the_same_and_keeps_no_values_either(ask, opened, pixels):
-    job = ChainJob(picture=opened(pixels), chain=chain_named("sobel-magnitude"), device="cpu")
+    job = PictureJob(picture=opened(pixels), chain=chain_named("sobel-magnitude"), device="cpu")
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
-    assert isinstance(run.shown.values, Computed)
-    assert run.shown.clipped == pytest.approx(preview.shown.clipped, abs=0.05)
-    assert run.shown.clipped[1] > 0.2
-    for one, other in zip(run.shown.screen.coarse, preview.shown.screen.coarse, strict=True):
+    assert isinstance(run.values, Computed)
+    assert run.clipped == pytest.approx(preview.clipped, abs=0.05)
+    assert run.clipped[1] > 0.2
+    for one, other in zip(run.screen.coarse, preview.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
 
 
 @pytest.mark.parametrize("last", [{"operation": "equalise"}, {"mask": "box-3", "border": "wrap"}])
 def test_that_a_chain_that_looks_at_the_whole_picture_is_computed_as_a_whole(ask, opened, pixels, last):
     chain = chain_from({"steps": [{"mask": "sharpen"}, last]})
-    job = ChainJob(picture=opened(pixels), chain=chain, device="cpu")
-    whole = engine.chain(pixels, chain, device="cpu").values
+    job = PictureJob(picture=opened(pixels), chain=chain, device="cpu")
+    whole = whole_chain(chain, pixels)
     for reply in (ask(Preview(job)), ask(Run(job, 0.0))):
-        np.testing.assert_array_equal(shared.attach(reply.shown.values), whole)
+        np.testing.assert_array_equal(shared.attach(reply.values), whole)
 
 
 @pytest.mark.parametrize("steps", [[{"mask": "box:9", "variant": "cpu-box"}], [{"operation": "equalise"}]])
 def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened, pixels, steps, monkeypatch):
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 1 << 30)
-    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
-    whole = shared.attach(ask(Preview(job)).shown.values)
+    job = PictureJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
+    whole = shared.attach(ask(Preview(job)).values)
     screen = TiledScreen("", ((ROWS, COLUMNS),))
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
         found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
@@ -321,7 +330,7 @@ def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened,
 def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, opened, pixels, monkeypatch):
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 1 << 30)
     chain, screen = chain_from({"steps": [{"operation": "equalise"}]}), TiledScreen("", ((ROWS, COLUMNS),))
-    job = ChainJob(picture=opened(pixels), chain=chain, device="cpu")
+    job = PictureJob(picture=opened(pixels), chain=chain, device="cpu")
     part = (0, 40), (0, 40)
     before = shared.attach(ask(ResultValues(job, screen, *part)).values).copy()
     shared.attach(job.picture.in_memory)[...] = pixels[::-1] // 2
@@ -334,6 +343,6 @@ def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, op
     "steps", [[{"operation": "equalise"}], [{"mask": "box-3", "border": "wrap"}, {"operation": "median"}]]
 )
 def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, steps):
-    job = ChainJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
+    job = PictureJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
     with pytest.raises(BadValue, match="depends on the whole picture"):
         ask(ResultValues(job, TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9)))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.request import Request
 from engine.errors import ImageReadError
 from engine.flow.memory import MemoryPlan
 from engine.flow.plan import Plan
@@ -17,6 +16,9 @@ from engine.geometry.border import Border
 from engine.geometry.cut import Reach
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
+from engine.mask.mask import Mask
+from engine.work.resolve import Resolved
+from tests.picture_jobs import mask_request
 
 SEGMENT = 16
 HEIGHT, WIDTH = 150, 20
@@ -44,8 +46,8 @@ class Recorded(LargePicture):
 
 def plan_for(border):
     image = np.zeros((HEIGHT, WIDTH, 1), np.float32)
-    call = Request(image, MASK, border, 0.0, None, "cpu-serial", None, "cpu", flip=False)
-    return Plan.of(call)
+    asked = mask_request(mask=Mask(MASK), border=border, variant="cpu-serial", device="cpu")
+    return Plan.of(Resolved(asked, image))
 
 
 def late(ahead, border=Border.MIRROR):

@@ -15,11 +15,10 @@ from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
-from engine.work.filtering.measured_part import MEASURED_SIDE
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.variants import VARIANTS
-from engine.work.messages import ChainJob
-from engine.work.operations.messages import OperationJob
+from engine.work.measured_part import MEASURED_SIDE
+from engine.work.messages import PictureJob
+from tests.picture_jobs import mask_job, operation_job
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
 SEPARABLE = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
@@ -71,7 +70,7 @@ def tiles_of(job, level, places):
     ("variant", "mask"), [*((key, SEPARABLE) for key in CPU), ("cpu-serial", MASK), ("cpu-parallel", MASK)]
 )
 def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, variant, mask, border):
-    job = FilterJob(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
+    job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole = engine.correlate(
         pixels, mask, border=border, cval=0.3 * (border == "constant"), variant=variant, device="cpu"
     )
@@ -82,7 +81,7 @@ def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, variant, 
 
 
 def test_that_tiles_are_the_result_as_the_screen_shows_it(picture, pixels):
-    job = FilterJob(picture=picture, mask=MASK, range_mode="absolute")
+    job = mask_job(picture=picture, mask=MASK, range_mode="absolute")
     variant = answer(Preview(job), silent).variant
     whole = engine.correlate(pixels, MASK, variant=variant)
     shown = np.empty((530, 601, 4), np.uint8)
@@ -97,7 +96,7 @@ def test_that_tiles_are_the_result_as_the_screen_shows_it(picture, pixels):
 
 
 def test_that_a_smaller_level_is_the_mask_on_the_reduced_picture(picture):
-    job = FilterJob(picture=picture, mask=MASK)
+    job = mask_job(picture=picture, mask=MASK)
     variant = answer(Preview(job), silent).variant
     reduced = tile_jobs.opened(picture.screen.key).rectangle(1, slice(0, 265), slice(0, 301), np.inf)
     shown = np.empty((265, 301, 4), np.uint8)
@@ -108,7 +107,7 @@ def test_that_a_smaller_level_is_the_mask_on_the_reduced_picture(picture):
 
 
 def test_that_rescaling_uses_one_range_for_all_tiles(picture, pixels):
-    job = FilterJob(picture=picture, mask=Mask([[1.0]]), range_mode="rescale")
+    job = mask_job(picture=picture, mask=Mask([[1.0]]), range_mode="rescale")
     reply = answer(Preview(job), silent)
     assert "range of 16 parts" in reply.screen.note
     tile = tiles_of(job, 0, ((1, 1),))[1, 1]
@@ -119,7 +118,7 @@ def test_that_rescaling_uses_one_range_for_all_tiles(picture, pixels):
 
 
 def test_that_a_preview_computes_nothing_before_it_is_seen(picture):
-    reply = answer(Preview(FilterJob(picture=picture, mask=MASK)), silent)
+    reply = answer(Preview(mask_job(picture=picture, mask=MASK)), silent)
     assert isinstance(reply.screen, TiledScreen)
     assert reply.values is None
     assert segments_of(reply) == ()
@@ -127,12 +126,12 @@ def test_that_a_preview_computes_nothing_before_it_is_seen(picture):
 
 def test_that_auto_chooses_a_variant_that_computes_parts_as_the_whole(picture):
     box = Mask(np.full((31, 31), 1 / 961))
-    chosen = answer(Preview(FilterJob(picture=picture, mask=box, device="cpu")), silent).variant
+    chosen = answer(Preview(mask_job(picture=picture, mask=box, device="cpu")), silent).variant
     assert chosen in CPU
 
 
 def test_that_each_variant_is_checked_without_reading_the_picture(picture):
-    found = answer(Check(FilterJob(picture=picture, mask=MASK)), silent)
+    found = answer(Check(mask_job(picture=picture, mask=MASK)), silent)
     assert {one.variant for one in found if not one.reason} >= {"cpu-serial", "cpu-parallel"}
 
 
@@ -140,21 +139,21 @@ def test_that_a_run_measures_the_part_that_is_looked_at(tmp_path):
     side = MEASURED_SIDE + 100
     np.save(tmp_path / "wide.npy", np.zeros((64, side), np.uint8))
     picture = open_picture(OpenPicture(str(tmp_path / "wide.npy")), silent)
-    job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial", device="cpu", centre=(3, 9999))
+    job = mask_job(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial", device="cpu", centre=(3, 9999))
     result = answer(Run(job, 0.0), silent).result
     assert result.is_proven
     assert (result.problem.height, result.problem.width) == (64, MEASURED_SIDE)
 
 
 def test_that_operations_and_chains_on_a_picture_in_its_file_have_the_bits_of_the_whole(picture, pixels):
-    median = OperationJob(operation="median", settings={"size": 5}, picture=picture, device="cpu")
-    chain = ChainJob(chain=chain_named("unsharp"), picture=picture, device="cpu")
+    median = operation_job(operation="median", settings={"size": 5}, picture=picture, device="cpu")
+    chain = PictureJob(chain=chain_named("unsharp"), picture=picture, device="cpu")
     wholes = (
         engine.operate(pixels, "median", size=5, device="cpu").picture,
         engine.chain(pixels, "unsharp", device="cpu").values,
     )
     for job, whole in zip((median, chain), wholes, strict=True):
-        assert answer(Preview(job), silent).shown.values is None
+        assert answer(Preview(job), silent).values is None
         for rows, columns in (((0, 9), (0, 601)), ((200, 300), (250, 260))):
             np.testing.assert_array_equal(values_of(job, rows, columns), whole[slice(*rows), slice(*columns)])
         assert answer(Run(job, 0.0), silent).result.is_proven
@@ -162,7 +161,7 @@ def test_that_operations_and_chains_on_a_picture_in_its_file_have_the_bits_of_th
 
 @pytest.mark.parametrize("operation", ["equalise", "histogram", "find-patch"])
 def test_that_what_needs_all_of_a_picture_in_its_file_is_refused_in_words(picture, operation):
-    job = OperationJob(operation=operation, settings={}, picture=picture)
+    job = operation_job(operation=operation, settings={}, picture=picture)
     with pytest.raises(engine.EngineError, match="whole picture"):
         answer(Preview(job), silent)
 

@@ -166,7 +166,7 @@ def lose_the_device(connection, options):
 
 def end_in_real_previews(connection, options):
     """End in each preview of a mask of more than one weight."""
-    from engine.work.filtering import answers
+    from engine.work import answers
 
     real = answers.preview
 

@@ -15,7 +15,7 @@ from engine.host.tiles import ResultValues, TiledScreen
 from engine.host.verbs import Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
-from engine.work.messages import ChainJob, ChainsRequest, MergeRequest
+from engine.work.messages import ListRequest, MergeRequest, PictureJob
 from engine.work.steps import digest_of
 
 CAMERA = open_sample("camera").pixels
@@ -33,7 +33,7 @@ def values_of(picture, chain, step):
 
 
 def test_that_the_ready_chains_are_described(calm):
-    assert calm.ask(Describe(ChainsRequest())) == ready_chains()
+    assert calm.ask(Describe(ListRequest("chains"))) == ready_chains()
 
 
 @pytest.mark.slow
@@ -41,22 +41,21 @@ def test_that_a_preview_shows_the_step_that_is_asked_for_after_an_edit_too(calm,
     chain = chain_named("denoise-edges")
     edited = chain.replaced("edges", replace(chain.steps[3], how="maximum"))
     for asked, step in ((chain, "edges"), (chain, "x"), (edited, "edges")):
-        found = calm.ask(Preview(ChainJob(chain=asked, shown=step, picture=camera, device="cpu")))
+        found = calm.ask(Preview(PictureJob(chain=asked, shown=step, picture=camera, device="cpu")))
         values = values_of(CAMERA, asked, step)
-        assert np.array_equal(shared.attach(found.shown.values)[..., 0], values)
+        assert np.array_equal(shared.attach(found.values)[..., 0], values)
         # Every value of 512 x 512 is looked at.
-        assert found.shown.clipped == (float((values < -0.5).mean()), float((values > 255.5).mean()))
+        assert found.clipped == (float((values < -0.5).mean()), float((values > 255.5).mean()))
         assert found.steps[-1].id == step
         calm.client.release(*segments_of(found))
 
 
 @pytest.mark.slow
 def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
-    job = ChainJob(chain=chain_named("unsharp"), picture=camera, device="cpu")
+    job = PictureJob(chain=chain_named("unsharp"), picture=camera, device="cpu")
     found = calm.ask(Run(job, budget_s=0.0))
     assert found.result.is_proven
     assert [step.ms > 0 for step in found.steps] == [True, True]
-    assert found.shown.result == found.result
     # By this the window tells its runs from those of another chain of the same words.
     assert found.result.weights_digest == digest_of(job.chain.nodes())
     calm.client.release(*segments_of(found))
@@ -64,12 +63,12 @@ def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
 
 def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, camera):
     chain = chain_from({"steps": [{"mask": "1 2 1"}, {"mask": "3"}]})
-    (offer,) = calm.ask(Describe(MergeRequest(ChainJob(chain=chain, picture=camera, device="cpu"))))
+    (offer,) = calm.ask(Describe(MergeRequest(PictureJob(chain=chain, picture=camera, device="cpu"))))
     assert offer.is_faster
     assert len(offer.chain.steps) == 1
     off = replace(chain, steps=tuple(replace(step, on=False) for step in chain.steps))
     with pytest.raises(BadValue, match="switched off"):
-        calm.ask(Preview(ChainJob(chain=off, picture=camera, device="cpu")))
+        calm.ask(Preview(PictureJob(chain=off, picture=camera, device="cpu")))
 
 
 @pytest.mark.slow
@@ -78,12 +77,12 @@ def test_that_a_preview_on_a_gpu_names_the_kernel_of_each_step_and_parts_of_it_h
     Image.fromarray(pixels).save(tmp_path / "small.png")
     picture = calm.ask(OpenPicture(path=str(tmp_path / "small.png")))
     chain = chain_from({"steps": [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}, {"operation": "median"}]})
-    found = calm.ask(Preview(ChainJob(chain=chain, picture=picture, device="simulator")))
+    found = calm.ask(Preview(PictureJob(chain=chain, picture=picture, device="simulator")))
     assert all(step.variant not in ("", "auto") and step.ms is None for step in found.steps)
     keys = {step.id: step.variant for step in found.steps}
     ran = replace(chain, steps=tuple(replace(step, variant=keys[step.id]) for step in chain.steps))
-    job = ChainJob(chain=ran, picture=picture, device="simulator")
+    job = PictureJob(chain=ran, picture=picture, device="simulator")
     part = calm.ask(ResultValues(job, TiledScreen("", ((14, 12),)), (3, 14), (2, 9)))
-    whole = shared.attach(found.shown.values)
+    whole = shared.attach(found.values)
     np.testing.assert_array_equal(shared.attach(part.values), whole[3:14, 2:9])
     calm.client.release(*segments_of(found), *segments_of(part), *segments_of(picture))

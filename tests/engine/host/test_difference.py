@@ -1,7 +1,5 @@
 """The difference of two runs: the absolute one of their results, its largest value white."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,10 @@ from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.work.difference import difference
 from engine.work.filtering import oracle
-from engine.work.filtering.difference import difference
-from engine.work.filtering.messages import FilterJob, ShowDifference
+from engine.work.messages import ShowDifference
+from tests.picture_jobs import mask_job
 
 
 @pytest.fixture
@@ -34,8 +33,8 @@ def shown(first, second):
 
 
 def test_that_it_is_the_absolute_difference_of_two_results(picture):
-    one = FilterJob(picture=picture, mask=preset("sharpen"), variant="cpu-serial")
-    other = replace(one, mask=preset("box-3"), variant="cpu-parallel")
+    one = mask_job(picture=picture, mask=preset("sharpen"), variant="cpu-serial")
+    other = one.changed(mask=preset("box-3"), variant="cpu-parallel")
     values, screen, largest = shown(one, other)
     pixels = open_sample("impulse").pixels
     results = [oracle.correlate(pixels, job.mask).reshape(values.shape) for job in (one, other)]
@@ -47,6 +46,6 @@ def test_that_it_is_the_absolute_difference_of_two_results(picture):
 
 
 def test_that_results_with_the_same_bits_are_black(picture):
-    job = FilterJob(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial")
-    values, screen, largest = shown(job, replace(job, variant="cpu-parallel"))
+    job = mask_job(picture=picture, mask=Mask([[1.0]]), variant="cpu-serial")
+    values, screen, largest = shown(job, job.changed(variant="cpu-parallel"))
     assert (values.max(), largest, screen[..., :3].max()) == (0.0, 0.0, 0)

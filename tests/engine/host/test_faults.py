@@ -17,16 +17,16 @@ from engine.host.protocol import OpenPicture
 from engine.host.segments import HandedSegments
 from engine.host.verbs import Run
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import FilterJob
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, light
+from tests.picture_jobs import mask_job
 
 
 @pytest.mark.slow
 def test_that_the_run_after_a_killed_host_succeeds(start_up):
     watched, first = start_up(serve)
-    job = FilterJob(
+    job = mask_job(
         picture=watched.open_sample(), mask=Mask([[1.0] * 9] * 9), variant="cpu-serial", device="cpu"
     )
     # A sample of it takes 70 ms: a run of the most samples that are taken lasts 14 s.

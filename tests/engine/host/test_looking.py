@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue
+from engine.geometry.range_modes import RANGE_MODES
 from engine.host import shared
 from engine.host.display_levels import level_shapes, render
 from engine.host.display_range import shown_level
@@ -11,7 +12,6 @@ from engine.host.picture_numbers import MeasurePicture
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, ScreenLevels
 from engine.host.request import answer
 from engine.host.shared_array import segments_of
-from engine.image.convert import RANGE_MODES
 from engine.image.samples import sample_path
 from engine.verify.regions import Region
 

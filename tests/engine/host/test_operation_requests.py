@@ -11,9 +11,10 @@ from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
-from engine.work.operations.messages import OperationJob, OperationsRequest
+from engine.work.messages import ListRequest
 from engine.work.operations.table import OPERATIONS
 from engine.work.operations.variants import operation_variants
+from tests.picture_jobs import operation_job
 
 PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
 
@@ -33,11 +34,13 @@ def photo(calm, folder):
 
 
 def job_of(picture, operation, **more):
-    return OperationJob(operation=operation, picture=picture, **{"device": "cpu", **more})
+    return operation_job(operation=operation, picture=picture, **{"device": "cpu", **more})
 
 
 def test_that_every_operation_is_described_with_its_variants(calm):
-    found = {info.key: [v.key for v in info.variants] for info in calm.ask(Describe(OperationsRequest()))}
+    found = {
+        info.key: [v.key for v in info.variants] for info in calm.ask(Describe(ListRequest("operations")))
+    }
     assert found == {key: sorted_by_device(key) for key in OPERATIONS}
 
 
@@ -48,11 +51,11 @@ def sorted_by_device(operation):
 @pytest.mark.slow
 def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
     turned = calm.ask(Preview(job_of(photo, "negative")))
-    assert np.array_equal(shared.attach(turned.shown.values), 255 - PHOTO)
-    assert turned.shown.variant == "cpu-negative"
+    assert np.array_equal(shared.attach(turned.values), 255 - PHOTO)
+    assert turned.variant == "cpu-negative"
     counted = calm.ask(Preview(job_of(photo, "histogram", settings={"bins": 4})))
     assert [sum(channel) for channel in counted.counts] == [PHOTO.shape[0] * PHOTO.shape[1]] * 3
-    assert np.array_equal(shared.attach(counted.shown.values), PHOTO)
+    assert np.array_equal(shared.attach(counted.values), PHOTO)
     squeezed = calm.ask(Preview(job_of(photo, "compress")))
     assert [quantity.key for quantity in squeezed.quantities][:2] == ["psnr_db", "estimated_bytes"]
     for found in (turned, counted, squeezed):
@@ -66,7 +69,7 @@ def test_that_a_patch_that_is_found_is_framed(calm, photo, folder):
     assert (found.mark.row, found.mark.column) == (20, 30)
     assert found.result.is_proven
     assert found.result.kernel_ms > 0
-    pixels = shared.attach(found.shown.values)
+    pixels = shared.attach(found.values)
     assert (pixels[19, 29:41] == 255).all()
     assert np.array_equal(pixels[20:32, 30:40], PHOTO[20:32, 30:40])
     calm.client.release(*segments_of(found))

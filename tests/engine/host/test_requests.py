@@ -34,9 +34,9 @@ from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
 from engine.work.filtering import oracle
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
+from tests.picture_jobs import mask_job
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
 ON_CUDA = [known.device is DeviceKind.CUDA for known in VARIANTS]
@@ -59,7 +59,7 @@ def tiny(calm, tmp_path_factory):
 
 def job_of(picture, mask=SMOOTH, **more):
     how = {"border": Border.MIRROR, "variant": "cpu-parallel", "device": "cpu", **more}
-    return FilterJob(picture=picture, mask=mask, **how)
+    return mask_job(picture=picture, mask=mask, **how)
 
 
 def reasons(calm, job):

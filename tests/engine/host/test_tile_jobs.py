@@ -22,9 +22,8 @@ from engine.image.halving import halved
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named
-from engine.work.filtering.messages import FilterJob, SaveFiltered
-from engine.work.messages import ChainJob
-from engine.work.operations.messages import OperationJob
+from engine.work.messages import PictureJob, SaveFiltered
+from tests.picture_jobs import mask_job, operation_job
 
 
 def silent(step):
@@ -134,15 +133,15 @@ def test_that_tiles_of_a_decoded_picture_are_its_pixels_halved(decoded, pixels, 
 
 def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(decoded, pixels, tmp_path):
     path = str(tmp_path / "out.tif")
-    answer(SaveFiltered(FilterJob(mask=preset("identity"), picture=decoded), path), silent)
+    answer(SaveFiltered(mask_job(mask=preset("identity"), picture=decoded), path), silent)
     saved = open_image(path)
     np.testing.assert_array_equal(saved.pixels, pixels)
     assert (saved.alpha == 255).all()
 
 
 def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixels, tmp_path):
-    median = OperationJob(operation="median", settings={"size": 5}, picture=decoded)
-    chain = ChainJob(chain=chain_named("unsharp"), picture=decoded)
+    median = operation_job(operation="median", settings={"size": 5}, picture=decoded)
+    chain = PictureJob(chain=chain_named("unsharp"), picture=decoded)
     wholes = (
         engine.operate(pixels, "median", size=5, device="cpu").picture,
         engine.chain(pixels, "unsharp", device="cpu").picture,

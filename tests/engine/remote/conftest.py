@@ -9,7 +9,7 @@ import pytest
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
-from engine.work.filtering.messages import FiltersRequest
+from engine.work.messages import ListRequest
 from tests.engine.remote.sshd import MISSING, PATIENCE_S, Sshd
 
 
@@ -19,7 +19,7 @@ class Asking:
     def __init__(self, remote=None, sample="astronaut"):
         self.ready, self.lost, self.lost_error = threading.Event(), threading.Event(), None
         self.client = EngineClient(
-            on_ready=self._note_ready, on_lost=self._note_lost, described=FiltersRequest(), remote=remote
+            on_ready=self._note_ready, on_lost=self._note_lost, described=ListRequest(), remote=remote
         )
         self.client.start()
         self.sample = sample

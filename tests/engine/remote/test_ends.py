@@ -4,7 +4,6 @@ import os
 import signal
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,9 @@ from engine.image.picture import Picture
 from engine.image.save import save_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
-from engine.work.filtering.messages import FilterJob
-from engine.work.operations.messages import OperationJob
 from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON, wait_until
+from tests.picture_jobs import mask_job, operation_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -36,7 +34,7 @@ class Session:
         self.asking = asking(RemoteServer(sshd.to, PYTHON, options))
         assert self.asking.ready.wait(PATIENCE_S)
         self.picture = self.asking.picture()
-        self.job = FilterJob(mask=preset("sobel-x"), picture=self.picture, variant="cpu-serial")
+        self.job = mask_job(mask=preset("sobel-x"), picture=self.picture, variant="cpu-serial")
         self.preview = self.asking.ask(Preview(self.job, SEEN))
         there = {pid: args for pid, args in children_of(sshd.process.pid).items() if pid not in others}
         here = children_of(self.asking.client.host_pid)
@@ -84,7 +82,7 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     save_image(Picture(np.arange(243, dtype=np.uint8).reshape(9, 9, 3)), patch)
     made.asking.ask(
         Preview(
-            OperationJob(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch))
+            operation_job(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch))
         )
     )
     prefixes = prefixes_of([made.server, made.host])
@@ -118,7 +116,7 @@ def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     made = session()
     begun = threading.Event()
     # With the small mask it would end by itself after 10 s.
-    slow = replace(made.job, mask=preset("box-9"))
+    slow = made.job.changed(mask=preset("box-9"))
     running = made.asking.client.submit(Run(slow, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     os.kill(made.host, signal.SIGKILL)
@@ -146,9 +144,9 @@ def test_that_a_picture_crosses_once(session, sshd, tmp_path):
     made = session()
     sent = bytes_sent(made.relay)
     for name in ("one", "two", "three"):
-        made.asking.ask(Preview(FilterJob(mask=preset("box-3").with_name(name), picture=made.picture), SEEN))
+        made.asking.ask(Preview(mask_job(mask=preset("box-3").with_name(name), picture=made.picture), SEEN))
     again = made.asking.picture()
-    made.asking.ask(Preview(FilterJob(mask=preset("box-3"), picture=again), SEEN))
+    made.asking.ask(Preview(mask_job(mask=preset("box-3"), picture=again), SEEN))
     # The picture has 786,432 bytes.
     assert bytes_sent(made.relay) - sent < 100_000
 

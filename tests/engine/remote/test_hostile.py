@@ -28,8 +28,9 @@ from engine.remote.line import Line
 from engine.remote.messages import Arrays, Band, Written
 from engine.remote.schema import encoded, name_of
 from engine.remote.server import Server
-from engine.work.filtering.messages import FilterJob, FiltersRequest
+from engine.work.messages import ListRequest
 from tests.engine.remote.piped import Piped
+from tests.picture_jobs import mask_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -47,18 +48,18 @@ def recorded(tmp_path_factory):
     record = tmp_path_factory.mktemp("hostile") / "record"
     asking = Asking(Piped(record=str(record)), sample="impulse")
     try:
-        job = FilterJob(mask=preset("sobel-x"), picture=asking.picture())
+        job = mask_job(mask=preset("sobel-x"), picture=asking.picture())
         requests = (
             Check(job),
             Preview(job),
             Preview(job, Seen(0, (0, 9), (0, 9))),
             Run(job, 0.01),
-            Describe(FiltersRequest()),
+            Describe(ListRequest()),
         )
         for request in requests:
             asking.ask(request)
         with pytest.raises(EngineError):
-            asking.ask(Preview(FilterJob(mask=preset("box-3"), picture=job.picture, variant="none")))
+            asking.ask(Preview(mask_job(mask=preset("box-3"), picture=job.picture, variant="none")))
     finally:
         asking.close()
     return record.read_bytes().partition(b"\n")[2], requests
@@ -299,15 +300,15 @@ def test_that_a_server_that_says_nonsense_is_lost_in_words(asking):
     program = "import os,sys; os.write(1, os.urandom(1 << 20)); sys.stdin.read()"
     remote = asking(Piped(program=program))
     with pytest.raises(EngineError) as caught:
-        remote.ask(Describe(FiltersRequest()))
+        remote.ask(Describe(ListRequest()))
     assert caught.value.why
 
 
 def test_that_changed_requests_end_a_server_in_words():
     """The same for what a client sends: real requests, changed."""
     sent = [
-        ToHost(1, Describe(FiltersRequest())),
-        ToHost(3, Describe(FiltersRequest())),
+        ToHost(1, Describe(ListRequest())),
+        ToHost(3, Describe(ListRequest())),
     ]
     stream = b""
     for number, message in enumerate(sent, start=1):

@@ -25,7 +25,7 @@ from engine.remote import schema
 from engine.remote.envelopes import FROM_SERVER, TO_SERVER
 from engine.remote.messages import Arrays, Band, Begin, Written
 from engine.remote.schema import NotOfTheSchema, decoded, encoded, name_of
-from engine.work.filtering.messages import FiltersRequest
+from engine.work.messages import ListRequest
 
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, list, dict, np.ndarray, frozenset)
 
@@ -82,8 +82,8 @@ def test_that_every_kind_in_a_message_has_a_name_on_the_line(kind):
 @pytest.mark.parametrize(
     "value",
     [
-        Begin("1", "gpu7", HostOptions(described=FiltersRequest())),
-        ToHost(3, Preview(FiltersRequest(), Seen(1, (0, 2), (3, 4)))),
+        Begin("1", "gpu7", HostOptions(described=ListRequest())),
+        ToHost(3, Preview(ListRequest(), Seen(1, (0, 2), (3, 4)))),
         Cancel(7),
         Answer(1, (Block(32, 8), None, "text", 2.5, {"a": (1,)})),
         Answer(2, frozenset({3, 1})),

@@ -17,9 +17,9 @@ from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
 from engine.tasks.network.messages import DrawingRequest
-from engine.work.filtering.messages import FilterJob, FiltersRequest
-from engine.work.operations.messages import OperationJob
+from engine.work.messages import ListRequest
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON
+from tests.picture_jobs import mask_job, operation_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -61,7 +61,7 @@ def arrays_of(answer):
 @pytest.mark.parametrize("mask", ["sobel-x", "box-3"])
 def test_that_a_preview_has_the_same_bits(both, pictures, mask):
     here, there = (
-        one.ask(Preview(FilterJob(mask=preset(mask), picture=picture)))
+        one.ask(Preview(mask_job(mask=preset(mask), picture=picture)))
         for one, picture in zip(both, pictures, strict=True)
     )
     assert here.variant == there.variant
@@ -73,7 +73,7 @@ def test_that_an_operation_and_a_drawing_have_the_same_bits(both, pictures):
     ink = bytes(range(256)) * 3 + bytes(16)
     answers = [
         (
-            one.ask(Preview(OperationJob(operation="median", settings={"size": 3}, picture=picture))),
+            one.ask(Preview(operation_job(operation="median", settings={"size": 3}, picture=picture))),
             one.ask(Preview(DrawingRequest(ink))),
         )
         for one, picture in zip(both, pictures, strict=True)
@@ -86,8 +86,8 @@ def test_that_an_operation_and_a_drawing_have_the_same_bits(both, pictures):
 def test_that_questions_have_the_same_answers(both, pictures):
     asked = [
         (
-            one.ask(Describe(FiltersRequest())),
-            one.ask(Check(FilterJob(mask=preset("sobel-x"), picture=picture))),
+            one.ask(Describe(ListRequest())),
+            one.ask(Check(mask_job(mask=preset("sobel-x"), picture=picture))),
         )
         for one, picture in zip(both, pictures, strict=True)
     ]
@@ -96,7 +96,7 @@ def test_that_questions_have_the_same_answers(both, pictures):
 
 def test_that_a_run_says_where_it_was_computed(both, pictures, sshd):
     steps = []
-    run = both[1].ask(Run(FilterJob(mask=preset("sobel-x"), picture=pictures[1]), 0.05), steps.append)
+    run = both[1].ask(Run(mask_job(mask=preset("sobel-x"), picture=pictures[1]), 0.05), steps.append)
     assert run.result.is_proven
     assert run.result.environment.device.endswith(f" on {sshd.to}")
     named = {device.key: device.title.endswith(f" on {sshd.to}") for device in both[1].said.devices}
@@ -108,7 +108,7 @@ def test_that_an_error_has_the_same_words(both, pictures):
     errors = []
     for one, picture in zip(both, pictures, strict=True):
         with pytest.raises(EngineError) as caught:
-            one.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=picture, variant="no-such")))
+            one.ask(Preview(mask_job(mask=preset("sobel-x"), picture=picture, variant="no-such")))
         errors.append((type(caught.value), str(caught.value)))
     assert errors[0] == errors[1]
 
@@ -118,8 +118,8 @@ SEEN = Seen(0, (100, 300), (260, 500))
 
 def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pictures):
     local, remote = both
-    job = FilterJob(mask=preset("sobel-x"), picture=pictures[1])
-    whole = local.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[0])))
+    job = mask_job(mask=preset("sobel-x"), picture=pictures[1])
+    whole = local.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[0])))
     found = remote.ask(Preview(job, SEEN))
     assert found.values is None
     assert {tiles.level for tiles in found.tiles} <= {0, 1}
@@ -136,16 +136,16 @@ def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pi
 def test_that_a_result_that_stays_there_is_saved_here(both, pictures, tmp_path):
     local, remote = both
     paths = [str(tmp_path / f"{name}.tif") for name in ("here", "there")]
-    whole = local.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[0])))
+    whole = local.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[0])))
     local.ask(SaveResult(pictures[0], whole.values, paths[0], depth="float32"))
-    found = remote.ask(Preview(FilterJob(mask=preset("sobel-x"), picture=pictures[1]), SEEN))
+    found = remote.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[1]), SEEN))
     saved = remote.ask(SaveResult(pictures[1], None, paths[1], depth="float32", result=found.screen))
     assert saved.path == paths[1]
     assert np.array_equal(*(open_image(path).pixels for path in paths))
 
 
 def test_that_a_result_that_is_not_kept_any_more_is_refused_in_words(both, pictures):
-    remote, job = both[1], FilterJob(mask=preset("sobel-x"), picture=pictures[1])
+    remote, job = both[1], mask_job(mask=preset("sobel-x"), picture=pictures[1])
     first = remote.ask(Preview(job, SEEN))
     for _ in range(4):
         remote.client.release(*segments_of(remote.ask(Preview(job, SEEN))))
@@ -155,7 +155,7 @@ def test_that_a_result_that_is_not_kept_any_more_is_refused_in_words(both, pictu
 
 def test_that_a_request_is_stopped_there(both, pictures):
     remote, begun = both[1], threading.Event()
-    job = FilterJob(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
+    job = mask_job(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
     running = remote.client.submit(Run(job, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     remote.client.cancel(running)
@@ -168,10 +168,10 @@ def test_that_a_request_is_stopped_there(both, pictures):
 
 def test_that_the_newest_preview_wins(both, pictures):
     remote = both[1]
-    jobs = [FilterJob(mask=preset("sobel-x").with_name(str(n)), picture=pictures[1]) for n in range(5)]
+    jobs = [mask_job(mask=preset("sobel-x").with_name(str(n)), picture=pictures[1]) for n in range(5)]
     # Behind a run, so that none is done before the next one is asked for.
     begun = threading.Event()
-    run = FilterJob(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
+    run = mask_job(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
     running = remote.client.submit(Run(run, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     futures = [remote.client.submit(Preview(job, SEEN)) for job in jobs]
@@ -209,7 +209,7 @@ def test_that_a_server_that_cannot_be_used_is_refused_with_what_helps(sshd, aski
         None: sshd.options(),
     }[changed.get("ssh_options")]
     remote = asking(RemoteServer(sshd.to, changed.get("python", PYTHON), options))
-    future = remote.client.submit(Describe(FiltersRequest()))
+    future = remote.client.submit(Describe(ListRequest()))
     with pytest.raises(LineLost, match=says) as caught:
         future.result(PATIENCE_S)
     assert caught.value.remedy
@@ -225,7 +225,7 @@ def test_that_another_version_is_refused_with_the_command_that_installs_the_righ
     python = f"cd {folder.parents[1]} && {PYTHON.rpartition(' ')[2]}"
     remote = asking(RemoteServer(sshd.to, python, sshd.options()))
     with pytest.raises(LineLost, match=r"it has Haloscope 0\.0\.1") as caught:
-        remote.ask(Describe(FiltersRequest()))
+        remote.ask(Describe(ListRequest()))
     # A shell here reads three words; the one there gets the last of them whole.
     typed = shlex.split(caught.value.remedy[caught.value.remedy.index("ssh ") :])
     assert typed == ["ssh", sshd.to, f"{python} -m pip install haloscope=={engine.__version__}"]

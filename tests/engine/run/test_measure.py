@@ -32,9 +32,8 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import matmul_variant
+from engine.work.filter_task import FILTERING, describe_problem, filter_job
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import FILTERING, filter_job
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
 

@@ -10,10 +10,10 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.poisoning import run_on_poison
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import is_exact_class, rounding_bound, verify
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.pictures import as_samples
 
 SMALL_BLOCK = Block(8, 4)

@@ -13,7 +13,7 @@ import numpy as np
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from tests.engine.variants.case_lists import AXES, LARGE, MATRIX, simulator_case
 from tests.engine.variants.cases import Case

@@ -13,7 +13,7 @@ from engine.device.launches import Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import DIRECT
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.executed import observed

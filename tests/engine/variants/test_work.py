@@ -11,7 +11,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.cpu import parallel, separable, separable_serial, serial
 from engine.variants.tiles.byte_tile_shape import byte_tile_shape
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.pictures import as_samples
 from tests.engine.variants.cases import Case, result_of, verified

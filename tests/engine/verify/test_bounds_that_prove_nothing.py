@@ -8,8 +8,8 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.product import agreement as product
 from engine.tasks.product.problem import MatrixProduct
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import agreement
-from engine.work.filtering.resolve import describe_problem
 
 RANDOM = np.random.default_rng(41)
 # A float32 near 1e6 is a multiple of 1/16: of a texture of 1 sums of 81 of them keep little.

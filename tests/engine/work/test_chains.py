@@ -9,7 +9,7 @@ import pytest
 import scipy.ndimage
 
 import engine
-from engine.api.chain import ChainCall
+from engine.api.request import Call
 from engine.device import anti_aliasing
 from engine.device.devices import backend, device_named
 from engine.device.spares import Spares
@@ -32,11 +32,14 @@ from engine.work.chain_files import (
     save_chain,
 )
 from engine.work.chain_oracle import ChainOracle
+from engine.work.chain_task import CHAIN
 from engine.work.kept_results import KeptResults
 from engine.work.merge import merged_where_faster, mergers
 from engine.work.one_combination import combined
 from engine.work.operations.problem import Settings
+from engine.work.picture_task import Among
 from engine.work.planned import most_between
+from engine.work.request import PictureRequest
 from engine.work.step_times import step_times
 from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
@@ -57,13 +60,14 @@ EVERY_KIND = [
 
 def call_of(steps, picture=PHOTO, device=CPU):
     chain = steps if not isinstance(steps, list) else chain_from({"steps": steps})
-    return ChainCall(picture, chain, device=device)
+    return Call(picture, PictureRequest(chain=chain, device=device))
 
 
 def exact(steps, picture=PHOTO):
     call = call_of(steps, picture)
     height, width, _ = call.samples.shape
-    return ChainOracle(call.samples, call.plan).results(np.arange(height), np.arange(width))
+    plan = CHAIN.plan(call.nodes, Among(call.samples, call.device))
+    return ChainOracle(call.samples, plan).results(np.arange(height), np.arange(width))
 
 
 def outcome_of(call):
@@ -422,7 +426,7 @@ def test_that_damaged_json_and_unknown_names_are_refused_in_words(tmp_path):
     with pytest.raises(BadValue, match="no such file"):
         chain_named(str(tmp_path / "none.json"))
     with pytest.raises(BadValue, match="step s1: variant naive: it is written for CUDA"):
-        _ = call_of([{"mask": "box-3", "variant": "naive"}]).plan
+        _ = call_of([{"mask": "box-3", "variant": "naive"}, {"mask": "box-3"}]).plan
 
 
 def test_that_a_chain_of_own_weights_comes_back_from_its_json():

@@ -16,11 +16,12 @@ import engine
 from engine.commands.command_line import main
 from engine.errors import EngineError
 from engine.geometry.border import Border
+from engine.geometry.range_modes import RANGE_MODES
 from engine.host import shared
 from engine.host.picture_jobs import open_picture, save_result
 from engine.host.protocol import OpenPicture, SaveResult
 from engine.host.verbs import Preview
-from engine.image.convert import RANGE_MODES, to_depth
+from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
 from engine.recipes.array_code import cupy_code, opencv_code, scipy_code
@@ -28,19 +29,17 @@ from engine.recipes.c_array import c_array
 from engine.recipes.command import command_line
 from engine.recipes.engine_code import engine_code
 from engine.recipes.targets import TARGETS
-from engine.work import answers as chain_answers
+from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
-from engine.work.filtering import answers, oracle
+from engine.work.chain_task import CHAIN
+from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.operations import answers as operation_answers
+from engine.work.picture_task import Among
 from engine.work.pictures import as_samples
-from engine.work.request import ChainRequest
-from engine.work.resolve import ResolvedChain
+from engine.work.resolve import Resolved
 from engine.work.steps import HOW
 from gui.explore.chain.chain_steps import added, combining, new_step, with_inputs
 from gui.explore.copy_as import recipe_of
-from gui.explore.display import shown_of
-from gui.explore.picture_job import is_chain
 from gui.explore.state import PICTURE
 from gui.explore.workspace import Workspace
 
@@ -127,8 +126,7 @@ def random_chain(chance, pictures):
 def saved_by_window(workspace, path):
     """Write what Save result writes: by the calls that the engine's process makes."""
     job = workspace.job()
-    filtered = (chain_answers if is_chain(job) else answers).preview(Preview(job), lambda step: None)
-    filtered = shown_of(filtered)
+    filtered = answers.preview(Preview(job), lambda step: None)
     save_result(
         SaveResult(workspace.picture, filtered.values, str(path), workspace.range_mode), lambda step: None
     )
@@ -216,9 +214,10 @@ def test_that_other_libraries_agree_on_chains_within_the_bound(chains, tmp_path,
         if "cv2.imread" in code and values.ndim == 3:
             values = values[..., ::-1]
         samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
-        resolved = ResolvedChain(ChainRequest(chain=recipe.chain, device="cpu"), samples)
+        resolved = Resolved(replace(recipe.asked, device="cpu"), samples)
         height, width = pixels.shape[:2]
-        exact = ChainOracle(resolved.samples, resolved.plan).results(np.arange(height), np.arange(width))
+        plan = CHAIN.plan(resolved.nodes, Among(samples, resolved.device))
+        exact = ChainOracle(samples, plan).results(np.arange(height), np.arange(width))
         difference = np.abs(values.reshape(exact.range.value.shape) - exact.range.value)
         # float64 ends nearer than float32 may; where float32 is exact, within its own rounding.
         assert np.all(difference <= exact.range.error + 1e-12 * np.abs(exact.range.value)), code
@@ -264,7 +263,7 @@ def test_that_the_menu_copies_what_the_page_shows_or_says_why_not(haloscope):
         haloscope.actions[f"copy_as:{target.key}"].trigger()
         recipe = recipe_of(haloscope.workspace, "astronaut-sharpen")
         used = haloscope.state.last_result.variant
-        recipe = replace(recipe, variant=used) if target.is_exact else recipe
+        recipe = replace(recipe, asked=recipe.asked.changed(variant=used)) if target.is_exact else recipe
         assert QGuiApplication.clipboard().text() == target.write(recipe)
         assert target.title in haloscope.messages.newest.what
     QGuiApplication.clipboard().setText("kept")
@@ -328,8 +327,8 @@ def test_that_another_operation_is_copied_with_its_parameters(qapp, pictures, tm
     if key == "median":
         workspace.set_parameter("size", 5)
     recipe = recipe_of(workspace)
-    operated = operation_answers.preview(Preview(workspace.job()), lambda step: None)
-    values = operated.shown.values
+    operated = answers.preview(Preview(workspace.job()), lambda step: None)
+    values = operated.values
     save_result(SaveResult(workspace.picture, values, "wanted.png"), lambda step: None)
     shared.unlink(values.name)
     assert main(shlex.split(command_line(recipe, "posix"))[2:]) == 0

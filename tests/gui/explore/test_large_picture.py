@@ -9,8 +9,7 @@ from engine.host import tile_jobs
 from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
 from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import SaveFiltered
-from engine.work.operations.messages import Operated, OperationJob
+from engine.work.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.look.look_state import PROFILE
 from gui.explore.picture.drawn import Line
@@ -185,8 +184,8 @@ def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot)
 def test_that_an_operation_is_saved_in_parts_too(opened, pixels, tmp_path, qtbot):
     shown = opened.state.last_result
     opened.workspace.choose("median")
-    wait(qtbot, lambda: isinstance(opened.workspace.job(), OperationJob))
-    opened.display.show(Operated(shown))
+    wait(qtbot, lambda: opened.workspace.job().operation is not None)
+    opened.display.show(shown)
     opened.pictures.save_result(tmp_path / "result.npy")
     wait(qtbot, lambda: (tmp_path / "result.npy").exists())
     whole = engine.operate(pixels, "median", device="cpu").picture

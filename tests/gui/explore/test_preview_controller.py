@@ -6,7 +6,7 @@ from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture
 from engine.host.verbs import Check, Preview
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import FilterJob
+from engine.work.steps import MaskStep
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
@@ -21,7 +21,7 @@ def previews(bench):
 
 
 def borders(bench):
-    return [asked.request.job.border for asked in previews(bench)]
+    return [asked.request.job.filter.border for asked in previews(bench)]
 
 
 def wrap_then_mirror(bench):
@@ -111,13 +111,11 @@ def test_that_a_stale_preview_is_dropped(slow_bench):
 
 
 def test_that_only_a_preview_waits_for_the_end_of_a_run(slow_bench):
-    slow_bench.fake.answer_all((Check, FilterJob))
+    slow_bench.fake.answer_all((Check, MaskStep))
     slow_bench.state.set_running(True)
     slow_bench.change(border=Border.WRAP, device="simulator")
     assert not previews(slow_bench)
-    assert [asked.request.job.device for asked in slow_bench.fake.waiting((Check, FilterJob))] == [
-        "simulator"
-    ]
+    assert [asked.request.job.device for asked in slow_bench.fake.waiting((Check, MaskStep))] == ["simulator"]
     slow_bench.state.set_running(False)
     slow_bench.settle()
     assert borders(slow_bench) == [Border.WRAP]

@@ -6,12 +6,13 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import FilterJob
+from engine.work.steps import MaskStep
 from gui.explore.picture_job import failed_run
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture
 from tests.made_runs import make_failure, make_result, make_simulated
+from tests.picture_jobs import mask_job
 
 ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
 
@@ -23,7 +24,7 @@ def runs(bench):
 
 def run_every_variant(bench):
     bench.runs.run_every_variant()
-    bench.answer_all((Check, FilterJob))
+    bench.answer_all((Check, MaskStep))
 
 
 def statuses(bench):
@@ -60,7 +61,7 @@ def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginn
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
     slow_bench.change(border=Border.WRAP)
-    assert runs(slow_bench)[0].request.job.border is Border.ZERO
+    assert runs(slow_bench)[0].request.job.filter.border is Border.ZERO
     slow_bench.answer(Run)
     slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
@@ -181,10 +182,10 @@ def test_that_run_crosses_the_chosen_kernel_alone(make_bench):
 def test_that_a_stopped_run_of_blocks_leaves_what_is_known(slow_bench):
     slow_bench.fake.unavailable = {}
     slow_bench.change(blocks=BLOCKS, variant="tiled")
-    slow_bench.answer_all((Check, FilterJob))
+    slow_bench.answer_all((Check, MaskStep))
     slow_bench.answer_all(Preview)
     slow_bench.runs.run()
-    slow_bench.answer((Check, FilterJob))
+    slow_bench.answer((Check, MaskStep))
     waiting, also_waiting, refused = slow_bench.cells.all()["tiled"].values()
     assert waiting is also_waiting is None
     assert refused
@@ -229,7 +230,7 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
 def test_that_a_failed_run_keeps_what_it_was_to_do(key, layout, result_type, dtype):
     settings = {"variant": key, "layout": Layout.PACKED, "result_type": result_type}
     variant = next((variant for variant in VARIANTS if variant.key == key), None)
-    result = failed_run(FilterJob(picture=make_picture(), mask=Mask([[1]]), **settings), variant, ERROR)
+    result = failed_run(mask_job(picture=make_picture(), mask=Mask([[1]]), **settings), variant, ERROR)
     assert (result.variant, result.title) == (key, variant.title if variant else key)
     assert (result.failure, result.layout) == (ERROR.failure, layout)
     assert result.problem.result_dtype == dtype

@@ -264,7 +264,7 @@ def test_that_opening_a_session_is_one_step_that_brings_everything_and_is_undone
 def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path):
     job = bench.workspace.job()
     for variant, ms in (("cpu-serial", 20.0), ("tiled", 2.0)):
-        bench.results.add(make_result(variant, ms), comparable_of(job), replace(job, variant=variant))
+        bench.results.add(make_result(variant, ms), comparable_of(job), job.changed(variant=variant))
     bench.files.save_session(tmp_path / "work.haloscope")
     speed_ups = [run.speed_up for run in bench.results.rows()]
     results = bench.results.results()

@@ -8,7 +8,7 @@ import pytest
 from engine.geometry.border import Border
 from engine.mask.presets import preset
 from engine.results.compare import Compared
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from gui.widgets.run_tooltip import run_tooltip
 from tests.made_runs import make_result

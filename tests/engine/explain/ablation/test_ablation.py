@@ -28,8 +28,8 @@ from engine.host.request import QueuePolicy
 from engine.host.verbs import Run
 from engine.mask.generators import gaussian
 from engine.results.measurement import Spread
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.variants import VARIANTS
+from engine.work.messages import PictureJob
 from tests.engine.explain.jobs import filtering
 from tests.engine.variants.emitted import needs_nvvm
 
@@ -144,7 +144,7 @@ def test_that_an_ablation_waits_its_turn_as_a_run_does(picture):
 
 
 def test_that_an_ablation_has_what_a_filtering_depends_on():
-    assert [one.name for one in fields(AblationJob)] == [one.name for one in fields(FilterJob)]
+    assert [one.name for one in fields(AblationJob)] == [one.name for one in fields(PictureJob)]
 
 
 @needs_nvvm

@@ -26,8 +26,7 @@ from engine.mask.generators import gaussian
 from engine.ptx import Array
 from engine.run.task import Choice
 from engine.variants.ladder import naive
-from engine.work.filtering.resolve import describe_problem
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.emitted import kept_ptx, needs_nvvm
 
@@ -57,7 +56,7 @@ def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side
 
 
 def passes_of(job):
-    return job.variant.passes(job.problem, job.operands.mask, job.block)
+    return job.variant.passes(job.problem, job.operands.constant, job.block)
 
 
 def siblings_of(job):
@@ -225,7 +224,7 @@ CASES = [(9, 9, None, 3), (33, 17, Block(16, 16), 5), (5, 40, Block(32, 4), 9), 
 def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(key, case):
     height, width, block, mask_side = case
     job = job_of(key, height, width, block=block, mask_side=mask_side)
-    if job.variant.why_not(job.problem, job.operands.mask, job.block, Limits()):
+    if job.variant.why_not(job.problem, job.operands.constant, job.block, Limits()):
         # A block that is smaller than the mask: its own one instead.
         job = job_of(key, height, width, mask_side=mask_side)
     rows = rows_around(job.problem, job.block)

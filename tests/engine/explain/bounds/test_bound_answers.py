@@ -14,9 +14,9 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
-from engine.work.filtering.messages import FilterJob
 from tests.engine.explain.bounds.test_cpu_bounds import LIMITS as CPU_LIMITS
 from tests.engine.variants.emitted import needs_nvvm
+from tests.picture_jobs import mask_job
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def nothing_kept():
 
 def asked(picture, key, ms=None, report=lambda step: None, **fields):
     """Return the reply for a variant."""
-    job = FilterJob(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
+    job = mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
     return answers.describe(Describe(TimeRequest(job, ms)), report)
 
 
 def test_that_the_question_waits_for_what_runs(picture):
-    request = TimeRequest(FilterJob(picture=picture, variant="naive", mask=gaussian(5)))
+    request = TimeRequest(mask_job(picture=picture, variant="naive", mask=gaussian(5)))
     assert Describe(request).queue is QueuePolicy.IN_ORDER
 
 

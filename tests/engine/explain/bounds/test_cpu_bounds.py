@@ -14,7 +14,7 @@ from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 LIMITS = DeviceLimits(

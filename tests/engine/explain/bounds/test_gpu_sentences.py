@@ -13,7 +13,7 @@ from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros

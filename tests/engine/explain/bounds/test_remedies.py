@@ -13,7 +13,7 @@ from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.emitted import NEEDS_NVVM
 

@@ -19,10 +19,9 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
-from engine.work.filtering.messages import FilterJob
-from engine.work.operations.messages import OperationJob
 from tests.engine.variants.emitted import needs_nvvm
 from tests.made_runs import make_result
+from tests.picture_jobs import mask_job, operation_job
 
 AMPERE = Architecture(8, 6)
 
@@ -40,7 +39,7 @@ def job_of(picture):
     """Return a function that makes a job of a variant with a Gaussian of 5 x 5."""
 
     def job(key, **fields):
-        return FilterJob(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
+        return mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
 
     return job
 
@@ -80,14 +79,14 @@ def test_that_a_kernel_of_the_cpu_has_source(job_of):
 
 
 def test_that_the_kernels_of_other_operations_have_source(picture):
-    job = OperationJob(operation="median", settings={"size": 5}, variant="median-tiled", picture=picture)
+    job = operation_job(operation="median", settings={"size": 5}, variant="median-tiled", picture=picture)
     code = shown(job, other="median-naive")
     assert code.compiled_for.startswith("operation median (size=5)")
     assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
 
 
 def test_that_of_another_operation_automatic_is_what_would_run(picture):
-    job = OperationJob(operation="median", picture=picture, device="cpu")
+    job = operation_job(operation="median", picture=picture, device="cpu")
     assert shown(job).variant == "cpu-median"
 
 

@@ -18,7 +18,7 @@ from engine.run.task import Choice
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.work.filtering.task import filter_job
+from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros

@@ -12,8 +12,8 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
-from engine.work.filtering.messages import FilterJob
 from tests.engine.variants.emitted import NEEDS_NVVM
+from tests.picture_jobs import mask_job
 
 AMPERE = Architecture(8, 6)
 
@@ -32,7 +32,7 @@ def _nothing_compiled(monkeypatch):
 
 
 def job_of(picture, key, **fields):
-    return FilterJob(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
+    return mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
 
 
 def asked(job, kind=LaunchRequest, report=lambda step: None):

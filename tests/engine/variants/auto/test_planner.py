@@ -15,10 +15,10 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto import costs, planner
 from engine.work.filtering.auto.planner import choose, holds_bound, why_not
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
 

@@ -15,8 +15,8 @@ from engine.variants.box import box
 from engine.variants.cpu import box as cpu_box
 from engine.variants.tiles.box_shape import SHARED_BYTES
 from engine.variants.tiles.window_sums import Windows, window_sums
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import needs_nvvm, ptx_of

@@ -42,7 +42,7 @@ def main():
     from engine.compiled.numba_compiler import compiled_library
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
-    from engine.work.filtering.resolve import describe_problem
+    from engine.work.filter_task import describe_problem
     from engine.work.filtering.variants import variant
 
     found = {}

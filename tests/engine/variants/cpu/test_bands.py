@@ -25,7 +25,7 @@ from engine.variants.cpu.register_tiles import (
     VECTOR,
     product_rows,
 )
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
 from tests.pairwise import by_pairs

@@ -15,8 +15,8 @@ from engine.variants.cpu import separable_serial, serial
 from engine.variants.fft import cpu_fft
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.matmul import blas
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 
 RANDOM = np.random.default_rng(7)
 

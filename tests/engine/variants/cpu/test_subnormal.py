@@ -7,7 +7,7 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import error_in_bounds
 

@@ -11,8 +11,8 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.variants.fft import cpu_fft as cpu_fft
 from engine.variants.fft import cuda_fft, transform
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import verified
 

@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.ladder import implicit_gemm
 from engine.variants.ladder.implicit_gemm import TILE_K, VARIANT, bank_block, for_bank
-from engine.work.filtering.resolve import describe_problem
+from engine.work.filter_task import describe_problem
 from tests.engine.variants.cases import error_in_bounds, problem_of
 from tests.engine.variants.executed import executed, observed
 

@@ -12,8 +12,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.variants.ladder import tiled_input
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from tests.engine.variants.cases import result_of
 from tests.engine.variants.executed import check_executed, observed

@@ -14,9 +14,9 @@ from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.variants.ladder import two_passes
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import is_exact_class
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, result_of, verified
 

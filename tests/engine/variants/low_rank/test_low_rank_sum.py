@@ -17,10 +17,10 @@ from engine.mask.mask import Mask
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
 from engine.variants.tiles.strip_shape import LANES
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.auto.planner import holds_bound, why_not
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused

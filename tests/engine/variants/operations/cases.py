@@ -9,8 +9,8 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import ResolvedOperation
+from engine.work.resolve import Resolved
+from tests.picture_jobs import operation_request
 
 COLOURS = ("desaturate", "hue-shift")
 
@@ -54,7 +54,7 @@ class Case:
 
     def resolved(self, variant, device):
         """Return the operation, resolved for a variant and a device."""
-        asked = OperationRequest(
+        asked = operation_request(
             operation=self.operation,
             settings=self.settings,
             variant=variant.key,
@@ -62,7 +62,7 @@ class Case:
             device=device,
             layout=Layout.PITCHED,
         )
-        return ResolvedOperation(asked, self.picture())
+        return Resolved(asked, self.picture())
 
 
 def _of(operation, *settings, channels=(1, 3), blocks=(None,)):

@@ -10,12 +10,11 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import resolved_operands
 from engine.work.operations.table import OPERATIONS
 from engine.work.operations.variants import OPERATION_VARIANTS, operation_variants
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
+from tests.picture_jobs import operation_request, resolved_operands
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CUDA]
@@ -48,7 +47,7 @@ def test_that_a_cpu_variant_agrees_with_the_oracle_on_two_threads(variant, monke
 
 def test_that_launches_at_the_same_time_count_into_bins_of_their_own():
     samples = np.zeros((3, 4, 1), np.uint8)
-    _, problem, _ = resolved_operands(OperationRequest(operation="histogram"), samples)
+    _, problem, _ = resolved_operands(operation_request(operation="histogram"), samples)
     prepared = next(one for one in CPU if one.key == "cpu-histogram").prepare(problem, None, Block(1, 1))
     found = []
 
@@ -103,9 +102,9 @@ def test_that_the_networks_find_the_middle_of_25_as_sorting_does():
 
 
 def problem_of(case):
-    request = OperationRequest(operation=case.operation, settings=case.settings)
+    request = operation_request(operation=case.operation, settings=case.settings)
     _, problem, operands = resolved_operands(request, case.picture())
-    return problem, operands.patch
+    return problem, operands.constant
 
 
 def test_that_illegal_blocks_are_refused_with_the_nearest_legal_one():

@@ -17,8 +17,8 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, rows_of
 from engine.variants.separable_fused.separable_fused import VARIANT
 from engine.variants.tiles.box_shape import SHARED_BYTES
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.executed import check_executed

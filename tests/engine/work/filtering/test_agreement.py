@@ -11,11 +11,11 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
+from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import added_steps, is_exact_class, rounding_bound, verify
 from engine.work.filtering.oracle import correlate, magnitudes
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.resolve import describe_problem
 from engine.work.picture_problem import MAX_SIDE
 
 

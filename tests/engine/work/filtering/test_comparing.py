@@ -11,8 +11,8 @@ from engine.host.verbs import Preview
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
-from engine.work.filtering.compared import ComparePictures
-from engine.work.filtering.messages import FilterJob
+from engine.work.compared import ComparePictures
+from tests.picture_jobs import mask_job
 
 WHOLE = Region(0, 512, 0, 512)
 
@@ -37,7 +37,7 @@ def picture(ask):
 
 
 def test_that_equal_pixels_are_middle_grey_in_the_difference(ask, picture):
-    job = FilterJob(picture=picture, mask=preset("identity"), device="cpu")
+    job = mask_job(picture=picture, mask=preset("identity"), device="cpu")
     result = ask(Preview(job))
     compared = ask(ComparePictures(picture, result.values, None, result.variant, WHOLE))
     assert (shared.attach(compared.screen.levels[0])[..., :3] == 128).all()
@@ -45,7 +45,7 @@ def test_that_equal_pixels_are_middle_grey_in_the_difference(ask, picture):
 
 
 def test_that_the_largest_difference_is_white(ask, picture):
-    job = FilterJob(picture=picture, mask=preset("identity").with_offset(12.0), device="cpu")
+    job = mask_job(picture=picture, mask=preset("identity").with_offset(12.0), device="cpu")
     result = ask(Preview(job))
     compared = ask(ComparePictures(picture, result.values, None, result.variant, WHOLE))
     assert (shared.attach(compared.screen.levels[0])[..., :3] == 255).all()
@@ -53,7 +53,7 @@ def test_that_the_largest_difference_is_white(ask, picture):
 
 
 def test_that_an_error_within_the_bound_is_less_than_one(ask, picture):
-    job = FilterJob(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
+    job = mask_job(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
     result = ask(Preview(job))
     compared = ask(ComparePictures(picture, result.values, job, result.variant, WHOLE))
     assert 0.0 < float(compared.words.split()[3]) < 1.0
@@ -61,7 +61,7 @@ def test_that_an_error_within_the_bound_is_less_than_one(ask, picture):
 
 
 def test_that_a_wrong_pixel_is_the_brightest_of_the_error(ask, picture):
-    job = FilterJob(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
+    job = mask_job(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
     result = ask(Preview(job))
     shared.attach(result.values)[100, 200, 1] += 5.0
     compared = ask(ComparePictures(picture, result.values, job, result.variant, WHOLE))
@@ -70,7 +70,7 @@ def test_that_a_wrong_pixel_is_the_brightest_of_the_error(ask, picture):
 
 
 def test_that_of_a_large_mask_the_part_that_is_seen_is_compared(ask, picture):
-    job = FilterJob(picture=picture, mask=Mask(np.full((31, 31), 1 / 700.0)), device="cpu")
+    job = mask_job(picture=picture, mask=Mask(np.full((31, 31), 1 / 700.0)), device="cpu")
     result = ask(Preview(job))
     # In the memory of an earlier picture, which is written anew.
     earlier = shared.create(((2_400_000,), "uint8"))[0]
@@ -86,17 +86,17 @@ def test_that_of_a_large_mask_the_part_that_is_seen_is_compared(ask, picture):
 
 def test_that_outside_the_region_a_result_keeps_the_picture(ask, picture):
     region = Region(100, 140, 50, 80)
-    job = FilterJob(picture=picture, mask=preset("sobel-x"), device="cpu", region=region)
+    job = mask_job(picture=picture, mask=preset("sobel-x"), device="cpu", region=region)
     values = shared.attach(ask(Preview(job)).values).copy()
     original = shared.attach(picture.pixels).astype(np.float32)
-    whole = shared.attach(ask(Preview(FilterJob(picture=picture, mask=job.mask, device="cpu"))).values)
+    whole = shared.attach(ask(Preview(mask_job(picture=picture, mask=job.mask, device="cpu"))).values)
     assert (values[region.slices] == whole[region.slices]).all()
     values[region.slices] = original[region.slices]
     assert (values == original).all()
 
 
 def test_that_a_result_says_how_much_of_it_is_clipped(ask, picture):
-    result = ask(Preview(FilterJob(picture=picture, mask=preset("sobel-x"), device="cpu")))
+    result = ask(Preview(mask_job(picture=picture, mask=preset("sobel-x"), device="cpu")))
     values = shared.attach(result.values)
     # Of 29,000 windows on a grid, so many deviations of a share away: 6 x sqrt(0.25 / 29,000).
     assert abs(result.clipped[0] - float((values < -0.5).mean())) < 0.02

@@ -10,8 +10,8 @@ from engine.host.verbs import Describe
 from engine.image.samples import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
-from engine.work.filtering.effects import describe, effect, small_picture
-from engine.work.filtering.messages import EffectsRequest
+from engine.work.effects import describe, effect, small_picture
+from engine.work.messages import EffectsRequest
 
 SIDE = 40
 SAME, SOBEL = Mask([[1.0]]), Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])

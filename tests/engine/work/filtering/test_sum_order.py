@@ -9,11 +9,11 @@ from engine import correlate
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.one_pixel import stored, window_of
-from engine.work.filtering.resolve import describe_problem
 from engine.work.filtering.sum_order import by_rows, sum_of
-from engine.work.filtering.sum_orders import sum_order_of
 from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.sum_orders import sum_order_of
 
 CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]
 # One for each order; each takes seconds to compile.

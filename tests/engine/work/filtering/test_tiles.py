@@ -10,9 +10,10 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.work.filtering import tiles
-from engine.work.filtering.messages import FilterJob, TileRequest
+from engine.work import block_tiles as tiles
 from engine.work.filtering.variants import VARIANTS, MaskClass
+from engine.work.messages import TileRequest
+from tests.picture_jobs import mask_job
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def picture():
 
 def described(picture, key, at=None, **fields):
     fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
-    job = FilterJob(picture=picture, variant=key, **fields)
+    job = mask_job(picture=picture, variant=key, **fields)
     return tiles.describe(Describe(TileRequest(job, at)), lambda step: None)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from engine.device.devices import backend
 from engine.run.compute import compute
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import ResolvedOperation
+from engine.work.resolve import Resolved
+from tests.picture_jobs import operation_request
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,14 @@ def test_that_an_operation_takes_no_more_memory_than_filter_allows_for(key, dtyp
     random = np.random.default_rng(4)
     samples = (random.random((600, 700, 1)) * (1 if dtype == "float32" else 255)).astype(dtype)
     settings = {"width": 2, "height": 2} if key == "find-patch" else {}
-    resolved = ResolvedOperation(OperationRequest(operation=key, settings=settings, device="cpu"), samples)
+    resolved = Resolved(operation_request(operation=key, settings=settings, device="cpu"), samples)
     job = resolved.job()
     compute(job, backend("cpu"))
     tracemalloc.start()
     try:
         values = compute(job, backend("cpu"))
-        resolved.operation.verify(values, resolved.operands, resolved.problem, 0, None, lambda fraction: None)
+        job = resolved.job()
+        job.task.verify(values, job, lambda fraction: None)
         resolved.answer(values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -16,12 +16,13 @@ from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.samples import open_sample
 from engine.run.compute import compute
 from engine.verify.regions import Region
+from engine.work.operands import Operands
 from engine.work.operations import compress, desaturate, find_patch, histogram, hue_shift, median, negative
-from engine.work.operations.contract import Mark, OperationOperands
+from engine.work.operations.contract import Mark
 from engine.work.operations.drawing import BACKGROUND, BAR, histogram_picture, marked
-from engine.work.operations.request import OperationRequest
-from engine.work.operations.resolve import ResolvedOperation, resolved_operands
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from
+from engine.work.resolve import Resolved
+from tests.picture_jobs import operation_request
 
 RANDOM = np.random.default_rng(8)
 
@@ -33,7 +34,8 @@ def picture(height=9, width=11, channels=3, dtype="uint8"):
 
 
 def problem_of(key, samples, **settings):
-    return resolved_operands(OperationRequest(operation=key, settings=settings), samples)[1:]
+    resolved = Resolved(operation_request(operation=key, settings=settings), samples)
+    return resolved.problem, Operands(samples, resolved.constant)
 
 
 def whole(problem):
@@ -173,7 +175,7 @@ def test_that_equalisation_of_a_photograph_in_8_bit_follows_the_usual_table():
 def test_that_scores_are_the_correlation_coefficients_of_numpy():
     samples = picture(8, 9, 2, "uint16")
     problem, operands = problem_of("find-patch", samples, width=4, height=3)
-    score, _, bound = find_patch.scores(samples, operands.patch, whole(problem))
+    score, _, bound = find_patch.scores(samples, operands.constant, whole(problem))
     row, column = find_patch.corner_of(samples, problem.parameters)
     cells = samples[row : row + 3, column : column + 4].astype(float).ravel()
     for i, j, _ in np.ndindex(score.shape):
@@ -279,7 +281,7 @@ def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
     grey = np.full((8, 8, 1), 128, np.uint8)
     problem = compress.COMPRESS.problem(grey, {"quality": 50})
     values = np.concatenate([np.zeros_like(grey), grey]).astype(np.float32)
-    noise, *_ = compress.answer(values, problem, OperationOperands(grey)).quantities
+    noise, *_ = compress.answer(values, problem, Operands(grey, None)).quantities
     assert (noise.value, noise.text) == (math.inf, "infinite (nothing changed)")
 
 
@@ -299,13 +301,12 @@ def test_that_a_coarser_quality_takes_fewer_bytes():
 
 def changed(key, change, **settings):
     """Return the verification of a right result after a change of it."""
-    resolved = ResolvedOperation(
-        OperationRequest(operation=key, settings=settings, device="cpu"), picture(16, 16)
-    )
+    resolved = Resolved(operation_request(operation=key, settings=settings, device="cpu"), picture(16, 16))
     operated = engine.operate(resolved.samples, key, device="cpu", **settings)
     values = operated.values.copy()
     change(values)
-    return resolved.operation.verify(values, resolved.operands, resolved.problem, 0, None, lambda _: None)
+    job = resolved.job()
+    return job.task.verify(values, job, lambda _: None)
 
 
 def add(place, amount):
@@ -341,10 +342,11 @@ def test_that_only_a_right_value_is_verified(key, place, amount):
 
 def verified(key, samples, change=lambda values: None, affordable=None, seed=0, report=lambda _: None):
     """Return the verification of a CPU variant's result after a change of it."""
-    resolved = ResolvedOperation(OperationRequest(operation=key, device="cpu"), samples)
+    resolved = Resolved(operation_request(operation=key, device="cpu"), samples)
     values = compute(resolved.job(), backend("cpu"))
     change(values)
-    return resolved.operation.verify(values, resolved.operands, resolved.problem, seed, affordable, report)
+    job = resolved.job(seed=seed, affordable=affordable)
+    return job.task.verify(values, job, report)
 
 
 def test_that_the_first_and_the_last_rows_of_blocks_are_always_checked():

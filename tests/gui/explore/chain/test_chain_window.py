@@ -14,8 +14,7 @@ from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.work.chain_files import chain_from, save_chain
-from engine.work.filtering.messages import FilterJob
-from engine.work.messages import ChainJob
+from engine.work.steps import Chain
 from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font
@@ -79,12 +78,12 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step
 
 def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, page, act):
     act("chain:sobel-magnitude")
-    assert isinstance(previews(haloscope)[-1], ChainJob)
+    assert previews(haloscope)[-1].step is None
     page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0))
     settle()
     # It reads the picture itself: the job is that of the page with this step alone.
     job = previews(haloscope)[-1]
-    assert isinstance(job, FilterJob)
+    assert job.filter is not None
     assert job.mask.name == page.workspace.mask.name == "Sobel x"
     act("chain_whole")
     assert previews(haloscope)[-1].shown == ""
@@ -100,7 +99,7 @@ def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(halosco
     assert job == page.workspace.job() == haloscope.display.job
     assert not haloscope.state.result_is_earlier
     picture = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    result = engine.convolve(picture, job.mask, border=job.border)
+    result = engine.convolve(picture, job.mask, border=job.filter.border)
     assert np.array_equal(result, picture)
 
 
@@ -217,7 +216,7 @@ def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act)
     page.run_all()
     settle()
     runs = [one.job for one in haloscope.link._client.seen if isinstance(one, Run)]
-    assert [type(job) for job in runs] == [ChainJob, ChainJob]
+    assert [job.kind for job in runs] == [Chain, Chain]
     assert {job.shown for job in runs} == {""}
     [first, _] = page.results.results()
     assert first.problem.chain == "Sobel magnitude"
@@ -283,7 +282,7 @@ def test_that_the_kernel_list_is_that_of_the_selected_step(haloscope, page, act)
     page.workspace.select_step(0)
     settle()
     checked = [one.job for one in haloscope.link._client.seen if isinstance(one, Check)]
-    assert checked[-1].operation == "median"
+    assert checked[-1].operation.operation == "median"
 
 
 def test_that_a_chain_is_dropped_and_a_damaged_one_refused_in_words(haloscope, page, qtbot, tmp_path):
@@ -378,7 +377,10 @@ def test_that_what_another_page_loads_replaces_a_chain(haloscope, page, act, sel
     here = Configuration("cpu-serial", mask="box-3", border="mirror")
     assert haloscope.window.offer(LoadKernel("a kernel", here))
     job = page.workspace.job()
-    assert (job.mask.weights.tolist(), job.border) == (resolve_mask("box-3").weights.tolist(), Border.MIRROR)
+    assert (job.mask.weights.tolist(), job.filter.border) == (
+        resolve_mask("box-3").weights.tolist(),
+        Border.MIRROR,
+    )
     assert not page.workspace.is_chain
     assert haloscope.messages.of("load") is not None
     act("undo")

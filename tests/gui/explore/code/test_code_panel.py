@@ -10,7 +10,6 @@ from engine.explain.code.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
-from engine.work.operations.messages import OperationJob
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
 from gui.explore.looked_at import compiled_kernel
@@ -319,7 +318,7 @@ def test_that_what_is_selected_is_copied(panel):
 def test_that_the_kernel_of_another_operation_has_code(bench, panel):
     bench.workspace.choose("median")
     bench.settle()
-    assert isinstance(asked(bench)[-1].job, OperationJob)
+    assert asked(bench)[-1].job.operation is not None
     assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 

@@ -7,13 +7,13 @@ from PySide6.QtCore import QPoint, Qt
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.work.filtering.messages import FilterJob
 from engine.work.filtering.sum_order import by_rows, unknown
 from gui.explore.lens.lens import filter_lens
 from gui.explore.lens.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
 from gui.explore.picture.pixel_values import PixelValues
 from tests.gui.explore.picture.test_canvas import handle_of
 from tests.gui.made_window import panel_of
+from tests.picture_jobs import mask_job
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
@@ -25,7 +25,7 @@ def look(share):
 
     def at(pixel, value, mask=SOBEL, order=None, border=Border.ZERO):
         result = np.full(pixels.shape, np.float32(value))
-        job = FilterJob(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
+        job = mask_job(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
         return filter_lens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
 
     return at

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import engine
+from engine.api.request import Call
 from engine.host import shared_picture
 from engine.host.request import answer
 from engine.host.tiles import ResultValues
 from engine.work.chain_files import chain_from, ready_chains
-from engine.work.messages import ChainJob
-from engine.work.steps import PICTURE, CombineStep
+from engine.work.request import PictureRequest
+from engine.work.steps import PICTURE, CombineStep, MaskStep
 from gui.explore.lens.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import tiled_values
 from gui.explore.picture.pixel_values import value_text
@@ -86,7 +86,8 @@ def whole_of(job, pixels, id_, steps):
     keys = {one.id: one.variant for one in steps}
     chain = job.chain.needed(id_)
     ran = (one if isinstance(one, CombineStep) else replace(one, variant=keys[one.id]) for one in chain.steps)
-    return engine.chain(pixels, replace(chain, steps=tuple(ran)), device="cpu").values
+    call = Call(pixels, PictureRequest(chain=replace(chain, steps=tuple(ran)), device="cpu"))
+    return call.filter().reshape(call.shape)
 
 
 @pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
@@ -183,9 +184,9 @@ def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
         page.lens.point(pixel)
         page.lens.look()
     assert page.lens.seen.pixel == CORNER
-    assert len(fake.waiting((ResultValues, ChainJob))) == 2
+    assert len(fake.waiting((ResultValues, MaskStep))) == 2
     fake.automatic = True
-    fake.answer_all((ResultValues, ChainJob))
+    fake.answer_all((ResultValues, MaskStep))
     wait(qtbot, lambda: page.lens.seen.pixel == (ROWS - 1, COLUMNS - 1))
     assert page.lens.seen.is_equal
 

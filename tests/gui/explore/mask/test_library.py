@@ -11,7 +11,7 @@ from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import generate
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, presets
-from engine.work.filtering.messages import EffectsRequest
+from engine.work.messages import EffectsRequest
 from gui.explore.mask.effects import SIDE, MaskEffects
 from gui.explore.mask.generator_sliders import position_of, value_at
 from gui.explore.mask.library_entries import found_entries, library_entries

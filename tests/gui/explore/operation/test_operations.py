@@ -10,11 +10,10 @@ from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.host.protocol import SaveResult
 from engine.host.verbs import Check, Preview, Run
+from engine.results.found import Mark
 from engine.results.quantities import MISSING
-from engine.work.filtering.messages import FilterJob
-from engine.work.operations.found import Mark
-from engine.work.operations.messages import OperationJob
 from engine.work.operations.table import OPERATIONS
+from engine.work.steps import MaskStep, OperationStep
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -33,6 +32,11 @@ def page(haloscope, qtbot):
     return haloscope.window.first_page
 
 
+def parameters_of(job):
+    """Return the parameters of the job of an operation."""
+    return dict(job.operation.settings)
+
+
 def choose(page, qtbot, key):
     """Choose an operation in the box, and wait for its preview."""
     page.operation_dock.box.setCurrentIndex(page.operation_dock.box.findData(key))
@@ -48,15 +52,19 @@ def test_that_each_operation_keeps_its_own_settings(workspace):
     workspace.set_parameter("size", 5)
     workspace.change(variant="median-tiled", block=Block(16, 16))
     job = workspace.job()
-    assert (job.operation, job.settings, job.variant) == ("median", {"size": 5}, "median-tiled")
+    assert (job.operation.operation, parameters_of(job), job.variant) == (
+        "median",
+        {"size": 5},
+        "median-tiled",
+    )
     assert (job.block, job.device, job.picture) == (Block(16, 16), "cpu", workspace.picture)
     assert workspace.range_mode == "clip"
     workspace.choose("compress")
-    assert workspace.job().settings == {}
+    assert parameters_of(workspace.job()) == {}
     workspace.choose("median")
     assert workspace.job() == job
     workspace.choose("")
-    assert isinstance(workspace.job(), FilterJob)
+    assert workspace.job().filter is not None
     assert (workspace.job().variant, workspace.job().block) == ("tiled", Block(8, 8))
 
 
@@ -107,11 +115,11 @@ def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(workspace, d
     qtbot.addWidget(panel)
     assert panel.parameters.isEnabled()
     panel.patch_button.click()
-    assert (workspace.job().patch_path, workspace.job().settings) == ("/p/eye.png", {})
+    assert (workspace.job().patch_path, parameters_of(workspace.job())) == ("/p/eye.png", {})
     assert not panel.parameters.isEnabled()
     assert panel.patch_label.text() == "Patch: eye.png"
     panel.own_patch_button.click()
-    assert (workspace.job().patch_path, workspace.job().settings) == ("", {"width": 8})
+    assert (workspace.job().patch_path, parameters_of(workspace.job())) == ("", {"width": 8})
 
 
 @pytest.mark.parametrize("key", OPERATIONS)
@@ -125,10 +133,10 @@ def test_that_every_parameter_has_a_control_with_its_name_and_explanation(worksp
         assert parameter.explanation in control.toolTip()
         if isinstance(control, QComboBox):
             control.activated.emit(control.count() - 1)
-            assert workspace.job().settings[parameter.name] == parameter.choices[-1]
+            assert parameters_of(workspace.job())[parameter.name] == parameter.choices[-1]
         else:
             control.setValue(control.maximum())
-            assert workspace.job().settings[parameter.name] == parameter.most
+            assert parameters_of(workspace.job())[parameter.name] == parameter.most
 
 
 def test_that_a_histogram_is_drawn_anew_only_for_other_counts(qtbot):
@@ -165,7 +173,7 @@ def test_that_a_histogram_describes_its_counts(qtbot):
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 
 
-PREVIEW = (Preview, OperationJob)
+PREVIEW = (Preview, OperationStep)
 
 
 def choose_on(bench, key):
@@ -200,8 +208,8 @@ def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot)
     bench.change(parameters={})
     assert panel.refusal.text() == ""
     assert bench.display.found is not None
-    for kind in (PREVIEW, (Check, OperationJob)):
-        asked = [one.job.settings for one in bench.fake.seen if is_kind(one, kind)]
+    for kind in (PREVIEW, (Check, OperationStep)):
+        asked = [parameters_of(one.job) for one in bench.fake.seen if is_kind(one, kind)]
         assert asked == [{}, {"size": 5}, {}]
 
 
@@ -209,7 +217,7 @@ def test_that_the_result_of_an_operation_is_saved_as_it_is_shown(bench, tmp_path
     choose_on(bench, "negative")
     bench.pictures.save_result(tmp_path / "out.png")
     (request,) = [one for one in bench.fake.seen if isinstance(one, SaveResult)]
-    assert (request.values, request.range_mode) == (bench.display.found.shown.values, "clip")
+    assert (request.values, request.range_mode) == (bench.display.found.values, "clip")
 
 
 def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_known(slow_bench):
@@ -240,7 +248,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, 
     panel = page.operation_dock.panel("histogram")
     assert panel.plot.isVisible()
     seen = haloscope.link._client.seen[asked:]
-    assert not [request for request in seen if is_kind(request, (Check, FilterJob))]
+    assert not [request for request in seen if is_kind(request, (Check, MaskStep))]
     choose(page, qtbot, "")
     qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
     assert page.operation_dock.stack.currentWidget() is page.mask_panel

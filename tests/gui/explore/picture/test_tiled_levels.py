@@ -9,11 +9,11 @@ from engine.errors import HostLost, ImageReadError
 from engine.host import shared
 from engine.host.tiles import TILE, WHOLE, PictureTiles, ResultTiles, Tile, TiledScreen, Tiles
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import FilterJob
 from gui.explore.picture import tiled_levels
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.view import ViewTransform
 from tests.gui.made_results import handle_of
+from tests.picture_jobs import mask_job
 
 PANE = (400, 300)
 SIDES = (1000, 1300)
@@ -243,7 +243,7 @@ def test_that_after_an_error_no_more_is_asked_until_the_engine_is_up_again(tiled
 
 def test_that_the_result_before_is_seen_until_the_new_one_is_there(make_bench, pixels, share):
     bench = make_bench(automatic=False)
-    job = FilterJob(picture=handle_of(np.zeros((4, 4, 1), np.uint8), share), mask=Mask([[1.0]]))
+    job = mask_job(picture=handle_of(np.zeros((4, 4, 1), np.uint8), share), mask=Mask([[1.0]]))
     transform = ViewTransform(1.0)
     before = Tiled(bench, pixels, job)
     before.look(transform)
@@ -262,7 +262,7 @@ def half_here(make, pixels, share):
         part = pixels[::step, ::step]
         coarse.append(np.full((*part.shape[:2], 4), 255, np.uint8))
         coarse[-1][..., :3] = part[..., ::-1]
-    job = FilterJob(picture=handle_of(np.zeros((*SIDES, 3), np.uint8), share), mask=Mask([[1.0]]))
+    job = mask_job(picture=handle_of(np.zeros((*SIDES, 3), np.uint8), share), mask=Mask([[1.0]]))
     return make(job=job, coarse=tuple(map(share, coarse)))
 
 

@@ -10,7 +10,7 @@ from engine.geometry.block import Block
 from engine.host.verbs import Preview
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.work.filtering.messages import ShowDifference
+from engine.work.messages import ShowDifference
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import ROW_ROLE
 from gui.style.metrics import number_font

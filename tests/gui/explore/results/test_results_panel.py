@@ -334,7 +334,7 @@ def test_that_clear_can_be_undone(panel, results, workspace):
 
 
 def job_of(workspace, **fields):
-    return replace(workspace.filter_job(), **fields)
+    return workspace.filter_job().changed(**fields)
 
 
 def test_that_return_on_a_row_restores_its_settings_as_one_step(qtbot, panel, results, workspace):

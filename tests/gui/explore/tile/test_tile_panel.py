@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
-from engine.work.filtering.messages import TileRequest
+from engine.work.messages import TileRequest
 from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid

@@ -13,7 +13,8 @@ from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.metrics import number_of
-from engine.work.filtering.messages import FilterJob, RecordedRuns
+from engine.work.messages import RecordedRuns
+from engine.work.steps import MaskStep
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.why.why_panel import WhyPanel
@@ -208,7 +209,7 @@ def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_b
     slow_bench.lose()
     assert read(slow_panel) == "The time is explained once the engine is up."
     slow_bench.become_ready()
-    slow_bench.answer_all((Preview, FilterJob))
+    slow_bench.answer_all((Preview, MaskStep))
     assert len(slow_bench.fake.waiting(TIME)) == 1
 
 

@@ -7,7 +7,7 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.verify.regions import Region
-from engine.work.filtering.messages import FilterJob
+from engine.work.messages import PictureJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class ComparePictures(Request):
 
     picture: PictureHandle
     values: SharedArray | Computed  # the result
-    job: FilterJob | None  # of the error; None for the difference
+    job: PictureJob | None  # of the error; None for the difference
     variant: str  # that ran
     seen: Region  # of an error that is not affordable as a whole, this part is computed
-    handler: ClassVar[str] = "engine.work.filtering.comparing:compare"
+    handler: ClassVar[str] = "engine.work.comparing:compare"
 
     @property
     def queue(self) -> QueuePolicy:

@@ -6,9 +6,9 @@ from engine.geometry.block import Limits
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
-from engine.work.filtering.asked_problem import asked_problem
-from engine.work.filtering.messages import BlockTiles, FilterJob, TileRequest
 from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.messages import BlockTiles, PictureJob, TileRequest
+from engine.work.resolved_job import resolved_job
 
 
 def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
@@ -17,9 +17,10 @@ def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     chosen = variant(job.variant, takes_auto=False)
     if chosen.device is DeviceKind.CPU:
         return BlockTiles(chosen.key, reason=f"{chosen.title} has no blocks of threads, and no tiles.")
-    _, problem = asked_problem(job)
+    resolved = resolved_job(job)
+    problem = resolved.problem
     block = chosen.block_for(job.block)
-    refusal = chosen.why_not(problem, job.mask, block, _limits(chosen, job), VARIANTS)
+    refusal = chosen.why_not(problem, resolved.constant, block, _limits(chosen, job), VARIANTS)
     if refusal is not None:
         return BlockTiles(chosen.key, reason=str(refusal))
     launches = chosen.plan(problem, block)
@@ -33,7 +34,7 @@ def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     return BlockTiles(chosen.key, (across, down), at, tiles, reason)
 
 
-def _limits(chosen: Variant, job: FilterJob) -> Limits:
+def _limits(chosen: Variant, job: PictureJob) -> Limits:
     """Return the limits of the job's device; where there is none, those of every NVIDIA GPU."""
     try:
         return device_for(chosen, job.device).limits

@@ -16,8 +16,10 @@ from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.image.scratch import Scratch, bands
+from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
+from engine.work.compared import Compared, ComparePictures
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import (
     AFFORDABLE_MULTIPLY_ADDS,
@@ -26,10 +28,10 @@ from engine.work.filtering.agreement import (
     is_exact_class,
     rounding_bound,
 )
-from engine.work.filtering.asked_problem import asked_problem
-from engine.work.filtering.compared import Compared, ComparePictures
-from engine.work.filtering.messages import FilterJob
+from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.messages import PictureJob
+from engine.work.resolved_job import resolved_job
 
 _GREY, _WHITE = 128, 255.0
 
@@ -72,16 +74,17 @@ def _created(segment: SharedSegment, shape: tuple[int, ...]) -> tuple[SharedArra
     return drawn, tuple(levels)
 
 
-def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Compared:
-    samples, problem = asked_problem(job)
+def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Compared:
+    resolved = resolved_job(job)
+    samples, problem, mask = resolved.samples, resolved.problem, resolved.constant
     cost = problem.taps * problem.channels
     whole = Region(0, problem.height, 0, problem.width)
     part = (
         whole if whole.pixels * cost <= AFFORDABLE_MULTIPLY_ADDS else _affordable(request.seen, whole, cost)
     )
     used = variant(request.variant, takes_auto=False)
-    added = used.added_to(problem, job.mask, samples)
-    is_exact = is_exact_class(samples, job.mask, problem.ghost_value) and not problem.is_quantised
+    added = used.added_to(problem, mask, samples)
+    is_exact = is_exact_class(samples, mask, problem.ghost_value) and not problem.is_quantised
     scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
     shares = scratch.array
     band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
@@ -90,7 +93,9 @@ def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Comp
         there = Region(
             band.top - part.top, band.bottom - part.top, band.left - part.left, band.right - part.left
         )
-        shares[there.slices] = _shares(job, samples, part_of(request.values, band), band, added, is_exact)
+        shares[there.slices] = _shares(
+            problem, mask, samples, part_of(request.values, band), band, added, is_exact
+        )
     if job.region is not None:
         for outside in _within(job.region, part).around:
             shares[outside] = 0.0
@@ -116,7 +121,8 @@ def _error(request: ComparePictures, job: FilterJob, report: Checkpoint) -> Comp
 
 
 def _shares(
-    job: FilterJob,
+    problem: Problem,
+    mask: Mask,
     samples: NDArray[Any],
     values: NDArray[Any],
     band: Region,
@@ -124,7 +130,7 @@ def _shares(
     is_exact: bool,
 ) -> NDArray[Any]:
     """Return the errors of a band in units of their bounds; of 8 and 16 bit in steps of one."""
-    wanted = oracle.correlate(samples, job.mask, job.border, job.cval, band)
+    wanted = oracle.correlate(samples, mask, problem.border, problem.cval, band)
     shown = values.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         if values.dtype.kind == "u":
@@ -133,8 +139,8 @@ def _shares(
         errors = np.abs(shown - wanted)
         if is_exact:
             return np.where(errors > 0, errors, 0.0)
-        magnitudes = oracle.magnitudes(samples, job.mask, job.border, job.cval, band)
-        bound = rounding_bound(magnitudes, job.mask.taps) + added
+        magnitudes = oracle.magnitudes(samples, mask, problem.border, problem.cval, band)
+        bound = rounding_bound(magnitudes, mask.taps) + added
         shares: NDArray[Any] = np.nan_to_num(np.where(errors > 0, errors / bound, 0.0))
         return shares
 

@@ -5,24 +5,25 @@ from dataclasses import replace
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
-from engine.work.filtering.asked_problem import asked_problem
-from engine.work.filtering.messages import SumOrderRequest
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.filtering.variants import variant
+from engine.work.messages import SumOrderRequest
+from engine.work.resolved_job import resolved_job
 
 
 def describe(request: Describe[SumOrderRequest], report: Checkpoint) -> SumOrder:
     """Return the order of the sums of a job, whose variant can do it."""
     job = request.job.job
-    samples, problem = asked_problem(job)
+    resolved = resolved_job(job)
+    problem, mask = resolved.problem, resolved.constant
     if request.job.reads_floats:
         problem = replace(problem, dtype="float32")
-    order = sum_order_of(job.variant, problem, job.mask)
+    order = sum_order_of(job.variant, problem, mask)
     if order.is_known:
         return order
     chosen = variant(job.variant, takes_auto=False)
-    return replace(order, added_error=chosen.added_to(problem, job.mask, samples))
+    return replace(order, added_error=chosen.added_to(problem, mask, resolved.samples))
 
 
 def sum_order_of(key: str, problem: Problem, mask: Mask) -> SumOrder:

@@ -1,12 +1,11 @@
 """What a run measures of a picture that stays in its file: a part of it. No Numba in here."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.host.protocol import PictureHandle
 from engine.host.tiles import FilePixels
+from engine.work.messages import PictureJob
 
 MEASURED_SIDE = 2048
 """Sides of the part of a large picture that a run measures, pixels, at most."""
@@ -24,7 +23,7 @@ def blank(picture: PictureHandle) -> NDArray[np.generic]:
     return np.broadcast_to(np.zeros((), picture.dtype), measured_shape(picture))
 
 
-def measured_part(job: Any) -> tuple[slice, slice]:
+def measured_part(job: PictureJob) -> tuple[slice, slice]:
     """Return the rows and columns of a large picture that a run measures: around the job's centre."""
     height, width, _ = measured_shape(job.picture)
     row, column = job.centre or (job.picture.height // 2, job.picture.width // 2)

@@ -11,8 +11,8 @@ from engine.host.protocol import Filtered
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
-from engine.work.filtering.messages import Difference, FilterJob, ShowDifference
-from engine.work.filtering.resolve import ResolvedFilter
+from engine.work.messages import Difference, PictureJob, ShowDifference
+from engine.work.resolved_job import resolved_job
 
 
 def difference(request: ShowDifference, report: Checkpoint) -> Difference:
@@ -32,11 +32,11 @@ def difference(request: ShowDifference, report: Checkpoint) -> Difference:
     return Difference(Filtered(values, screen, second.variant, second.device, elapsed_ms), largest)
 
 
-def _values_of(asked: FilterJob, report: Checkpoint) -> NDArray[np.generic]:
+def _values_of(asked: PictureJob, report: Checkpoint) -> NDArray[np.generic]:
     """Return what a job computes."""
-    resolved = ResolvedFilter(asked, shared.attach(asked.picture.in_memory))
+    assert asked.picture.in_memory
+    resolved = resolved_job(asked)
     job, device = resolved.job(), resolved.device
-    job.task.refuse(job.variant, job.problem, asked.mask, job.block, device)
     report(Progress("filtering for the difference", 0.0, 2.0 + job.task.expected_launch_s(job, device)))
     values = np.empty(job.operands.samples.shape, job.problem.result_dtype)
     compute(job, backend(device.key), values)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -22,3 +24,13 @@ class Mark:
     column: int
     height: int
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
+
+    picture: np.ndarray | None = None
+    quantities: tuple[Quantity, ...] = ()
+    counts: np.ndarray | None = None  # (channels, bins)
+    mark: Mark | None = None

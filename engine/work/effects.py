@@ -18,7 +18,7 @@ from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.work.filtering import oracle
 from engine.work.filtering.clipping import HINT_FROM
-from engine.work.filtering.messages import EffectsRequest
+from engine.work.messages import EffectsRequest
 
 _WHITE = 255.0
 _BRIGHT_PERCENTILE = 97.0

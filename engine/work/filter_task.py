@@ -1,0 +1,217 @@
+"""The task of filtering for the pipeline."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.errors import BadValue, UnknownName
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.cut import Reach
+from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
+from engine.mask.mask import Mask
+from engine.run.task import Choice, Job
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.problem import RESULT_TYPES, Problem
+from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.operands import Operands
+from engine.work.picture_task import Among, StepTask, check_device
+from engine.work.pictures import DTYPES
+from engine.work.planned import PlannedStep
+from engine.work.steps import MaskStep, Node
+
+if TYPE_CHECKING:
+    from engine.verify.verification import Verification
+
+MaskJob = Job[Problem, Operands[Mask], Variant]
+
+
+class Filtering(StepTask[Problem, Mask, Variant]):
+    """Correlation of a picture with a mask."""
+
+    problem = Problem
+    variants = VARIANTS
+
+    def expected_launch_s(self, job: MaskJob, device: DeviceInfo) -> float:
+        """Estimate one launch, seconds.
+
+        The plain loops on one core make about 0.3 G multiply-adds per second, the plain kernel on a small GPU
+        10 G, the interpreter 5 M.
+        """
+        per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 3e8
+        return 0.5 + job.problem.multiply_adds / per_second
+
+    def verify(self, values: Any, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare with the oracle."""
+        # Loaded by the first proof: a preview needs none.
+        from engine.work.filtering.agreement import verify
+
+        mask, samples = job.operands.constant, job.operands.samples
+        return verify(
+            values,
+            samples,
+            mask,
+            job.problem,
+            seed=job.seed,
+            affordable=job.affordable,
+            checkpoint=checkpoint,
+            added=job.variant.added_to(job.problem, mask, samples),
+        )
+
+    def refuse_operands(self, variant: Variant, operands: Operands[Mask]) -> None:
+        """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
+        refuse_non_finite(variant, operands.samples)
+
+    def reach(self, job: MaskJob) -> Reach:
+        """Return the cells under the mask."""
+        return replace(job.problem.reach, exact=job.variant.band_invariant)
+
+    def labels(self, job: MaskJob) -> dict[str, Any]:
+        """Return the mask's name and weights, and the layout where it can be chosen."""
+        mask = job.operands.constant
+        return super().labels(job) | {"mask_name": mask.title, "weights_digest": mask.weights_digest}
+
+    def described(
+        self,
+        step: MaskStep,
+        samples: np.ndarray,
+        given: np.ndarray,
+        result_type: str,
+        patch: np.ndarray | None = None,
+    ) -> tuple[Problem, Mask]:
+        """Return the problem of a mask alone, and the mask as it is applied."""
+        mask, result_dtype = step.applied, result_dtype_for(result_type, given, samples)
+        return describe_problem(samples, mask, step.border, step.cval, result_dtype), mask
+
+    def known(self, step: MaskStep) -> tuple[Variant, ...]:
+        """Return every variant."""
+        return tuple(VARIANTS)
+
+    def named(self, step: MaskStep) -> Variant:
+        """Return the variant that a step names."""
+        return variant(step.variant)
+
+    def choice(
+        self, step: MaskStep, problem: Problem, constant: Mask, device: DeviceInfo, *, in_parts: bool = False
+    ) -> Choice[Variant]:
+        """Return the variant and the block of a mask alone; `auto` takes 0.1 to 0.4 ms."""
+        return choose(step.variant, problem, constant, step.block, device, in_parts)
+
+    def planned(self, node: Node, among: Among) -> PlannedStep:
+        """Return a mask of a chain with what computes it: what it writes is float32."""
+        step: MaskStep = node.step  # type: ignore[assignment]
+        mask, samples = step.applied, among.samples
+        if node.inputs != (-1,):
+            # The shape alone: it takes no memory.
+            samples = np.broadcast_to(np.float32(0.0), samples.shape)
+        problem = describe_problem(samples, mask, step.border, step.cval)
+        chosen_for = replace(problem, height=among.part_rows) if among.part_rows else problem
+        chosen = choose(step.variant, chosen_for, mask, step.block, among.device, in_bands=among.in_parts)
+        if step.variant == AUTO and chosen.variant.library and chosen.variant.device is DeviceKind.CUDA:
+            # Of a library's there are no passes to put among the others.
+            chosen = choose("register-blocked", problem, mask, step.block, among.device)
+        known = chosen.variant
+        check_device(step.variant, known.device, among.device)
+        if node.inputs != (-1,) and known.added_error(problem, mask):
+            why = "its error grows with the largest sample, which of an earlier step's result is not known"
+            raise BadValue(f"variant {known.key}", why, "Choose auto.")
+        block = known.block_for(step.block) if known.uses_block else None
+        return planned_mask(step, node.inputs, known.key, block, problem, mask)
+
+
+def planned_mask(
+    step: MaskStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: Problem, mask: Mask
+) -> PlannedStep:
+    """Return a mask of a chain with its variant and its problem."""
+    sides = zip(problem.anchor, problem.mask_shape, strict=True)
+    rows, columns = (max(before, side - 1 - before) for before, side in sides)
+    return PlannedStep(
+        step, inputs, key, block, problem, mask,
+        reach=max(problem.mask_shape) - 1,
+        reached=(rows, columns),
+        cost=4 * problem.taps,
+        border=problem.border,
+    )  # fmt: skip
+
+
+FILTERING = Filtering()
+
+
+def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
+    """Return the sample type of a result: `wanted` is "float32", or "same" for that of the picture as given.
+
+    Raises UnknownName for another word, BadValue for "same" with a type that results cannot have.
+    """
+    if wanted not in RESULT_TYPES:
+        raise UnknownName(
+            f"results of type {wanted!r}",
+            "there is no such choice",
+            f"Choose one of {', '.join(RESULT_TYPES)}.",
+        )
+    if wanted == "same" and image.dtype.newbyteorder("=") != samples.dtype:
+        raise BadValue(
+            f"results of type {image.dtype}, as the picture",
+            f"a picture of that type is filtered as {samples.dtype}, and results are {', '.join(DTYPES)}",
+            "Choose float32 results, or convert the picture first.",
+        )
+    return samples.dtype.name if wanted == "same" else wanted
+
+
+def describe_problem(
+    samples: np.ndarray, mask: Mask, border: Border | str, cval: float, result_dtype: str = "float32"
+) -> Problem:
+    """Return the problem of filtering `samples` (H x W x C) with a mask.
+
+    Raises BadValue for a constant that is not a finite float32 or an illegal type of the result, UnknownName
+    for an unknown border.
+    """
+    if not abs(cval) <= float(np.finfo(np.float32).max):
+        raise BadValue(
+            f"a constant border of {cval:g}",
+            "it is not a finite number of float32",
+            "Keep it between -3.4e+38 and 3.4e+38.",
+        )
+    height, width, channels = samples.shape
+    return Problem(
+        height=height,
+        width=width,
+        channels=channels,
+        dtype=samples.dtype.name,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=Border.named(border),
+        cval=float(cval),
+        result_dtype=result_dtype,
+    )
+
+
+def filter_job(
+    choice: Choice[Variant],
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    *,
+    layout: Layout = Layout.PITCHED,
+    seed: int = 0,
+) -> MaskJob:
+    """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
+    operands = Operands(samples, mask, layout)
+    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
+
+
+def refuse_non_finite(variant: Variant, samples: np.ndarray) -> None:
+    """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
+    refusal = variant.refuse_samples(samples)
+    if refusal is not None:
+        raise UnsupportedVariant(f"variant '{variant.key}'", refusal)
+
+
+def random_mask(rows: int, columns: int, seed: int) -> Mask:
+    """Return random weights of which none are special: no zeros, no symmetry, not separable."""
+    random = np.random.default_rng(seed).uniform(0.5, 1.5, (rows, columns))
+    return Mask(random / (rows * columns), name=f"random {rows} × {columns}")

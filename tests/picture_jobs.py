@@ -1,0 +1,46 @@
+"""Requests and jobs of one step, with all their fields by name."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+from engine.work.messages import PictureJob
+from engine.work.operands import Operands
+from engine.work.operations.problem import Settings
+from engine.work.request import PictureRequest
+from engine.work.resolve import Resolved
+from engine.work.steps import Chain, MaskStep, OperationStep
+
+
+def mask_request(kind: type[PictureRequest] = PictureRequest, range_mode: Any = "clip", **given: Any) -> Any:
+    """Return the request of a mask: fields of the step and of the request."""
+    own = {name: given.pop(name) for name in {one.name for one in fields(kind)} & given.keys()}
+    return kind(chain=Chain((MaskStep(**given),), range=range_mode), **own)
+
+
+def mask_job(**given: Any) -> PictureJob:
+    """Return the job of a mask on a picture."""
+    return mask_request(PictureJob, **given)
+
+
+def operation_request(kind: type[PictureRequest] = PictureRequest, settings: Any = (), **given: Any) -> Any:
+    """Return the request of an operation, in the picture's type."""
+    own = {name: given.pop(name) for name in {one.name for one in fields(kind)} & given.keys()}
+    step = OperationStep(settings=Settings(dict(settings).items()), **given)
+    return kind(chain=Chain((step,)), result_type="same", **own)
+
+
+def operation_job(**given: Any) -> PictureJob:
+    """Return the job of an operation on a picture."""
+    return operation_request(PictureJob, **given)
+
+
+def with_range(job: PictureJob, range_mode: Any) -> PictureJob:
+    """Return a job whose result is shown in another range."""
+    return replace(job, chain=replace(job.chain, range=range_mode))
+
+
+def resolved_operands(asked: PictureRequest, samples: Any, patch: Any = None) -> tuple[Any, Any, Any]:
+    """Return an operation, its problem and its operands."""
+    found = Resolved(asked, samples, patch=patch)
+    assert asked.operation is not None
+    return asked.operation.known, found.problem, Operands(samples, found.constant, asked.layout)
