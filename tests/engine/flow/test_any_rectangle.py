@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.api.request import Call, Request
+from engine.api.request import Call, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow import filtering
@@ -14,7 +14,7 @@ from engine.flow.stream import Stream
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.work.filtering import resolve
+from engine.work import resolve
 from engine.work.operations.problem import Settings
 from engine.work.operations.table import OPERATIONS
 from engine.work.request import of_chain
@@ -83,10 +83,9 @@ def works(draw, most, device="cpu"):
     if kind == "filter":
         border = draw(st.sampled_from(list(Border)))
         result = draw(st.sampled_from(["float32", "same"]))
-        call = Request(
-            picture, draw(masks()), border, 0.25 * border.takes_value, None, "auto", None, device,
-            flip=draw(st.booleans()), result=result,
-        )  # fmt: skip
+        value, flip = 0.25 * border.takes_value, draw(st.booleans())
+        asked = request_of(draw(masks()), border, value, None, "auto", None, device, flip, "pitched", result)
+        call = Call(picture, asked)
     elif kind == "operation":
         able = [key for key in WINDOWS if picture.shape[2] == 3 or key not in _COLOUR]
         key = draw(st.sampled_from(able))
