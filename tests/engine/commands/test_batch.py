@@ -402,7 +402,7 @@ def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out
 
 def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, photos, out, monkeypatch):
     begun, stopped, job_for = threading.Event(), threading.Event(), batch_loop.job_for
-    filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
+    filter_one, log_progress = engine.api.request.Call.filter, batch_command._log_progress
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
     monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
     files = [photos / f"{name}.png" for name in "abcd"]
@@ -428,7 +428,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
     monkeypatch.setattr(batch_loop, "job_for", looked_up)
-    monkeypatch.setattr(engine.api.filtering.Request, "filter", filtered)
+    monkeypatch.setattr(engine.api.request.Call, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out
     assert names(out) == ["a.png", "b.png"]

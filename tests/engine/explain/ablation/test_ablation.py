@@ -32,6 +32,7 @@ from engine.work.filtering.variants import VARIANTS
 from engine.work.messages import PictureJob
 from tests.engine.explain.jobs import filtering
 from tests.engine.variants.emitted import needs_nvvm
+from tests.picture_jobs import mask_request
 
 
 def made(whole_ms, **without_ms):
@@ -132,7 +133,7 @@ def without_gpu(monkeypatch):
 
 
 def job_of(picture, key, **more):
-    return AblationJob(picture=picture, variant=key, mask=gaussian(5), **more)
+    return mask_request(AblationJob, picture=picture, variant=key, mask=gaussian(5), **more)
 
 
 def asked(job, report=lambda step: None):
