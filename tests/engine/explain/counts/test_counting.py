@@ -297,7 +297,7 @@ def test_that_what_is_kept_holds_no_picture():
     job = filtering("naive", side=512)
     buffers = counting.buffers_of(job)
     picture = weakref.ref(buffers.image)
-    counting.counted_launches(job.variant, job.problem, job.operands.mask, job.block, buffers)
+    counting.counted_launches(job.variant, job.problem, job.operands.constant, job.block, buffers)
     del buffers
     gc.collect()
     assert picture() is None
