@@ -95,9 +95,10 @@ class BenchWindow:
     def result_is_right(self) -> bool:
         """Whether what is shown equals the float64 oracle, which is exact for whole numbers."""
         job, result = self.haloscope.window.first_page.workspace.job(), self.haloscope.state.last_result
-        if job is None or result is None or result.values is None:
+        if job is None or job.filter is None or result is None or result.values is None:
             return False
-        expected = correlate(shared.attach(job.picture.pixels), job.mask, job.border, job.cval)
+        step = job.filter
+        expected = correlate(shared.attach(job.picture.pixels), step.mask, step.border, step.cval)
         return np.array_equal(shared.attach(result.values), expected.astype(np.float32))
 
     def describe(self) -> str:

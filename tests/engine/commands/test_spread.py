@@ -11,8 +11,7 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
 from engine.flow import filtering, memory, stream
-from engine.work import resolve as chain_resolve
-from engine.work.operations import resolve as operation_resolve
+from engine.work import resolve
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -75,8 +74,7 @@ def any_work(monkeypatch):
 
     def install_work():
         by_key = {gpu.key: gpu for gpu in filtering.all_gpus()} | {"cpu": cpu_info()}
-        for module in (operation_resolve, chain_resolve):
-            monkeypatch.setattr(module, "device_named", by_key.get)
+        monkeypatch.setattr(resolve, "device_named", by_key.get)
         monkeypatch.setattr("engine.api.calls.backend", lambda key: CpuBackend())
 
     return install_work
