@@ -13,6 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from engine.device.launches import Kernel
@@ -44,8 +45,9 @@ def kernel_factory(factory: Factory) -> Factory:
 
 
 @functools.cache
+@cache
 def import_names(name: str) -> None:
-    """Import into a module what it imports under `if TYPE_CHECKING:`."""
+    """Import into a module, once, what it imports under `if TYPE_CHECKING:`."""
     module = sys.modules[name]
     for step in ast.parse(inspect.getsource(module)).body:
         if isinstance(step, ast.If) and ast.unparse(step.test) == "TYPE_CHECKING":

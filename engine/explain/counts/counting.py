@@ -14,13 +14,13 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.device.backend import Buffers
-from engine.device.interpreted import parameters_of, ptx_of, run_pass
 from engine.device.interpreter import InterpreterBackend
+from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, Operand, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.counts.sampled_blocks import Axis, Sample, sampled
@@ -37,6 +37,9 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant, C, P
 from engine.work.picture_problem import PictureProblem
+
+if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
+    from engine.device import interpreted
 
 MOST_KEPT = 64
 # Instructions of threads that are executed to count one launch: about 0.5 s.
@@ -114,12 +117,15 @@ def counted_passes(
     """Return the same of passes; `of_zeros`: what depends on samples counts as for a picture of zeros."""
     if (reason := why_not_compiled()) is not None:
         return CountedRun(not_counted=reason)
+    import_names(__name__)
     picture = (problem.height, problem.width) if hasattr(problem, "height") else None
     shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
     # How many cells a result reaches to before and behind it, along the axis where it is most.
     radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
     try:
-        if not of_zeros and any(depends_on_contents(program_of(ptx_of(step)).facts) for step in passes):
+        if not of_zeros and any(
+            depends_on_contents(program_of(interpreted.ptx_of(step)).facts) for step in passes
+        ):
             return CountedRun(not_counted=DEPENDS)
         launches = [_Launch(step, buffers, picture, radius, checkpoint) for step in passes]
         return CountedRun(tuple(map(_kept, launches)))
@@ -146,7 +152,7 @@ class _Launch:
 
     def __post_init__(self) -> None:
         step, arrays = self.step, dict[Any, Array]()
-        for name, argument in zip(parameters_of(step), step.arguments, strict=True):
+        for name, argument in zip(interpreted.parameters_of(step), step.arguments, strict=True):
             if isinstance(argument, Placeholder | Between):
                 arrays[argument] = Array(name, self._values(argument))
 
@@ -185,7 +191,9 @@ class _Launch:
             self.checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
         between(0.0)
-        return run_pass(self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights)
+        return interpreted.run_pass(
+            self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights
+        )
 
     def forget_arrays(self) -> None:
         """Hold no memory any more: what is counted is kept with its launch."""
