@@ -13,7 +13,6 @@ import sys
 import weakref
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar
 
 from engine.device.launches import Kernel
@@ -45,7 +44,7 @@ def kernel_factory(factory: Factory) -> Factory:
 
 
 @functools.cache
-@cache
+@functools.cache
 def import_names(name: str) -> None:
     """Import into a module, once, what it imports under `if TYPE_CHECKING:`."""
     module = sys.modules[name]
