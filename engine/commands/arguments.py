@@ -1,13 +1,13 @@
 """Reading arguments: a frozen dataclass says what a command takes, and its parser and help follow from it.
 
-A field is made by `option`, `required`, `operands` or `group`: how it is written on the command line, its
-help, how its text is read. `read` returns an instance. No other module knows argparse.
+A field is made by `option`, `required`, `operands`, `group` or `fields_of`: how it is written on the command
+line, its help, how its text is read. `read` returns an instance. No other module knows argparse.
 """
 
 import argparse
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
@@ -65,6 +65,28 @@ def group(kind: type[T], **words: str) -> T:
     return made
 
 
+def fields_of(kind: type, **how: tuple[Text, Callable[[str], Any]]) -> Mapping[str, Any]:
+    """Return a field for fields of another dataclass, which has their types and defaults.
+
+    `how` says of each by its name how it is written and read. The value has those that were given.
+    """
+    known = {each.name: each for each in fields(kind)}
+    written = {name: option(text, known[name].default, read) for name, (text, read) in how.items()}
+    made: Mapping[str, Any] = field(default_factory=dict, metadata={"fields_of": written})
+    return made
+
+
+def _arguments(kind: Any, words: Mapping[str, str]) -> Iterator[tuple[str, Field[Any], Mapping[str, str]]]:
+    """Yield every argument of a dataclass with its name and the words of its help."""
+    for known in fields(kind):
+        if "group" in known.metadata:
+            yield from _arguments(known.metadata["group"], known.metadata["words"])
+        elif "fields_of" in known.metadata:
+            yield from ((name, made, words) for name, made in known.metadata["fields_of"].items())
+        else:
+            yield known.name, known, words
+
+
 def _written(known: Field[Any]) -> tuple[list[str], str, str]:
     """Return the names of an argument (none: it is known by its position), its placeholder and its help."""
     text: Text = known.metadata["text"]
@@ -120,8 +142,11 @@ def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
 
 def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, remedy: str) -> None:
     """Refuse the first of these options whose value is not its default."""
+    given = {known.name: getattr(settings, known.name) for known in fields(settings)}
     for known in fields(settings):
-        if known.name in names and getattr(settings, known.name) != known.default:
+        given |= given[known.name] if "fields_of" in known.metadata else {}
+    for name, known, _ in _arguments(type(settings), {}):
+        if name in names and given.get(name, known.default) != known.default:
             raise BadValue(f"{_written(known)[0][0]} {where}", why, remedy)
 
 
@@ -130,6 +155,8 @@ def _instance(kind: type[T], given: dict[str, Any]) -> T:
     for known in fields(kind):  # type: ignore[arg-type]
         if "group" in known.metadata:
             values[known.name] = _instance(known.metadata["group"], given)
+        elif "fields_of" in known.metadata:
+            values[known.name] = {name: given[name] for name in known.metadata["fields_of"] if name in given}
         elif known.name in given:
             value = given[known.name]
             values[known.name] = tuple(value) if isinstance(value, list) else value
@@ -155,24 +182,17 @@ class Parser(argparse.ArgumentParser):
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        self._add(kind, {})
-
-    def _add(self, kind: Any, words: dict[str, str]) -> None:
-        for known in fields(kind):
-            if "group" in known.metadata:
-                self._add(known.metadata["group"], known.metadata["words"])
-                continue
+        for name, known, words in _arguments(kind, {}):
             names, placeholder, text = _written(known)
             how = known.metadata["how"] | {"help": text.format(**words) if words else text}
             if placeholder:
                 how["metavar"] = placeholder
             if names:
-                is_required = known.default is MISSING
-                self.add_argument(*names, dest=known.name, **how, required=is_required)
+                self.add_argument(*names, dest=name, **how, required=known.default is MISSING)
             else:
                 # It has no name but its field's. argparse stores a default of one that is not given.
                 may_be_left_out = {} if known.default is MISSING else {"nargs": "?", "default": known.default}
-                self.add_argument(known.name, **how, **may_be_left_out)
+                self.add_argument(name, **how, **may_be_left_out)
 
     def _parse_optional(self, arg_string: str) -> Any:
         # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.

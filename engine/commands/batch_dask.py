@@ -25,7 +25,7 @@ from engine.commands.batch_loop import Loop, write_result
 from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.commands.batch_picture import Finished, Ran, job_for, open_file
 from engine.commands.batch_plan import BatchPlan
-from engine.commands.picture_filter import AnyFilter
+from engine.commands.picture_work import PictureWork
 from engine.device.core_count import cores, launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import DeviceFault, EngineError
@@ -156,7 +156,7 @@ class DaskWorkers:
             return set()
 
 
-def taken_on_worker(how: AnyFilter, sign: str, asking_cores: int, data: bytes) -> Finished:
+def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> Finished:
     """Take a file all the way, from reading to writing. Called on: a thread of a worker.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
@@ -185,18 +185,17 @@ def taken_on_worker(how: AnyFilter, sign: str, asking_cores: int, data: bytes) -
     return replace(finished, ran=Ran(job.call.choice.variant.key, job.call.device.title, platform.node()))
 
 
-def _within(how: AnyFilter, worker: Any) -> tuple[AnyFilter, str]:
+def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
     """Return what is done within a worker's memory, and what helps where a picture needs more."""
     if worker.memory_manager.memory_limit is None:
         return how, RAISE_LIMIT
     each = worker.memory_manager.memory_limit // worker.state.nthreads
     most = int(each * _LEFT_BY_DASK) - _BASE_BYTES
-    if most >= how.settings.max_bytes:
+    if most >= how.saving.max_bytes:
         return how, RAISE_LIMIT
     where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
-    return how.asking(
-        replace(how.settings, max_bytes=max(0, most))
-    ), f"Give the workers more memory: {where}."
+    saving = replace(how.saving, max_bytes=max(0, most))
+    return replace(how, saving=saving), f"Give the workers more memory: {where}."
 
 
 def _anywhere(file: PictureFile) -> PictureFile:

@@ -5,10 +5,9 @@ from typing import NamedTuple
 from engine.commands import BAD_INPUT, DONE
 from engine.commands.batch_files import PictureFile, header_form
 from engine.commands.batch_plan import BatchPlan, BatchSettings
-from engine.commands.large_kinds import form_in_parts
 from engine.commands.output import print_answer, print_json
-from engine.commands.picture_filter import AnyFilter
-from engine.commands.picture_opening import WORK, result_dtype, work_bytes
+from engine.commands.picture_opening import WORK, form_in_parts, makes_plot, result_dtype, work_bytes
+from engine.commands.picture_work import PictureWork
 from engine.errors import EngineError
 from engine.image.large.part_folder import PartFolder
 from engine.image.save import check_holds
@@ -24,14 +23,14 @@ class _Planned(NamedTuple):
 
 def about_plan(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
     """Return what the JSON document of a batch says of what was asked."""
-    mask = plan.how.mask
+    mask, step = plan.how.mask, plan.how.asked.filter
     return {
         "format": FORMAT,
         "version": VERSION,
         "out": settings.out,
         "operation": plan.how.name,
         "mask": mask and {"name": mask.title, "rows": mask.rows, "columns": mask.columns},
-        "border": mask and str(settings.picture.border),
+        "border": str(step.border) if mask and step else None,
     }
 
 
@@ -81,7 +80,7 @@ def _line(planned: _Planned) -> str:
     return f"{action} {file.source} -> {file.target}"
 
 
-def _planned(how: AnyFilter, file: PictureFile) -> _Planned:
+def _planned(how: PictureWork, file: PictureFile) -> _Planned:
     """Say what becomes of a picture by its header."""
     try:
         if file.refusal is not None:
@@ -93,17 +92,17 @@ def _planned(how: AnyFilter, file: PictureFile) -> _Planned:
     return _Planned(file, "continue" if is_begun else "filter")
 
 
-def _check(how: AnyFilter, file: PictureFile) -> None:
-    asked, saved_as = how.settings, file.saved_as
+def _check(how: PictureWork, file: PictureFile) -> None:
+    asked, saving, saved_as = how.asked, how.saving, file.saved_as
     if file.in_parts:
-        result_dtype(asked, form_in_parts(file.source).dtype)
+        result_dtype(asked, saving, form_in_parts(file.source).dtype)
         return
     assert saved_as is not None
     form = header_form(
         file.source,
-        max_bytes=asked.max_bytes,
-        work_bytes=lambda form: work_bytes(asked, form, saved_as),
+        max_bytes=saving.max_bytes,
+        work_bytes=lambda form: work_bytes(asked, saving, form, saved_as),
         work=WORK,
     )
-    if not asked.is_plot:
-        check_holds(saved_as, result_dtype(asked, form.dtype), form.height, form.width, file.target)
+    if not makes_plot(asked):
+        check_holds(saved_as, result_dtype(asked, saving, form.dtype), form.height, form.width, file.target)

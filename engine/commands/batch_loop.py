@@ -31,8 +31,8 @@ from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.commands.batch_picture import Finished, Job, job_for, open_file
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.batch_watch import say_begun, watched
-from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import Opened
+from engine.commands.picture_work import PictureWork
 from engine.device.core_count import cores, launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
@@ -130,7 +130,7 @@ class Loop:
             done = self.submit(self._all_the_way, plan.how, file, Loan(memory))
             self.hand_over(file, done, 2 * self.threads)
 
-    def _all_the_way(self, how: AnyFilter, file: PictureFile, loan: Loan) -> Saving:
+    def _all_the_way(self, how: PictureWork, file: PictureFile, loan: Loan) -> Saving:
         """Take a file all the way until it can be written. Called on: a worker."""
         try:
             self.end_if_stopped()
@@ -159,7 +159,7 @@ class Loop:
                 self._have_saved(under_way.popleft(), values)
 
             how, rooms = plan.how, _Rooms(under_way)
-            stream = Stream(layout=how.settings.layout, outputs=rooms, receive=receive, gpus=how.gpus)
+            stream = Stream(layout=how.asked.layout, outputs=rooms, receive=receive, gpus=how.gpus)
             self.devices |= dict.fromkeys(titles(how.devices(first.call)))
             try:
                 timeline = stream.run(plans())
@@ -189,7 +189,7 @@ class Loop:
             else:
                 yield job
 
-    def _job(self, how: AnyFilter, file: PictureFile, loan: Loan, future: Future[Opened]) -> Job:
+    def _job(self, how: PictureWork, file: PictureFile, loan: Loan, future: Future[Opened]) -> Job:
         opened = future.result()
         self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
         return job_for(how, file, opened, loan)
@@ -217,7 +217,7 @@ class Loop:
     def _most_waiting(self) -> int:
         return max(1, min(self.threads, WAITING_BYTES // self._largest_bytes))
 
-    def _in_bands(self, how: AnyFilter, file: PictureFile) -> Finished:
+    def _in_bands(self, how: PictureWork, file: PictureFile) -> Finished:
         """Filter a picture that is larger than memory."""
         if file.refusal is not None:
             raise file.refusal

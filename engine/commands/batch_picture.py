@@ -10,8 +10,8 @@ import numpy as np
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_memory import Loan
 from engine.commands.batch_watch import say_begun
-from engine.commands.picture_filter import AFFORDABLE_MULTIPLY_ADDS, AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
+from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.errors import EngineError
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.plan import Plan
@@ -50,7 +50,7 @@ class Job:
     """A picture that can be filtered, and its memory."""
 
     file: PictureFile
-    how: AnyFilter
+    how: PictureWork
     opened: Opened
     call: Any  # of `how`
     loan: Loan
@@ -77,12 +77,12 @@ class Job:
         call, how, opened, plan = self.call, self.how, self.opened, Plan.of(self.call)
         regions = regions_to_check(call.problem, self.seed, AFFORDABLE_MULTIPLY_ADDS)
         checked = CheckedSamples(
-            call.samples.shape, np.dtype(np.float32), regions if how.settings.verify else ()
+            call.samples.shape, np.dtype(np.float32), regions if how.saving.verify else ()
         )
         out = self.loan.result(call.samples, opened.dtype)
         highest = max(band.length for band in bands_to_convert(plan))
         rows = np.broadcast_to(call.samples[:1], (highest, *call.samples.shape[1:]))
-        loss = convert(plan, out, self.loan.result(rows, np.float32), checked, how.settings.range)
+        loss = convert(plan, out, self.loan.result(rows, np.float32), checked, how.saving.range)
         verification, pixels = how.verified(call, checked, self.seed), out.reshape(call.shape)
         finished = finished_picture(opened.picture, pixels, pixels.dtype)
         result = Result(finished, loss.sentences(pixels.size, pixels.dtype))
@@ -94,13 +94,13 @@ class Job:
 
         An alpha that is filtered is converted otherwise than the colours; a chain would do its halos twice.
         """
-        call, opened, asked = self.call, self.opened, self.how.settings
+        call, opened, saving = self.call, self.opened, self.how.saving
         return (
             self.how.mask is not None
             and call.choice.variant.band_invariant
             and not call.problem.is_quantised
             and np.dtype(np.float32) not in {call.samples.dtype, opened.dtype}
-            and (asked.alpha == "keep" or opened.picture.alpha is None)
+            and (saving.alpha == "keep" or opened.picture.alpha is None)
             and bool(call.is_finite)
         )
 
@@ -112,7 +112,7 @@ class Job:
     def _encoded(
         self, result: Result, verification: Verification | None, values: np.ndarray
     ) -> tuple[bytes | memoryview, Finished]:
-        asked, file = self.how.settings, self.file
+        asked, file = self.how.saving, self.file
         data, left_out = encoded_image(
             result.picture,
             file.target,
@@ -127,27 +127,28 @@ class Job:
         return data, Finished(file, None, notes, verification, found, clipped=clipped)
 
 
-def open_file(how: AnyFilter, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Opened:
+def open_file(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Opened:
     """Open a picture and check that its result can be saved. Called on: any thread.
 
     `remedy` says what helps where the picture takes more memory than allowed.
     """
     if file.refusal is not None:
         raise file.refusal
-    asked, saved_as = how.settings, file.saved_as
+    asked, saving, saved_as = how.asked, how.saving, file.saved_as
     assert saved_as is not None
     say_begun(file.source)
     return open_picture(
         asked,
+        saving,
         file.source,
         file.target,
         saved_as,
-        lambda form: loan.picture(form, work_bytes(asked, form, saved_as)),
+        lambda form: loan.picture(form, work_bytes(asked, saving, form, saved_as)),
         remedy=remedy,
     )
 
 
-def job_for(how: AnyFilter, file: PictureFile, opened: Opened, loan: Loan) -> Job:
+def job_for(how: PictureWork, file: PictureFile, opened: Opened, loan: Loan) -> Job:
     """Return the job of a picture that the variant can filter; raise an EngineError where it cannot."""
     call = how.call(opened)
     call.job().refuse(call.device)

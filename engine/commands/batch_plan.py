@@ -3,19 +3,18 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.cluster import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, header_form, is_unmatched_pattern
-from engine.commands.large_kinds import form_in_parts, is_in_parts
 from engine.commands.option_readers import OneOf
-from engine.commands.picture_filter import AnyFilter
-from engine.commands.picture_kinds import filter_for, mask_for
-from engine.commands.picture_opening import result_form
-from engine.commands.picture_settings import PictureSettings
+from engine.commands.picture_opening import form_in_parts, is_in_parts, result_form
+from engine.commands.picture_work import PictureWork, work_for
+from engine.commands.saving_options import SavingOptions
+from engine.commands.step_options import StepOptions
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
@@ -82,10 +81,12 @@ class BatchSettings(Settings):
     dry_run: bool = option(
         "--dry-run  write nothing; list what would be filtered, left out and refused, with its reason", False
     )
-    picture: PictureSettings = group(PictureSettings)
+    steps: StepOptions = group(StepOptions)
+    saving: SavingOptions = group(SavingOptions)
 
     def __post_init__(self) -> None:
         """Refuse options that do not belong together."""
+        self.steps.check(self.saving)
         if self.skip_existing and self.overwrite:
             why = "one leaves the results that are there, the other replaces them"
             raise BadValue("--skip-existing with --overwrite", why, "Give one of the two.")
@@ -95,7 +96,7 @@ class BatchSettings(Settings):
 class BatchPlan:
     """What is done with which files, on which device, and what is to be said of it."""
 
-    how: AnyFilter
+    how: PictureWork
     files: Sequence[PictureFile]
     device: DeviceInfo
     notes: Sequence[str]
@@ -109,7 +110,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
 
     With `--dry-run` the folder is not made.
     """
-    how = filter_for(settings.picture, mask_for(settings.picture))
+    how = work_for(settings.steps, settings.saving)
     if settings.scheduler is not None:
         how = _on_workers(how)
     notes = [*_check(how, settings)]
@@ -120,7 +121,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
         recursive=settings.recursive,
         overwrite=settings.overwrite,
         skip_existing=settings.skip_existing,
-        in_parts=lambda source, target: is_in_parts(source, target, settings.picture),
+        in_parts=lambda source, target: is_in_parts(source, target, how.asked, how.saving),
         on_note=notes.append,
     )
     if not files:
@@ -137,13 +138,13 @@ def planned(settings: BatchSettings) -> BatchPlan:
     # One that is filtered in bands has the machine for itself, and chooses for itself.
     how, device, why = settled(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
-    notes = [*notes, *why, *how.settings.unused_quality(written)]
+    notes = [*notes, *why, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
 
 
-def _on_workers(how: AnyFilter) -> AnyFilter:
+def _on_workers(how: PictureWork) -> PictureWork:
     """Return the filter on the CPU of a worker; refuse another device."""
-    asked = how.settings
+    asked = how.asked
     if asked.variant != AUTO and how.named_variant().device is not DeviceKind.CPU:
         why = "workers filter on their CPUs"
         raise BadValue(
@@ -153,19 +154,19 @@ def _on_workers(how: AnyFilter) -> AnyFilter:
         raise BadValue(
             f"--device {asked.device} with --scheduler", "workers filter on their CPUs", "Leave it out."
         )
-    return how.asking(replace(asked, device="cpu"))
+    return how.on("cpu")
 
 
-def _check(how: AnyFilter, settings: BatchSettings) -> list[str]:
+def _check(how: PictureWork, settings: BatchSettings) -> list[str]:
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel)
-    _, dtype = result_form(how.settings, probe)
-    if settings.format != _KEEP and how.settings.depth != _KEEP:
+    _, dtype = result_form(how.asked, how.saving, probe)
+    if settings.format != _KEEP and how.saving.depth != _KEEP:
         saved_as = saved_format(f"picture.{settings.format}")
         try:
             check_holds(saved_as, dtype, 1, 1, "")
         except EngineError as error:
-            what = f"--format {settings.format} with --depth {how.settings.depth}"
+            what = f"--format {settings.format} with --depth {how.saving.depth}"
             raise BadValue(what, error.why, error.remedy) from error
     return how.check(probe)
 
@@ -192,12 +193,12 @@ def _check_written(folder: str) -> None:
         raise FileWriteError(what, error.why, "Choose another folder.") from error
 
 
-def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, DeviceInfo, list[str]]:
+def settled(how: PictureWork, files: Sequence[PictureFile]) -> tuple[PictureWork, DeviceInfo, list[str]]:
     """Return what is done with its device, the device, and a sentence where `auto` leaves a GPU out.
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
-    asked = how.settings
+    asked = how.asked
     if asked.variant != AUTO:
         return how, device_for(how.named_variant(), how.device_key), []
     if asked.device != AUTO:
@@ -210,7 +211,7 @@ def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, De
         why = how.why_not_gpu(form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
     notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
-    return how.asking(replace(asked, device=device.key)), device, notes
+    return how.on(device.key), device, notes
 
 
 def _form_of(file: PictureFile) -> Form | None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, refuse_given
+from engine.commands.arguments import Settings, fields_of, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import OneOf, several, sides, whole
 from engine.commands.output import log
-from engine.commands.picture_settings import key_of_filter
+from engine.commands.step_options import key_of_filter
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import Block
@@ -158,10 +158,12 @@ class BenchSettings(Settings):
         (Layout.PITCHED,),
         several("--layouts", Layout.named),
     )
-    border: Border = option(
-        lambda: f"--border NAME  cells outside the picture: {', '.join(Border)} (default zero)",
-        Border.ZERO,
-        Border.named,
+    of_mask: Mapping[str, Any] = fields_of(
+        MaskStep,
+        border=(
+            lambda: f"--border NAME  cells outside the picture: {', '.join(Border)} (default zero)",
+            Border.named,
+        ),
     )
     channels: int = option("--channels N  1 to 4 (default 1)", 1, whole("--channels", 1, MAX_CHANNELS))
     dtype: str = option(
@@ -169,11 +171,13 @@ class BenchSettings(Settings):
         "float32",
         OneOf("--dtype", DTYPES),
     )
-    result_type: str = option(
-        """--result-type TYPE  samples of the results: float32 (default), or same: the picture's type, which
-        not every variant writes""",
-        "float32",
-        OneOf("--result-type", RESULT_TYPES),
+    where: Mapping[str, Any] = fields_of(
+        PictureRequest,
+        result_type=(
+            """--result-type TYPE  samples of the results: float32 (default), or same: the picture's type,
+        which not every variant writes""",
+            OneOf("--result-type", RESULT_TYPES),
+        ),
     )
     recorded: bool = option(
         """--recorded  also show what another machine with a GPU measured, marked as recorded: masks of the
@@ -252,8 +256,8 @@ def filter_cells(settings: BenchSettings) -> Cells:
 
 
 def _filtering(settings: BenchSettings, mask: Mask) -> PictureRequest:
-    step = MaskStep(mask=mask, border=settings.border)
-    return one_step(step, device=settings.measuring.device, result_type=settings.result_type)
+    step = MaskStep(mask=mask, **settings.of_mask)
+    return one_step(step, device=settings.measuring.device, **settings.where)
 
 
 def _pictures(settings: BenchSettings) -> dict[str, Any]:
@@ -269,6 +273,7 @@ def _pictures(settings: BenchSettings) -> dict[str, Any]:
 
 def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) -> dict[str, Any]:
     """Return what is measured as plain data."""
+    asked = sweep.asked[0]
     return {
         "variants": [variant.key for variant in sweep.variants],
         "sizes": [{"width": width, "height": height} for width, height in sweep.sizes],
@@ -277,17 +282,17 @@ def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) ->
                 "rows": mask.rows,
                 "columns": mask.columns,
                 "name": mask.name,
-                "weights": mask.weights.tolist() if mask is asked else "random",
+                "weights": mask.weights.tolist() if mask is given else "random",
             }
-            for asked, mask in zip(settings.masks, masks, strict=True)
+            for given, mask in zip(settings.masks, masks, strict=True)
         ],
         "blocks": [asdict(block) for block in sweep.blocks],
         "layouts": [str(layout) for layout in sweep.layouts],
-        "border": str(settings.border),
+        "border": str(asked.filter and asked.filter.border),
         "device": settings.measuring.device,
         "channels": sweep.channels,
         "dtype": sweep.dtype,
-        "result_type": settings.result_type,
+        "result_type": asked.result_type,
         "seed": sweep.seed,
         "budget_s": settings.measuring.budget,
     }

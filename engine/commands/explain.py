@@ -4,16 +4,17 @@ With `--ablate` from a run, too: of the kernel, and of its siblings that lack on
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, option, refuse_given, required
+from engine.commands.arguments import Settings, fields_of, option, refuse_given, required
 from engine.commands.option_readers import OneOf, sides, whole
 from engine.commands.output import mask_document, print_answer, print_json, table
-from engine.commands.picture_settings import key_of_filter
+from engine.commands.step_options import BORDER, key_of_filter
 from engine.device.device_list import listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
@@ -24,17 +25,19 @@ from engine.explain.architectures import ARCHITECTURES, Architecture
 from engine.explain.sections import Explained, explained
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.block import Block
-from engine.geometry.border import Border
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
 from engine.run.device_choice import device_for
 from engine.run.task import Choice
-from engine.work.filter_task import describe_problem, filter_job, result_dtype_for
+from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import RESULT_TYPES, Problem
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
+from engine.work.request import PictureRequest, one_step
+from engine.work.resolve import Resolved
+from engine.work.steps import MaskStep
 
 FORMAT, VERSION = "haloscope-explain", 1
 
@@ -76,9 +79,7 @@ class ExplainSettings(Settings):
         None,
         Architecture.named,
     )
-    border: Border = option(
-        lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
-    )
+    of_mask: Mapping[str, Any] = fields_of(MaskStep, border=BORDER)
     channels: int = option(
         "--channels N  of a picture that is a size, 1 to 4 (default 1)",
         1,
@@ -89,10 +90,12 @@ class ExplainSettings(Settings):
         "uint8",
         OneOf("--dtype", DTYPES),
     )
-    result_type: str = option(
-        "--result-type TYPE  samples of the result: float32 (default), or same: the picture's type",
-        "float32",
-        OneOf("--result-type", RESULT_TYPES),
+    where: Mapping[str, Any] = fields_of(
+        PictureRequest,
+        result_type=(
+            "--result-type TYPE  samples of the result: float32 (default), or same: the picture's type",
+            OneOf("--result-type", RESULT_TYPES),
+        ),
     )
     ablate: bool = option(
         """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
@@ -106,9 +109,10 @@ def run(settings: ExplainSettings) -> int:
     """Print what each section says; return the exit status."""
     if not settings.ablate:
         refuse_given(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
-    chosen, mask, samples = variant(settings.variant), resolve_mask(settings.mask), _samples(settings)
-    result_dtype = result_dtype_for(settings.result_type, samples, samples)
-    problem = describe_problem(samples, mask, settings.border, 0.0, result_dtype)
+    step = MaskStep(mask=resolve_mask(settings.mask), **settings.of_mask)
+    samples = _samples(settings)
+    resolved = Resolved(one_step(step, **settings.where), samples)
+    chosen, mask, problem = variant(settings.variant), resolved.constant, resolved.problem
     is_on_gpu = chosen.device is DeviceKind.CUDA
     gpu = gpu_for(listed_devices(), settings.arch) if is_on_gpu else None
     block_used = chosen.block_for(settings.block)

@@ -12,11 +12,10 @@ import numpy as np
 from engine.commands import status_of
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.explaining import with_reason
-from engine.commands.large_kinds import is_in_parts
 from engine.commands.output import clip_hint, log_notes, print_answer, print_json, report_interrupt
-from engine.commands.picture_kinds import filter_for, mask_for
-from engine.commands.picture_opening import Opened, open_picture
-from engine.commands.picture_settings import PictureSettings
+from engine.commands.picture_opening import Opened, is_in_parts, open_picture
+from engine.commands.saving_options import SavingOptions
+from engine.commands.step_options import StepOptions
 from engine.device_info import ALL_GPUS
 from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
@@ -28,7 +27,7 @@ from engine.image.picture import Picture
 from engine.image.save import encoded_image, saved_format
 
 if TYPE_CHECKING:
-    from engine.commands.picture_filter import AnyFilter, Result
+    from engine.commands.picture_work import PictureWork, Result
     from engine.results.measurement import Measurement
 
 VERSION = 1
@@ -67,7 +66,12 @@ class FilterSettings(Settings):
     explain: bool = option(
         "--explain  also say why it takes its time; `devices --limits` measures what that needs", False
     )
-    picture: PictureSettings = group(PictureSettings)
+    steps: StepOptions = group(StepOptions)
+    saving: SavingOptions = group(SavingOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not belong together."""
+        self.steps.check(self.saving)
 
 
 def run(settings: FilterSettings) -> int:
@@ -77,14 +81,14 @@ def run(settings: FilterSettings) -> int:
 
 
 def _filter(settings: FilterSettings) -> int:
-    output, asked = settings.output, settings.picture
-    if is_in_parts(settings.input, output, asked):
+    output, saving, asked = settings.output, settings.saving, settings.steps.request
+    if is_in_parts(settings.input, output, asked, saving):
         # With --overwrite too: it is read while the result is written.
         check_other_file(output, settings.input)
         if settings.explain:
             why = "its kernel is not timed alone"
             raise BadValue("--explain with a picture in bands", why, "Leave it out, or use `explain`.")
-        how = filter_for(asked, mask_for(asked))
+        how = _work_for(settings)
         # Loaded only with a picture that is larger than memory.
         in_bands = import_module("engine.commands.in_bands")
         status: int = in_bands.run(how, settings.input, output, as_json=settings.json, version=VERSION)
@@ -96,10 +100,9 @@ def _filter(settings: FilterSettings) -> int:
     if not settings.overwrite:
         remedy = "Give the result another name, or --overwrite to lose the picture."
         check_other_file(output, settings.input, remedy)
-    for what, source in (("mask", asked.mask), ("patch", asked.patch), ("chain", asked.chain)):
-        if source:
-            check_other_file(output, source, what=what)
-    saved_as, mask = saved_format(output), mask_for(asked)
+    for what, source in settings.steps.files:
+        check_other_file(output, source, what=what)
+    saved_as = saved_format(output)
     forms: Future[Form] = Future()
 
     def on_form(form: Form) -> None:
@@ -107,9 +110,11 @@ def _filter(settings: FilterSettings) -> int:
             forms.set_result(form)
 
     with ThreadPoolExecutor(1, thread_name_prefix="filter-open") as opener:
-        opening = opener.submit(open_picture, asked, settings.input, output, saved_as, on_form=on_form)
+        opening = opener.submit(
+            open_picture, asked, saving, settings.input, output, saved_as, on_form=on_form
+        )
         # While the picture is decoded: both take 65 ms, a fifth of the whole command.
-        how = filter_for(asked, mask)
+        how = _work_for(settings)
         # One that cannot be opened may have no form.
         opening.add_done_callback(lambda _: forms.cancel())
         with suppress(CancelledError):
@@ -117,12 +122,19 @@ def _filter(settings: FilterSettings) -> int:
     return _save(settings, how, opening.result(), saved_as)
 
 
-def load_code(how: "AnyFilter", form: Form) -> None:
+def _work_for(settings: FilterSettings) -> "PictureWork":
+    work: PictureWork = import_module("engine.commands.picture_work").work_for(
+        settings.steps, settings.saving
+    )
+    return work
+
+
+def load_code(how: "PictureWork", form: Form) -> None:
     """Load the code that will filter a picture of about that form on the CPU, before there is one.
 
     What cannot be filtered is refused when it is there.
     """
-    if form.decoded_bytes > how.settings.max_bytes:
+    if form.decoded_bytes > how.saving.max_bytes:
         return
     with suppress(EngineError, MemoryError):
         # Its memory is not touched.
@@ -133,14 +145,14 @@ def load_code(how: "AnyFilter", form: Form) -> None:
             job.task.prepare(job)
 
 
-def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: Format) -> int:
+def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as: Format) -> int:
     """Filter a picture, save the result, and print notes and the answer; return the exit status."""
     call = how.call(opened)
     results: list[Future[tuple[Result, bytes | memoryview, tuple[str, ...]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
         def encode(result: "Result") -> "tuple[Result, bytes | memoryview, tuple[str, ...]]":
-            asked, output = settings.picture, settings.output
+            asked, output = settings.saving, settings.output
             data, left_out = encoded_image(
                 result.picture, output, quality=asked.quality, metadata=asked.metadata, saved_as=saved_as
             )
@@ -151,7 +163,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
             results.append(encoder.submit(encode, how.finished(call, opened, values)))
 
         begin = time.perf_counter()
-        values, proof = how.measured(call, on_values, is_recorded=settings.json)
+        values, proof, used = how.measured(call, on_values, is_recorded=settings.json)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not results:
             on_values(values)
@@ -160,7 +172,7 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
         del values
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
-    unused = (*how.own_notes(), *how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
+    unused = (*how.notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]))
     hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
     picture = opened.picture
     notes = (*picture.notes, *how.picture_notes(picture), *unused, *lost_or_left)
@@ -170,14 +182,19 @@ def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: 
     if settings.json:
         document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": settings.input, "output": settings.output}
-        document |= {**how.facts(call), **result.found, **how.document(call)}
+        document |= {**how.facts(call), **result.found, **how.document(call, proof, used)}
         document |= {"verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms}
         document |= {"clipped": 0.0 if clipped is None else clipped.share}
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
     else:
         why = proof.explained.words if proof and proof.explained else ""
-        lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms), why
+        lines = (
+            how.headline(call, settings.output, used),
+            result.found_text,
+            _how_it_went(proof, elapsed_ms),
+            why,
+        )
         print_answer("\n".join(filter(None, lines)))
     return status_of([None if proof is None else proof.verification])
 

@@ -6,34 +6,34 @@ from dataclasses import asdict
 
 from engine.commands import status_of
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, report_interrupt
-from engine.commands.picture_filter import AnyFilter
 from engine.commands.picture_opening import result_dtype
+from engine.commands.picture_work import PictureWork
 from engine.files.standard_streams import printable
 from engine.flow.file import Done, Work, filter_file
 from engine.image.budget import bytes_text
 from engine.verify.verification import Verification
 
 
-def work_of(how: AnyFilter) -> Work:
+def work_of(how: PictureWork) -> Work:
     """Return what is done with a picture, and how its result is saved."""
-    asked = how.settings
+    asked, saving = how.asked, how.saving
     return Work(
         resolve=how.resolved,
-        saved_type=lambda given: result_dtype(asked, given),
+        saved_type=lambda given: result_dtype(asked, saving, given),
         range=how.range,
         filters_alpha=how.filters_alpha,
-        verify=asked.verify,
-        metadata=asked.metadata,
+        verify=saving.verify,
+        metadata=saving.metadata,
         gpus=how.gpus,
     )
 
 
-def facts_of(how: AnyFilter, done: Done) -> dict[str, object]:
+def facts_of(how: PictureWork, done: Done) -> dict[str, object]:
     """Return what was done with a picture, for JSON."""
     return {**how.facts(done.resolved), **done.document}
 
 
-def filtered(how: AnyFilter, source: str, output: str, go_on: Callable[[], object]) -> Done:
+def filtered(how: PictureWork, source: str, output: str, go_on: Callable[[], object]) -> Done:
     """Filter a file of a batch; `go_on` is called from time to time, on any thread, and may end it."""
     log_progress = ProgressLog(output)
 
@@ -41,10 +41,10 @@ def filtered(how: AnyFilter, source: str, output: str, go_on: Callable[[], objec
         go_on()
         log_progress(fraction, words)
 
-    return filter_file(work_of(how), source, output, memory=how.settings.memory, report=report)
+    return filter_file(work_of(how), source, output, memory=how.saving.memory, report=report)
 
 
-def run(how: AnyFilter, source: str, output: str, *, as_json: bool, version: int) -> int:
+def run(how: PictureWork, source: str, output: str, *, as_json: bool, version: int) -> int:
     """Filter a file in bands; print notes and the answer; return the exit status."""
     written = [0, 1]
 
@@ -62,12 +62,12 @@ def run(how: AnyFilter, source: str, output: str, *, as_json: bool, version: int
             work_of(how),
             source,
             output,
-            memory=how.settings.memory,
+            memory=how.saving.memory,
             report=ProgressLog(output),
             on_state=on_state,
         )
     hint = [clip_hint(done.clipped)] if done.clipped.better_range else []
-    notes = (*how.own_notes(), *done.notes)
+    notes = (*how.notes, *done.notes)
     log_notes((*notes, *hint))
     if as_json:
         document: dict[str, object] = {"format": how.format, "version": version}

@@ -3,23 +3,32 @@
 What filters takes longer to import than a picture to decode, so nothing in here imports it.
 """
 
+import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.commands.picture_settings import PictureSettings
-from engine.errors import BadValue
+from engine.commands.saving_options import SavingOptions
+from engine.errors import BadValue, EngineError
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import RAISE_LIMIT
 from engine.image.canvas import Allocate
 from engine.image.form import Form
 from engine.image.format import Format
+from engine.image.formats import FORMATS
+from engine.image.formats.npy import is_by_columns
+from engine.image.large.kinds import kind_of, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, check_holds
+from engine.work.request import PictureRequest
 
 WORK = "filtering and saving"
+# How many bytes of work one byte of a TIFF may make: the tags of a smaller file are not read twice.
+_MOST_COMPRESSED = 64
+_TIFF = next(known for known in FORMATS if known.title == "TIFF")
 
 
 class Opened(NamedTuple):
@@ -30,7 +39,8 @@ class Opened(NamedTuple):
 
 
 def open_picture(
-    asked: PictureSettings,
+    asked: PictureRequest,
+    saving: SavingOptions,
     source: str,
     target: str,
     saved_as: Format,
@@ -46,52 +56,60 @@ def open_picture(
 
     def count(form: Form) -> int:
         on_form(form)
-        return work_bytes(asked, form, saved_as)
+        return work_bytes(asked, saving, form, saved_as)
 
     picture = open_image(
-        source, max_bytes=asked.max_bytes, work_bytes=count, work=WORK, remedy=remedy, allocate=allocate
+        source, max_bytes=saving.max_bytes, work_bytes=count, work=WORK, remedy=remedy, allocate=allocate
     )
-    (height, width, *_), dtype = result_form(asked, picture)
+    (height, width, *_), dtype = result_form(asked, saving, picture)
     check_holds(saved_as, dtype, height, width, target)
     return Opened(picture, dtype)
 
 
-def result_form(asked: PictureSettings, picture: Picture) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def result_form(
+    asked: PictureRequest, saving: SavingOptions, picture: Picture
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and the sample type that the result of a picture will be saved in.
 
     Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
     them.
     """
-    if asked.is_plot:
+    if makes_plot(asked):
         # Any format holds it.
         return (1, 1, 3), np.dtype(np.uint8)
-    return picture.pixels.shape, result_dtype(asked, picture.dtype)
+    return picture.pixels.shape, result_dtype(asked, saving, picture.dtype)
 
 
-def result_dtype(asked: PictureSettings, given: np.dtype[Any]) -> np.dtype[Any]:
+def makes_plot(asked: PictureRequest) -> bool:
+    """Return whether the result is a plot, and no picture of the picture's size."""
+    step = asked.operation
+    return step is not None and step.known.result.name == "PLOT"
+
+
+def result_dtype(asked: PictureRequest, saving: SavingOptions, given: np.dtype[Any]) -> np.dtype[Any]:
     """Return the sample type that the result of a picture of a type will be saved in; refuse as above."""
-    mode = f"--range {asked.range}"
-    dtype = given if asked.depth == "keep" else np.dtype(DEPTH_DTYPES[asked.depth])
-    if dtype == np.float32 and asked.range != "clip":
+    mode = f"--range {saving.range}"
+    dtype = given if saving.depth == "keep" else np.dtype(DEPTH_DTYPES[saving.depth])
+    if dtype == np.float32 and saving.range != "clip":
         why = "a float32 result keeps its values as they are, whatever their range"
         raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-    if asked.result_type == "same" and asked.range != "clip":
+    if asked.filter is not None and asked.result_type == "same" and saving.range != "clip":
         why = "results of the picture's type are clipped where they are computed"
         raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
     return dtype
 
 
-def work_bytes(asked: PictureSettings, form: Form, saved_as: Format) -> int:
+def work_bytes(asked: PictureRequest, saving: SavingOptions, form: Form, saved_as: Format) -> int:
     """Return the most bytes that filtering and saving a picture of a form take.
 
     Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with what
     its computation needs; the result and the picture to be saved; that picture, its encoder's copies and the
     encoded file, which noise makes as large.
     """
-    itemsize = form.dtype.itemsize if asked.depth == "keep" else DEPTH_DTYPES[asked.depth]().itemsize
+    itemsize = form.dtype.itemsize if saving.depth == "keep" else DEPTH_DTYPES[saving.depth]().itemsize
     result, finished = FLOAT_BYTES * form.values, itemsize * form.values
     # Results of the picture's type are in memory together with the floats that they become.
-    same = form.decoded_bytes if asked.result_type == "same" else 0
+    same = form.decoded_bytes if asked.filter is not None and asked.result_type == "same" else 0
     stacked = finished if form.has_alpha else 0
     encoder = saved_as.encoder_bytes * form.pixel_count
     return form.decoded_bytes + max(
@@ -101,15 +119,45 @@ def work_bytes(asked: PictureSettings, form: Form, saved_as: Format) -> int:
     )
 
 
-def _float_copies(asked: PictureSettings) -> int:
+def _float_copies(asked: PictureRequest) -> int:
     """Return how many arrays of the size of a float32 result there are beside it while it is computed."""
-    if asked.chain is not None:
+    if asked.step is None:
         # The picture as float32, two results that a step reads, and what is between where samples are scaled.
         return 4
-    if asked.operation is not None:
+    if asked.filter is None:
         # Coefficients and samples, or the picture as float32 planes.
         return 2
     # The picture as float32: a constant border may have a value that its type does not hold; transforms are
     # of floats; two passes over the whole picture have one of sums between them.
     copying = "cpu-fft", "cpu-separable-serial"
-    return 1 if asked.border.takes_value or asked.variant in copying else 0
+    return 1 if asked.filter.border.takes_value or asked.variant in copying else 0
+
+
+def is_in_parts(source: str, target: str, asked: PictureRequest, saving: SavingOptions) -> bool:
+    """Return whether a picture is filtered in bands: OME-Zarr is, and a TIFF too large for memory.
+
+    So is a TIFF where `--memory` is given, or where its result is to be an OME-Zarr or .npy, and an .npy to
+    a file of these kinds. Of a TIFF only the tags are read.
+    """
+    kind = kind_of(source)
+    if kind == "npy" and (not kind_of_result(target) or is_by_columns(source)):
+        return False  # as a whole: other formats are not written in bands, nor columns read
+    if kind != "tiff":
+        return bool(kind)
+    if saving.memory is not None or kind_of_result(target) in ("zarr", "npy"):
+        return True
+    try:
+        if os.path.getsize(source) * _MOST_COMPRESSED < saving.max_bytes:
+            return False
+        return work_bytes(asked, saving, form_in_parts(source), _TIFF) > saving.max_bytes
+    except (EngineError, OSError):
+        return False  # opened as a whole, it is refused with the reason
+
+
+def form_in_parts(source: str) -> Form:
+    """Return the form of a picture that is filtered in bands; raises ImageReadError."""
+    # With it come all readers.
+    open_large = import_module("engine.image.large.opening").open_large
+    with open_large(source, threads=1) as picture:
+        colours = picture.channels - picture.has_alpha
+        return Form(picture.height, picture.width, colours, picture.has_alpha, picture.dtype)

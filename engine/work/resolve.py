@@ -70,7 +70,7 @@ class Resolved:
             self.task = _chains().CHAIN
             self.problem = self.task.described(asked.chain, samples)  # type: ignore[attr-defined]
             return
-        step_task = self.task = _task_of(self.step.kind)
+        step_task = self.task = task_of(self.step.kind)
         image = samples if given is None else given
         self.problem, self.constant = step_task.described(self.step, samples, image, asked.result_type, patch)
 
@@ -216,7 +216,7 @@ def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
     return Resolved(asked, samples)
 
 
-def _task_of(kind: str) -> StepTask[Any, Any, Any]:
+def task_of(kind: str) -> StepTask[Any, Any, Any]:
     """Return what does a step of a kind by itself; a mask does without the others, which take a while."""
     if kind == MaskStep.kind:
         return FILTERING

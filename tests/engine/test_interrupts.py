@@ -124,7 +124,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
         ("variants --json", "numpy engine.work.filtering.variants"),
         (
             "filter in.png out.png --mask box-3",
-            "engine.image.formats.png engine.commands.picture_filter llvmlite",
+            "engine.image.formats.png engine.commands.picture_work llvmlite",
         ),
         ("batch in.png --out out --mask box-3", "engine.commands.batch_loop"),
         ("bench --out out.json", "engine.run.sweep"),

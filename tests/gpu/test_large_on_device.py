@@ -7,7 +7,7 @@ import engine
 from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
 from engine.commands.in_bands import work_of
-from engine.commands.picture_kinds import filter_for, mask_for
+from engine.commands.picture_work import work_for
 from engine.flow import memory as memory_plan
 from engine.flow.file import filter_file
 from engine.geometry.border import Border
@@ -39,7 +39,7 @@ def test_that_bands_on_the_device_have_the_bits_of_the_whole(
         "float32",
     ]
     settings = read("filter", FilterSettings, [*words, "--variant", key, "--device", device])
-    how = filter_for(settings.picture, mask_for(settings.picture))
+    how = work_for(settings.steps, settings.saving)
     filter_file(work_of(how), source, output, memory=None)
     whole = engine.correlate(
         pixels, MASK, border=border, cval=9 * (border == "constant"), variant=key, device=device

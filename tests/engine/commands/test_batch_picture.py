@@ -14,7 +14,7 @@ from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
 from engine.verify.checked_samples import CheckedSamples
 from engine.work.filtering.agreement import regions_to_check, verify
-from tests.engine.commands.test_whole_results import filter_of
+from tests.engine.commands.works import filter_of
 
 RANDOM = np.random.default_rng(5)
 AFFORDABLE = 20_000  # multiply-adds: a grid of pixels is checked
@@ -44,7 +44,7 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     in_bands = np.empty(call.samples.shape, dtype)
     highest = max(band.length for band in converted.bands_to_convert(plan))
     floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
-    loss = converted.convert(plan, in_bands, floats, checked, how.settings.range)
+    loss = converted.convert(plan, in_bands, floats, checked, how.saving.range)
     in_bands = in_bands.reshape(call.shape)
     finished = how.finished(call, opened, call.filter())
     assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import batch_plan, mask_filter
+from engine.commands import batch_plan, picture_work
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_plan import settled
-from engine.commands.picture_kinds import filter_for, mask_for
-from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.work.operations.table import operation_named
+from tests.engine.commands.works import work_of
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores")
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU")
@@ -37,24 +35,23 @@ def photo(tmp_path):
     return PictureFile(str(tmp_path / "a.png"), "out.png", None)
 
 
-def asked(mask="emboss", **settings):
-    settings = PictureSettings(mask=mask, **settings)
-    return filter_for(settings, mask_for(settings))
+def asked(options="", mask="emboss"):
+    return work_of(f"--mask {mask} {options}")
 
 
 def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
     few, device, notes = settled(asked(), [photo])
-    assert (few.settings.device, device) == ("cpu", CPU)
+    assert (few.asked.device, device) == ("cpu", CPU)
     assert "auto" not in with_gpu
     (note,) = notes
     assert note.startswith("The CPU filters: a GPU would take 1,200 ms to start and copy")
-    many, device, notes = settled(asked("gaussian:31:5"), [photo] * 1_000_000)
-    assert (many.settings.device, device, notes) == ("cuda:0", GPU, [])
+    many, device, notes = settled(asked(mask="gaussian:31:5"), [photo] * 1_000_000)
+    assert (many.asked.device, device, notes) == ("cuda:0", GPU, [])
 
 
 def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(mask_filter, "why_not_gpu", lambda problem, *rest: seen.append(problem) or "so")
+    monkeypatch.setattr(picture_work, "why_not_gpu", lambda problem, *rest: seen.append(problem) or "so")
     refused = PictureFile("b.png", "b.png", None, BadValue("b.png", "it is another picture"))
     missing = PictureFile(str(tmp_path / "none.png"), "none.png", None)
     assert settled(asked(), [refused, missing, photo])[1] is CPU
@@ -65,12 +62,12 @@ def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, t
 
 
 def test_that_a_device_or_a_variant_that_is_named_is_obeyed(with_gpu, photo):
-    for settings, kind in (
-        ({"device": "cpu"}, "cpu"),
-        ({"device": "cuda"}, "cuda"),
-        ({"variant": "cpu-parallel"}, "cpu"),
+    for options, kind in (
+        ("--device cpu", "cpu"),
+        ("--device cuda", "cuda"),
+        ("--variant cpu-parallel", "cpu"),
     ):
-        assert settled(asked(**settings), [photo])[1].kind == kind
+        assert settled(asked(options), [photo])[1].kind == kind
 
 
 def test_that_nothing_is_said_where_there_is_no_driver(monkeypatch, photo):
@@ -80,5 +77,5 @@ def test_that_nothing_is_said_where_there_is_no_driver(monkeypatch, photo):
 
 
 def test_that_other_operations_stay_on_the_cpu_without_a_word(with_gpu, photo):
-    how, device, notes = settled(asked(None, operation=operation_named("median")), [photo] * 1_000_000)
-    assert (how.settings.device, device, notes) == ("cpu", CPU, [])
+    how, device, notes = settled(work_of("--operation median"), [photo] * 1_000_000)
+    assert (how.asked.device, device, notes) == ("cpu", CPU, [])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import NOT_VERIFIED, mask_filter
+from engine.commands import NOT_VERIFIED, picture_work
 from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
@@ -477,7 +477,7 @@ def test_that_a_gpu_that_takes_longer_to_start_is_not_even_asked_for(command, mo
     def refuse():
         raise AssertionError("the driver is started")
 
-    monkeypatch.setattr(mask_filter, "has_driver", lambda: True)
+    monkeypatch.setattr(picture_work, "has_driver", lambda: True)
     monkeypatch.setattr(device_module, "devices", refuse)
     out = tmp_path / "out.png"
     said = command("filter", sample_path("camera"), out, "--mask box:5").out

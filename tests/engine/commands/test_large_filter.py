@@ -15,7 +15,7 @@ import engine
 from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
 from engine.commands.in_bands import work_of
-from engine.commands.picture_kinds import filter_for, mask_for
+from engine.commands.picture_work import work_for
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.flow import file as in_file
@@ -98,7 +98,7 @@ def written(kind, pixels, folder):
 def filtered(source, output, *arguments, memory=None):
     """Filter a file in bands; return what became of it."""
     settings = read("filter", FilterSettings, [source, str(output), *arguments, "--device", "cpu"])
-    how = filter_for(settings.picture, mask_for(settings.picture))
+    how = work_for(settings.steps, settings.saving)
     return in_file.filter_file(work_of(how), source, str(output), memory=memory)
 
 
@@ -721,7 +721,7 @@ def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
     source = written("npy", pixels, tmp_path)
     words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
     settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
-    how = filter_for(settings.picture, mask_for(settings.picture))
+    how = work_for(settings.steps, settings.saving)
     in_file.filter_file(work_of(how), source, words[1], memory=None)
     whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
     assert np.array_equal(as_read(words[1]), whole)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import batch_plan, picture_filter, spread
+from engine.commands import batch_plan, picture_work, spread
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
@@ -24,7 +24,7 @@ def gpus(monkeypatch):
 
     def install_gpus(count, queues=FakeQueues):
         made = install(monkeypatch, count, cpu_info(), queues)
-        monkeypatch.setattr(picture_filter, "all_gpus", filtering.all_gpus)
+        monkeypatch.setattr(picture_work, "all_gpus", filtering.all_gpus)
         monkeypatch.setattr(spread, "backend", lambda key: CpuBackend())
         by_key = {gpu.key: gpu for gpu in filtering.all_gpus()}
         monkeypatch.setattr(batch_plan, "device_for", lambda variant, key: by_key.get(key, cpu_info()))

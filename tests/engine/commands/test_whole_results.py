@@ -7,9 +7,8 @@ import pytest
 
 import engine
 from engine.commands.filtering import load_code
-from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_opening import Opened
-from engine.commands.picture_settings import PictureSettings
+from engine.commands.picture_work import PictureWork
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
@@ -18,18 +17,12 @@ from engine.image.metadata import Metadata
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
 from engine.work.filtering.variants import VARIANTS
+from tests.engine.commands.works import filter_of
 from tests.engine.image.encoded import smooth_rgb
 from tests.fresh_python import fresh_python
 
 WHOLE = [known.key for known in VARIANTS if known.device == "cpu" and known.integer_output]
-
-
-def filter_of(mask, **changed):
-    """Return a filter on the CPU with a mask, given as on the command line, and options."""
-    settings = PictureSettings(mask=str(mask), **{"device": "cpu"} | changed)
-    return MaskFilter(settings, resolve_mask(mask))
 
 
 def random_mask(generator, key):
@@ -152,7 +145,7 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
 ):
     prepared = []
 
-    call = MaskFilter.call
+    call = PictureWork.call
 
     def watched(*given):
         request = call(*given)
@@ -160,7 +153,7 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
         request.choice = request.choice._replace(variant=chosen)
         return request
 
-    monkeypatch.setattr(MaskFilter, "call", watched)
+    monkeypatch.setattr(PictureWork, "call", watched)
     load_code(filter_of("box-3", **changed), form)
     assert bool(prepared) == is_loaded
     for problem, _, _ in prepared:

@@ -513,7 +513,9 @@ def test_that_a_refusal_crosses_the_line_in_words(client):
 def test_that_a_worker_says_that_it_has_too_little_memory():
     distributed = pytest.importorskip("distributed")
     # A worker within this process, which is larger than the limit: Dask must not pause it for that.
-    watching = {f"distributed.worker.memory.{step}": False for step in ("target", "spill", "pause", "terminate")}
+    watching = {
+        f"distributed.worker.memory.{step}": False for step in ("target", "spill", "pause", "terminate")
+    }
     how = {"n_workers": 1, "processes": False, "memory_limit": "20 MB", "dashboard_address": ":0"}
     with (
         dask.config.set(watching),

@@ -15,7 +15,6 @@ import pytest
 from PIL import Image
 
 from engine.commands.picture_opening import work_bytes
-from engine.commands.picture_settings import PictureSettings
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
@@ -25,6 +24,7 @@ from engine.image.form import Form
 from engine.image.formats import FORMATS, format_to_save
 from engine.image.open import open_image
 from engine.image.scratch import Scratch
+from tests.engine.commands.works import filter_of
 from tests.engine.image import encoded, open_memory, png_witness
 from tests.engine.image.encoded import one_colour_webp, smooth_rgb, with_pillow, with_tifffile
 from tests.engine.image.open_memory import openings, photograph
@@ -339,9 +339,9 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     ],
 )
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
-    asked = PictureSettings(mask="box-3", **{"result_type": "float32"} | more)
+    how = filter_of("box-3", **{"result_type": "float32"} | more)
     form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-    assert work_bytes(asked, form, format_to_save(output)) == expected * 10**6
+    assert work_bytes(how.asked, how.saving, form, format_to_save(output)) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.commands import picture_filter
+from engine.commands import picture_work
 from engine.errors import Cancelled
 from engine.mask.mask import Mask
 from engine.tasks.product import agreement as product
@@ -121,4 +121,4 @@ def test_that_in_a_photograph_few_tiles_have_no_pixel_that_is_checked():
     """Tiles of variants are wider than high: 128 x 16 and more."""
     photograph = Problem(3000, 4000, 3, "uint8", (9, 9), (4, 4))
     assert filtering.regions_to_check(photograph, 0)[-1].step == 15
-    assert filtering.regions_to_check(photograph, 0, picture_filter.AFFORDABLE_MULTIPLY_ADDS)[-1].step == 27
+    assert filtering.regions_to_check(photograph, 0, picture_work.AFFORDABLE_MULTIPLY_ADDS)[-1].step == 27

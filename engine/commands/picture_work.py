@@ -1,0 +1,399 @@
+"""What `filter` and `batch` do with each picture: steps, on a device, and what becomes of the values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from engine.api.request import Call
+from engine.commands.output import mask_document
+from engine.commands.picture_opening import Opened, makes_plot
+from engine.commands.saving_options import SavingOptions
+from engine.commands.step_options import AUTO_TYPE, StepOptions
+from engine.device.cuda_presence import has_driver
+from engine.device.devices import all_gpus, device_named
+from engine.device_info import ALL_GPUS, AUTO, DeviceInfo, titles
+from engine.errors import BadValue
+from engine.files.standard_streams import printable
+from engine.geometry.layout import Layout
+from engine.geometry.range_modes import RangeMode
+from engine.image.convert import change_alpha_depth
+from engine.image.form import Form
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, in_depth, loss_sentences
+from engine.mask.mask import Mask, names_size
+from engine.results.measurement import Measurement
+from engine.run.sampling import HARDLY_SAMPLED
+from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
+from engine.verify.checked_samples import CheckedSamples
+from engine.verify.verification import Verification
+from engine.work.filter_task import describe_problem
+from engine.work.filtering.auto.planner import why_not_gpu
+from engine.work.filtering.clipping import Clipped, clipped_in_file
+from engine.work.request import PictureRequest
+from engine.work.resolve import Resolved, resolved_for_parts, task_of
+from engine.work.step_times import timed_steps, with_steps
+
+# Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
+# photograph would take longer than all else together; of a larger one it checks the edges and a grid.
+AFFORDABLE_MULTIPLY_ADDS = 20_000_000
+R = TypeVar("R", bound=Resolved)
+
+
+class Result(NamedTuple):
+    """The picture to save, what it cannot hold, and what was found beside it, for JSON and in words."""
+
+    picture: Picture
+    lost: tuple[str, ...] = ()
+    found: Mapping[str, object] = {}
+    found_text: str = ""
+
+
+@dataclass
+class PictureWork:
+    """The steps, with everything that was asked for. Its `call` is one picture with what computes it."""
+
+    asked: PictureRequest
+    saving: SavingOptions
+    chain: str = ""  # as it was written; empty where a mask or another operation was
+    merge: bool = False
+    takes_own_type: bool = True  # whether the kernel may write the samples of the file
+    patch: np.ndarray | None = None
+    notes: tuple[str, ...] = ()  # on what is asked for and hardly meant
+    _mergers: Sequence[Any] = field(default=(), init=False)
+
+    @property
+    def mask(self) -> Mask | None:
+        """The mask, not turned, where that is all that is done."""
+        step = self.asked.filter
+        return None if step is None or self.chain else step.mask
+
+    @property
+    def format(self) -> str:
+        """The name of the document that `filter --json` prints."""
+        if self.chain:
+            return "haloscope-chain-result"
+        return "haloscope-operation" if self.mask is None else "haloscope-filter"
+
+    @property
+    def name(self) -> str:
+        """What is computed, in a word."""
+        if self.chain:
+            return printable(self.asked.chain.title or self.chain)
+        if (operation := self.asked.operation) is not None:
+            return operation.operation
+        step = self.asked.filter
+        return "convolution" if step is not None and step.flip else "correlation"
+
+    @property
+    def done(self) -> str:
+        """What became of the pictures, for the summary of a batch."""
+        return "filtered" if self.mask is not None else f"computed ({self.name})"
+
+    @property
+    def range(self) -> RangeMode | None:
+        """What becomes of values out of range; None: the values have the range of the picture's type."""
+        if self.asked.operation is not None and not self.chain:
+            return None
+        return self.asked.chain.range if self.saving.range == "clip" else self.saving.range
+
+    @property
+    def filters_alpha(self) -> bool:
+        """Whether alpha is filtered as a channel of its own."""
+        return self.saving.alpha == "filter"
+
+    def on(self, device: str) -> "PictureWork":
+        """Return the same on a device."""
+        return replace(self, asked=replace(self.asked, device=device))
+
+    @cached_property
+    def gpus(self) -> Sequence[DeviceInfo]:
+        """Every GPU, where all are asked for; raises DeviceUnavailable where there is none."""
+        return all_gpus() if self.asked.device == ALL_GPUS else ()
+
+    @property
+    def device_key(self) -> str:
+        """The key of the device that is asked for, or of the first of several."""
+        return self.gpus[0].key if self.gpus else self.asked.device
+
+    def named_variant(self) -> AnyVariant[Any, Any]:
+        """Return the variant that the one step names."""
+        step = self.asked.step
+        assert step is not None
+        known: AnyVariant[Any, Any] = task_of(step.kind).named(step)
+        return known
+
+    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
+        """Return a sentence where clear pixels have colours, which are filtered as all others."""
+        if self.mask is None or picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
+            return ()
+        return (
+            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
+            "in pixels beside them.",
+        )
+
+    def why_not_gpu(self, form: Form, pictures: int) -> str | None:
+        """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
+        step = self.asked.filter
+        if step is None or self.chain:
+            # Copies take longer than short chains, and than all operations but the largest patches.
+            return ""
+        # The shape alone: it takes no memory.
+        samples = np.broadcast_to(np.zeros((), form.dtype), (form.height, form.width, form.channels))
+        is_own = self.takes_own_type or self.asked.result_type == "same"
+        result = form.dtype.name if is_own else "float32"
+        problem = describe_problem(samples, step.applied, step.border, step.cval, result)
+        return why_not_gpu(problem, step.applied, device_named("cpu"), pictures) or None
+
+    def check(self, probe: Picture) -> list[str]:
+        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
+
+        Which pictures can have results of their own type, and what another operation needs of one, is known
+        when they are opened.
+        """
+        if self.mask is None:
+            return []
+        floats = replace(self, asked=replace(self.asked, result_type="float32"), takes_own_type=False)
+        opened = Opened(probe, np.dtype(np.float32))
+        call = floats.call(opened)
+        call.job().refuse(call.device)
+        return [*self.notes, *floats.unused(call, opened)]
+
+    def call(self, opened: Opened) -> Call:
+        """Return the call that computes a picture, with its alpha as one more channel where it is filtered.
+
+        Where the choice is ours and the file has the very same samples, the kernel then writes them itself: a
+        result of 12 megapixels takes 36 MB instead of 180. With `auto` a GPU is used only where it helps the
+        whole way, its start and copies included.
+        """
+        picture, saved = opened
+        pixels = picture.pixels
+        if self.filters_alpha and picture.alpha is not None:
+            pixels = np.dstack([pixels, picture.alpha])
+        asked = self._merged(np.atleast_3d(pixels))
+        return self._as_saved(self._cheapest(asked, lambda one: Call(pixels, one, self.patch)), saved)
+
+    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
+        """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
+
+        `saved` is the type of the file for the result. `auto` chooses what can be cut.
+        """
+        asked = self._merged(samples)
+        return self._as_saved(
+            self._cheapest(asked, lambda one: resolved_for_parts(one, samples).in_parts()), saved
+        )
+
+    def _merged(self, samples: np.ndarray) -> PictureRequest:
+        if not self.merge:
+            return self.asked
+        merged: Any = import_module("engine.work.merge").merged_where_faster
+        device = device_named("cpu" if self.asked.device == AUTO else self.device_key)
+        chain, self._mergers = merged(self.asked.chain, samples.shape, samples.dtype.name, device)
+        return replace(self.asked, chain=chain)
+
+    def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R]) -> R:
+        """Return what is made on the device that is asked for; of `auto` where it is done sooner."""
+        if asked.device != AUTO or asked.variant != AUTO:
+            return made(replace(asked, device=self.device_key))
+        if asked.filter is None:
+            # Starting a GPU, and copies there and back, take longer.
+            return made(replace(asked, device="cpu"))
+        if not has_driver():
+            return made(asked)
+        # Listing the GPUs starts the driver.
+        on_cpu = made(replace(asked, device="cpu"))
+        why = why_not_gpu(on_cpu.problem, on_cpu.constant, on_cpu.device, 1)
+        if not why:
+            return made(asked)
+        choice = on_cpu.choice
+        on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
+        return on_cpu
+
+    def _as_saved(self, request: R, saved: np.dtype[Any]) -> R:
+        """Return a request whose kernel writes the samples of the file, where that is the same."""
+        mode = self.range
+        return request.as_saved(saved, mode) if self.takes_own_type and mode is not None else request
+
+    def what(self, call: Resolved) -> str:
+        """Return what is computed, in words."""
+        if self.chain:
+            return f"{self.name} ({len(call.nodes)} steps)" if len(call.nodes) > 1 else self.name
+        if self.mask is None:
+            text: str = call.problem.operation_text
+            return text
+        name = printable(self.mask.name) or "a custom mask"
+        size = "" if names_size(name, *self.mask.shape) else f"{self.mask.rows} × {self.mask.columns}"
+        flipped = "rotated by 180 degrees" if self.name == "convolution" else ""
+        about = ", ".join(filter(None, (size, flipped)))
+        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {call.problem.border},"
+
+    def facts(self, call: Resolved) -> dict[str, object]:
+        """Return what is computed, for JSON; a mask before it is turned."""
+        if self.chain:
+            return {"operation": "chain", "chain": self.name, "steps": call.asked.chain.text}
+        if self.mask is None:
+            return {"operation": self.name, "settings": call.problem.parameters}
+        mask = {"name": self.mask.title} | mask_document(self.mask)
+        return {"operation": self.name, "mask": mask, "border": str(call.problem.border)}
+
+    def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
+        """Return the picture to save, and a note for each kind of value that it cannot hold.
+
+        Of a histogram it is its plot, of a patch the picture with its best match.
+        """
+        mode = self.range
+        if mode is None:
+            return _answered(call, opened, values)
+        values, (picture, dtype) = values.reshape(call.shape), opened
+        if values.dtype != dtype:
+            # Whole numbers of 8 and 16 bit stay what they are in float32.
+            values = values.astype(np.float32, copy=False)
+        # A float32 file keeps its values.
+        mode = "clip" if dtype == np.float32 else mode
+        finished = finished_picture(picture, values, dtype, mode, with_alpha=self.filters_alpha)
+        colours = values[..., :-1] if self.filters_alpha and picture.alpha is not None else values
+        pixels = finished.pixels.reshape(colours.shape)
+        return Result(finished, loss_sentences(colours, pixels, picture.dtype))
+
+    def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped | None:
+        """Return how much of the result is clipped in the file; None where nothing can be."""
+        return clipped_in_file(call.job(), values, opened.dtype, self.range)
+
+    def measured(
+        self, call: Call, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
+    ) -> tuple[np.ndarray, Measurement[Any] | None, Sequence[DeviceInfo]]:
+        """Return the values, the proof and the time, if asked for, and the devices that computed them.
+
+        `on_values` is as of `measure`. Of a chain the time of each step is measured where it is recorded.
+        """
+        if self._is_spread(call):
+            # Loaded only with several GPUs.
+            spread: Any = import_module("engine.commands.spread")
+            values, proof, used = spread.measured(
+                call, self.gpus, on_values, verify=self.saving.verify, is_recorded=is_recorded
+            )
+        elif self.saving.verify:
+            # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
+            applied = call.measure(replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)
+            values, proof, used = applied.values, applied.result, (call.device,)
+        else:
+            values, proof, used = call.filter(), None, (call.device,)
+        if proof is not None and is_recorded:
+            proof = with_steps(proof, call.job())
+        return values, proof, used
+
+    def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
+        """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
+        if not self.saving.verify:
+            return None
+        job: AnyJob = replace(call.job(), seed=seed, affordable=AFFORDABLE_MULTIPLY_ADDS)
+        verification = job.task.verify(values, job, lambda fraction: None)
+        verification.refuse_wrong(f"The result of '{job.variant.key}'")
+        return verification
+
+    def unused(self, call: Call, opened: Opened) -> list[str]:
+        """Return a sentence for each option that changed nothing, and for each merger."""
+        saving, asked, notes = self.saving, self.asked, [f"Merged: {one.sentence}." for one in self._mergers]
+        variant, is_on_cpu = call.choice.variant, call.device.kind == "cpu"
+        if self.merge and not notes:
+            notes.append("--merge changed nothing: no linear steps are faster as one mask.")
+        if self.filters_alpha and opened.picture.alpha is None:
+            notes.append("--alpha was not used: the picture has no alpha.")
+        if saving.memory is not None:
+            notes.append("--memory was not used: this picture is filtered as a whole (--max-bytes).")
+        if asked.block is not None and not variant.uses_block:
+            notes.append(f"--block was not used: {variant.key} has no block.")
+        if asked.layout is Layout.PACKED and is_on_cpu:
+            why = f"{variant.key} runs on the CPU, where rows are always packed"
+            notes.append(f"--layout was not used: {why}.")
+        if asked.device not in (AUTO, "cpu") and is_on_cpu:
+            notes.append(f"--device was not used: {variant.key} runs on the CPU.")
+        if makes_plot(asked) and saving.depth != "keep":
+            notes.append("--depth was not used: a plot has 8 bits.")
+        return notes
+
+    def devices(self, call: Call) -> Sequence[DeviceInfo]:
+        """Return the devices that a batch may use."""
+        return self.gpus if self.gpus and call.device.is_usable_gpu else (call.device,)
+
+    def _is_spread(self, call: Call) -> bool:
+        """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
+        if len(self.gpus) < 2 or not call.device.is_usable_gpu:
+            return False
+        job: AnyJob = call.job()
+        reach = job.task.reach(job)
+        return reach.exact and not reach.whole
+
+    def headline(self, call: Call, target: str, used: Sequence[DeviceInfo]) -> str:
+        """Return what ran, in words."""
+        choice, problem = call.choice, call.problem
+        block = f", block {choice.block}" if choice.variant.uses_block else ""
+        is_packed = call.asked.layout is Layout.PACKED and call.device.kind == "cuda"
+        rows = f", {call.asked.layout} rows" if is_packed else ""
+        rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
+        chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
+        where = f"by {choice.variant.key} on {', '.join(titles(used))}{block}{rows}{rounded}{chosen}"
+        return f"{printable(target)}: {self.what(call)} {where}"
+
+    def document(
+        self, call: Call, proof: Measurement[Any] | None, used: Sequence[DeviceInfo]
+    ) -> dict[str, object]:
+        """Return what ran, for JSON: of a mask the type of its results, of a chain the time of each step."""
+        choice, device = call.choice, call.device
+        found: dict[str, object] = {
+            "variant": choice.variant.key,
+            "device": ", ".join(one.key for one in used),
+            "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
+            "layout": str(call.asked.layout) if device.kind == "cuda" else None,
+        }
+        if self.chain:
+            steps = timed_steps(call, proof)
+            each = [{"id": s.id, "title": s.title, "variant": s.variant, "kernel_ms": s.ms} for s in steps]
+            return found | {"step_times": each, "merged": [one.sentence for one in self._mergers]}
+        return found if self.mask is None else found | {"result_dtype": call.problem.result_dtype}
+
+
+def work_for(steps: StepOptions, saving: SavingOptions) -> PictureWork:
+    """Return what the options ask for; an EngineError for what the operation refuses."""
+    asked, patch = steps.request, None
+    if (step := asked.operation) is not None:
+        step.known.read(dict(step.settings))
+        if steps.patch is not None:
+            if not step.known.takes_patch:
+                what = f"--patch with --operation {step.operation}"
+                raise BadValue(what, "it takes none", "Leave it out.")
+            patch = open_image(steps.patch, max_bytes=saving.max_bytes).pixels
+    is_auto = steps.result_type == AUTO_TYPE
+    return PictureWork(asked, saving, steps.chain or "", steps.merge, is_auto, patch, steps.notes)
+
+
+def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
+    """Return what becomes of the values of an operation."""
+    answer, (picture, dtype) = call.answer(values), opened
+    found: dict[str, object] = {
+        "numbers": {quantity.key: quantity.value for quantity in answer.quantities},
+        "mark": None if answer.mark is None else asdict(answer.mark),
+        "counts": None if answer.counts is None else answer.counts.tolist(),
+    }
+    words = ", ".join(f"{_lower(one.title)} {one.text}" for one in answer.quantities)
+    drawing: Any = import_module("engine.work.operations.drawing")
+    if answer.counts is not None:
+        return Result(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
+    pixels: Any = answer.picture
+    if answer.mark is not None:
+        scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
+        pixels = drawing.marked(pixels, answer.mark, scale)
+    shaped, lost = in_depth(pixels.reshape(picture.pixels.shape), dtype)
+    alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
+    finished = Picture(shaped, alpha, picture.icc_profile, metadata=picture.metadata)
+    return Result(finished, lost, found, words)
+
+
+def _lower(title: str) -> str:
+    """Return a title as it stands within a sentence: "PSNR", "estimated size"."""
+    return title if title.isupper() else f"{title[0].lower()}{title[1:]}"
