@@ -13,17 +13,23 @@ from engine.mask.mask import Mask
 from engine.work.steps import AnyStep, Chain, MaskStep, OperationStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureRequest:
-    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where the steps are done, and what is written."""
 
-    chain: Chain
-    shown: str = ""  # id of the step whose result is wanted; empty: the last one
     device: str = AUTO  # "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works
     layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
     # What is written: "float32", or "same": samples of the picture's type, by one step alone. An operation
     # that writes float32 is computed as a step among others is.
     result_type: str = "float32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureRequest(Where):
+    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
+
+    chain: Chain
+    shown: str = ""  # id of the step whose result is wanted; empty: the last one
 
     @property
     def step(self) -> MaskStep | OperationStep | None:

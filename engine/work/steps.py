@@ -8,9 +8,9 @@ float32, neither clipped nor rounded to whole numbers.
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
@@ -36,8 +36,31 @@ HOW = {
 MOST_WEIGHT = 100.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class KernelChoice:
+    """What computes a step."""
+
+    variant: str = AUTO  # key, or "auto"
+    block: Block | None = None  # None: the variant's default
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskUse:
+    """How a mask is applied."""
+
+    border: Border = Border.ZERO
+    cval: float = 0.0  # value of the cells outside for a border that takes one
+    flip: bool = False  # convolution: the mask is rotated by 180 degrees
+    normalise: bool = False  # divided by its sum
+
+
+def values_of(kind: type, whole: Any) -> dict[str, Any]:
+    """Return what something has of the fields of a class, by name."""
+    return {each.name: getattr(whole, each.name) for each in fields(kind)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(KernelChoice):
     """What all steps have."""
 
     kind: ClassVar[str]  # the key under which files have what it does
@@ -46,8 +69,6 @@ class Step:
     id: str = "s1"
     input: str = ""  # id of an earlier step, or "picture"; empty: the step before
     on: bool = True  # switched off, its readers get what it reads
-    variant: str = AUTO  # key, or "auto"
-    block: Block | None = None  # None: the variant's default
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -78,17 +99,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskStep(Step):
+class MaskStep(Step, MaskUse):
     """Correlate with a mask, or convolve where `flip` is set."""
 
     kind: ClassVar[str] = "mask"
 
     mask: Mask
     written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
-    border: Border = Border.ZERO
-    cval: float = 0.0
-    flip: bool = False
-    normalise: bool = False
 
     @property
     def applied(self) -> Mask:

@@ -19,7 +19,8 @@ from engine.work.measured_part import measured_shape
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.problem import Settings as Parameters
-from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
+from engine.work.request import Where
+from engine.work.steps import Chain, KernelChoice, MaskStep, OperationStep, digest_of, values_of
 from gui.explore.state import Step
 
 if TYPE_CHECKING:
@@ -65,33 +66,30 @@ def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hash
 def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
     """Return the job that a step is for a picture, by itself."""
     settings = step.settings
+    kernel = values_of(KernelChoice, settings)
     done: MaskStep | OperationStep
     if step.operation:
         # With a patch from a file, the whole file is the patch.
         given = {} if settings.patch_path else settings.parameters
-        done = OperationStep(operation=step.operation, settings=Parameters(given.items()))
+        done = OperationStep(operation=step.operation, settings=Parameters(given.items()), **kernel)
     else:
-        done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval)
+        done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval, **kernel)
+    own = {"result_type": "same", "patch_path": settings.patch_path} if step.operation else {}
     return PictureJob(
-        chain=Chain((done,), range=range_mode),
-        device=settings.device,
-        layout=settings.layout,
-        result_type="same" if step.operation else settings.result_type,
-        picture=picture,
-        patch_path=settings.patch_path if step.operation else "",
-    ).changed(variant=settings.variant, block=settings.block)
+        chain=Chain((done,), range=range_mode), picture=picture, **(values_of(Where, settings) | own)
+    )
 
 
 def step_of(job: PictureJob) -> Step:
     """Return the step that does what a job of one step did."""
-    where = {name: getattr(job, name) for name in ("variant", "block", "device", "layout")}
+    how = values_of(KernelChoice, job) | values_of(Where, job)
     if (mask := job.filter) is not None:
-        own = {"border": mask.border, "cval": mask.cval, "result_type": job.result_type}
-        return Step.of(mask.applied).with_settings(range_mode=job.range_mode, **own, **where)
+        own = {"border": mask.border, "cval": mask.cval}
+        return Step.of(mask.applied).with_settings(range_mode=job.range_mode, **own, **how)
     operation = job.operation
     assert operation is not None
-    found = {"parameters": dict(operation.settings), "patch_path": job.patch_path}
-    return Step(Mask([[1.0]])).with_operation(operation.operation).with_settings(**found, **where)
+    how |= {"parameters": dict(operation.settings), "patch_path": job.patch_path, "result_type": "float32"}
+    return Step(Mask([[1.0]])).with_operation(operation.operation).with_settings(**how)
 
 
 def problem_of(job: PictureJob) -> Problem:

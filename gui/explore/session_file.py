@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
@@ -19,8 +19,6 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import json_object, read_bytes, text_of_bytes
 from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.geometry.range_modes import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
@@ -49,22 +47,13 @@ Table = dict[str, Any]
 _Side = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 _Block = tuple[_Side, _Side]
 _Words = Annotated[list[str], msgspec.Meta(max_length=MOST_BLOCKS)]
-_TYPES: dict[str, Any] = {
-    "border": Border,
-    "cval": float,
-    "flip": bool,
-    "normalise": bool,
-    "variant": str,
-    "device": str,
+_TYPES: dict[str, Any] = get_type_hints(Settings) | {
     "block": _Block | None,
     "range_mode": Literal[tuple(RANGE_MODES)],
-    "baseline": str,
-    "layout": Layout,
     "result_type": Literal[RESULT_TYPES],
     "blocks": Annotated[list[_Block], msgspec.Meta(max_length=MOST_BLOCKS)],
     "kernels": _Words,
     "parameters": dict[str, Any],
-    "patch_path": str,
 }
 _COMBINED = {
     "how": Literal["add", "subtract", "magnitude", "maximum", "blend"],

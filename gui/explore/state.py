@@ -8,34 +8,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.device_info import AUTO
 from engine.errors import MaskError
 from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.geometry.range_modes import RangeMode
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.verify.regions import Region
+from engine.work.request import Where
+from engine.work.steps import KernelChoice, MaskUse
 from gui.explore.mask.preset_names import name_of, title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Everything of a step that is neither its operation nor the mask's cells."""
+class Settings(KernelChoice, MaskUse, Where):
+    """Everything of a step that is neither its operation nor the mask's cells.
 
-    border: Border = Border.ZERO
-    cval: float = 0.0  # value of the cells outside for a constant border
-    variant: str = AUTO  # key, or "auto"
-    block: Block | None = None  # None: the variant's default
-    device: str = AUTO
-    layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
-    result_type: str = "float32"  # of a mask alone, or "same": samples of the picture's type
-    # Convolution (the mask is rotated by 180 degrees) instead of correlation.
-    flip: bool = False
-    # Divide the mask by its sum.
-    normalise: bool = False
+    It has the fields of the engine's steps and requests, and those of the window alone.
+    """
+
     # How results outside the picture's range are shown.
     range_mode: RangeMode = "clip"
     # Variant that speed-ups are measured against.

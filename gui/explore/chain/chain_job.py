@@ -9,7 +9,16 @@ from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import Settings as Parameters
-from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
+from engine.work.steps import (
+    AnyStep,
+    Chain,
+    CombineStep,
+    KernelChoice,
+    MaskStep,
+    MaskUse,
+    OperationStep,
+    values_of,
+)
 from gui.explore.mask.preset_names import preset_of, title_of
 from gui.explore.picture_job import ON_CPU, job_of
 from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step
@@ -74,30 +83,24 @@ def engine_step(step: Step) -> AnyStep:
             settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5))
         )
         return CombineStep(**common, how=how, second=step.second, weight=weight)
-    common |= {"variant": settings.variant, "block": settings.block}
+    common |= values_of(KernelChoice, settings)
     if step.operation:
         parameters = Parameters(settings.parameters.items())
         return OperationStep(**common, operation=step.operation, settings=parameters)
-    return MaskStep(
-        **common,
-        mask=step.mask,
-        border=settings.border,
-        cval=settings.cval,
-        flip=settings.flip,
-        normalise=settings.normalise and step.can_normalise,
-    )
+    use = values_of(MaskUse, settings) | {"normalise": settings.normalise and step.can_normalise}
+    return MaskStep(**common, mask=step.mask, **use)
 
 
 def _page_step(step: AnyStep, common: Settings) -> Step:
-    settings = replace(common, variant=step.variant, block=step.block)
+    kernel = values_of(KernelChoice, step)
+    settings = replace(common, **kernel)
     found = Step(_ALONE, settings=settings, id=step.id, input=step.input, on=step.on)
     if isinstance(step, MaskStep):
-        title = title_of(step.mask)
-        fields = {"border": step.border, "cval": step.cval, "flip": step.flip, "normalise": step.normalise}
-        return replace(found, mask=step.mask, title=title).with_settings(**fields)
+        use = values_of(MaskUse, step)
+        return replace(found, mask=step.mask, title=title_of(step.mask)).with_settings(**use)
     if isinstance(step, OperationStep):
-        fields = {"variant": step.variant, "block": step.block, "parameters": dict(step.settings)}
-        return found.with_operation(step.operation).with_settings(**fields)
+        own = kernel | {"parameters": dict(step.settings)}
+        return found.with_operation(step.operation).with_settings(**own)
     parameters = {"how": step.how} | ({"weight": step.weight} if step.how == "blend" else {})
     return replace(found.with_operation(COMBINE), second=step.second or PICTURE).with_settings(
         parameters=parameters

@@ -1,9 +1,9 @@
 """The settings of a run, back in the workspace."""
 
 from dataclasses import replace
-from typing import Any
 
 from engine.work.messages import PictureJob
+from engine.work.steps import KernelChoice, values_of
 from gui.explore.chain.chain_job import state_of
 from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
@@ -14,9 +14,8 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
 
     The picture stays. The mask's name and its switches stay too where they give the job's mask.
     """
-    how: dict[str, Any] = {
-        name: getattr(job, name, None) for name in ("variant", "block", "device", "layout")
-    }
+    where = {"device": job.device, "layout": job.layout}
+    how = values_of(KernelChoice, job) | where
     if (step := job.filter) is not None:
         how |= {"border": step.border, "cval": step.cval, "result_type": job.result_type}
         mask, is_new = workspace.mask, workspace.applied_mask() != job.mask
@@ -27,7 +26,6 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
         return
     if is_chain(job):
         state = state_of(job.chain, workspace.state)
-        where = {"device": job.device, "layout": job.layout}
         workspace.edit(state.with_step(state.step.with_settings(**where)), text)
         return
     operation = job.operation
