@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import ALONE, Closeness, compare, compare_quantised
 from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, chosen_text
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,19 @@ class Findings:
             wrong_samples=self.wrong,
             unproven_samples=self.unproven,
         )
+
+
+def kept(found: Callable[[Region], T]) -> Callable[[Region], T]:
+    """Return a function of regions that has its last result at hand, and drops it before the next one."""
+    last: dict[Region, T] = {}
+
+    def of(region: Region) -> T:
+        if region not in last:
+            last.clear()
+            last[region] = found(region)
+        return last[region]
+
+    return of
 
 
 def verify_regions(

@@ -7,10 +7,11 @@ import numpy as np
 
 from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
-from engine.verify.verification import Verification, verify_regions
-from engine.work.chain_oracle import ChainOracle, Computed
+from engine.verify.verification import Verification, kept, verify_regions
+from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_problem import ChainProblem
 from engine.work.operands import Operands
+from engine.work.operations.cells import Range
 from engine.work.planned import Plan
 
 # The oracle makes some 0.3 G multiply-adds per second: 1 s, or less.
@@ -31,24 +32,15 @@ def verify(
     """Compare a result (H, W, C), float32, with the oracle; parameters as of `engine.work.filtering`."""
     oracle = ChainOracle(operands.samples, operands.constant)
     regions = _regions(operands, problem, seed, affordable)
-    kept: dict[Region, Computed] = {}
     undecided = jumped = 0
 
-    def found(band: Region) -> Computed:
+    @kept
+    def found(band: Region) -> Range:
         nonlocal undecided, jumped
-        if band not in kept:
-            kept.clear()
-            rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
-            kept[band] = oracle.results(rows, columns)
-            undecided += kept[band].undecided
-            jumped += kept[band].jumped
-        return kept[band]
-
-    def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        seen = found(band)
-        with np.errstate(invalid="ignore"):
-            size, error = np.abs(seen.range.value), seen.range.error
-        return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
+        rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
+        computed = oracle.results(rows, columns)
+        undecided, jumped = undecided + computed.undecided, jumped + computed.jumped
+        return computed.range
 
     reach = sum(planned.reach or 0 for planned in operands.constant)
     kind = operands.samples.dtype
@@ -57,7 +49,13 @@ def verify(
     inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
     proof = verify_regions(
-        values, regions, pixels, lambda band: found(band).range.value, limits, checkpoint, inputs
+        values,
+        regions,
+        pixels,
+        lambda band: found(band).value,
+        lambda band: found(band).limits,
+        checkpoint,
+        inputs,
     )
     proof = replace(proof, undecided=undecided)
     if proof.passed and 2 * undecided > jumped:

@@ -57,7 +57,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the operation's oracle."""
         operation = OPERATIONS[job.problem.operation]
-        return operation.verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        return operation.verified(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
 
     def answer(
         self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]

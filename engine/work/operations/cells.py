@@ -43,8 +43,18 @@ class Range(NamedTuple):
         return Range(value, made(self.low), made(self.high))
 
     @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Magnitudes and errors, 0 where they are not finite."""
+        with np.errstate(invalid="ignore"):
+            found = np.abs(self.value), self.error
+        size, error = (np.where(np.isfinite(one), one, 0.0) for one in found)
+        return size, error
+
+    @property
     def error(self) -> Floats:
         """How far from the exact value one of float32 may lie."""
+        if self.low is self.value and self.high is self.value:
+            return np.broadcast_to(0.0, self.value.shape)
         error: Floats = np.maximum(self.high - self.value, self.value - self.low)
         return error
 
@@ -84,7 +94,8 @@ def rising(
 def rounded(value: Floats, low: Floats, high: Floats, roundings: float) -> Range:
     """Return a range that so many roundings more of its largest magnitude explain."""
     with np.errstate(invalid="ignore"):
-        bound = roundings * UNIT_ROUNDOFF * np.maximum(np.abs(low), np.abs(high))
+        size = np.abs(low) if low is high else np.maximum(np.abs(low), np.abs(high))
+        bound = roundings * UNIT_ROUNDOFF * size
         bound[~np.isfinite(bound)] = 0.0
     return Range(value, low - bound, high + bound)
 
@@ -118,6 +129,9 @@ def inside_of(down: Sources, across: Sources) -> NDArray[np.bool_]:
 
 def cells_around(samples: np.ndarray, region: Region, half: int) -> Range:
     """Return the cells around each pixel of a region, `half` on each side."""
+    if not half:
+        cells = samples[region.slices].astype(np.float64)[..., np.newaxis, np.newaxis]
+        return Range(cells, cells, cells, np.ones((*cells.shape[:2], 1, 1, 1), np.bool_))
     down, across = (
         sources_of(np.array(along), half, length)
         for along, length in zip(region.ranges, samples.shape[:2], strict=True)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.results.found import Mark as Mark
 from engine.results.found import Quantity as Quantity
 from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, verify_regions
+from engine.verify.verification import Verification, kept, verify_regions
 from engine.work.operands import Operands
 from engine.work.operations.cells import OfCells, Range, cells_around
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
@@ -131,6 +132,7 @@ def pixel_alone(parameters: dict[str, Value]) -> int:
     return 0
 
 
+Window = Callable[[dict[str, Value]], int]
 Verify = Callable[
     [np.ndarray, OperationOperands, OperationProblem, int, int | None, Checkpoint], Verification
 ]
@@ -144,8 +146,10 @@ class Operation:
     title: str
     teaches: str  # one sentence
     result: ResultKind
-    verify: Verify  # compares a result with the oracle, by the bound
     proof: str  # oracle and bound in words
+    # Compares a result with the oracle, by the bound; None: by `of_cells`.
+    verify: Verify | None = None
+    cost: int = 1  # what a sample costs the oracle, in multiply-adds
     parameters: tuple[Parameter, ...] = ()
     takes_patch: bool = False
     # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
@@ -153,12 +157,21 @@ class Operation:
     result_dtype: str = "same"
     # How far on each side the cells lie that a sample of the result depends on; cells outside the picture
     # repeat the nearest one. None: it depends on more than such a window.
-    window: Callable[[dict[str, Value]], int] | None = None
+    window: Window | None = None
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
     # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
     of_cells: OfCells | None = None
+
+    @property
+    def verified(self) -> Verify:
+        """What compares a result with the oracle."""
+        if self.verify is not None:
+            return self.verify
+        assert self.of_cells is not None
+        assert self.window is not None
+        return verified_by_cells(self.of_cells, self.window, self.cost)
 
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
@@ -212,37 +225,16 @@ class Operation:
         )
 
 
-Wanted = Callable[[np.ndarray, OperationProblem, Region], np.ndarray]
-Bounds = Callable[[np.ndarray, OperationProblem, Region], tuple[np.ndarray, np.ndarray]]
+RangeOf = Callable[[np.ndarray, OperationProblem, Region], Range]
+"""The oracle: exact results of a region, in the units of the result, neither saturated nor rounded, and what
+float32 may make of them."""
 
 
-def no_rounding(samples: np.ndarray, problem: OperationProblem, region: Region) -> Any:
-    """Return the limits of a result that nothing rounds: it must equal the oracle's."""
-    return np.float64(0.0), np.zeros((*map(len, region.ranges), problem.result_shape[2]))
-
-
-def verified_by(
-    wanted: Wanted,
-    limits: Bounds = no_rounding,
-    *,
-    cost: int = 1,
-    window: Callable[[dict[str, Value]], int] = pixel_alone,
-    has_sums: bool = True,
-) -> Verify:
+def verified_by(found: RangeOf, *, cost: int, window: Window = pixel_alone) -> Verify:
     """Return the comparison of a picture with the oracle, pixel by pixel.
 
-    Parameters
-    ----------
-    wanted : callable of (samples, problem, Region) -> ndarray, float64
-        The oracle, in the units of the result, neither saturated nor rounded.
-    limits : callable of (samples, problem, Region) -> (ndarray, ndarray)
-        Magnitudes that could overflow, and the rounding bounds.
-    cost : int
-        What a sample costs the oracle, in multiply-adds.
-    window : callable of parameters -> int
-        How far on each side the cells lie that a sample depends on.
-    has_sums : bool
-        Whether the magnitudes are the sums of those behind each sample.
+    `cost` is what a sample costs it, in multiply-adds; `window` says how far on each side the cells lie that
+    a sample depends on.
     """
 
     def verify(
@@ -256,42 +248,27 @@ def verified_by(
         affordable = AFFORDABLE if affordable is None else affordable
         rows, columns, channels = problem.result_shape
         reach = window(problem.parameters)
-        regions = affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed)
+        # The bounds of a region follow its values.
+        of = kept(partial(found, operands.samples, problem))
         return verify_regions(
             values,
-            regions,
+            affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed),
             max(1, _BAND_PIXELS // cost),
-            lambda band: wanted(operands.samples, problem, band),
-            lambda band: limits(operands.samples, problem, band),
+            lambda band: of(band).value,
+            lambda band: of(band).limits,
             checkpoint,
-            Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=has_sums),
+            Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=False),
         )
 
     return verify
 
 
-def verified_by_cells(
-    of_cells: OfCells, window: Callable[[dict[str, Value]], int], *, cost: int = 1
-) -> Verify:
-    """Return the comparison by what an operation makes of the cells around each sample.
-
-    `cost` is what a sample costs, in multiply-adds.
-    """
+def verified_by_cells(of_cells: OfCells, window: Window, cost: int) -> Verify:
+    """Return the comparison by what an operation makes of the cells around each sample."""
 
     def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
         cells = cells_around(samples, region, window(problem.parameters))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return of_cells.ranges(cells, problem)
 
-    def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
-        return found(samples, problem, region).value
-
-    def limits(
-        samples: np.ndarray, problem: OperationProblem, region: Region
-    ) -> tuple[np.ndarray, np.ndarray]:
-        of_region = found(samples, problem, region)
-        with np.errstate(invalid="ignore"):
-            size, error = np.abs(of_region.value), of_region.error
-        return tuple(np.where(np.isfinite(one), one, 0.0) for one in (size, error))  # type: ignore[return-value]
-
-    return verified_by(wanted, limits, cost=cost, window=window, has_sums=False)
+    return verified_by(found, cost=cost, window=window)

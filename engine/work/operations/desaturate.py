@@ -7,9 +7,8 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.regions import Region
-from engine.work.operations.cells import OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
+from engine.work.operations.cells import Floats, OfCells, Range
+from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
 from engine.work.operations.problem import OperationProblem, Value
 
 WEIGHTS = {
@@ -34,26 +33,14 @@ def refuse_all_but_rgb(samples: np.ndarray, parameters: dict[str, Value]) -> Non
         )
 
 
-def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
-    """Return the weighted sum in all three channels, float64."""
-    with np.errstate(invalid="ignore"):
-        grey = samples[region.slices].astype(np.float64) @ weights_of(problem).astype(np.float64)
-    return np.repeat(grey[..., np.newaxis], 3, axis=2)
-
-
-def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tuple[np.ndarray, np.ndarray]:
-    """Return magnitudes and the bound of a float32 sum of three products."""
-    size = np.abs(samples[region.slices].astype(np.float64))
-    size[~np.isfinite(size)] = 0.0
-    largest = np.repeat((size @ weights_of(problem).astype(np.float64))[..., np.newaxis], 3, axis=2)
-    return largest, relative_bound(5) * largest + 4 * SMALLEST_SUBNORMAL
-
-
 def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+    """Return the weighted sum in all three channels: a float32 sum of three products."""
     weights = weights_of(problem).astype(np.float64)
-    value, low, high = (
-        np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2) for part in cells.parts
-    )
+
+    def grey(part: Floats) -> Floats:
+        return np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2)
+
+    value, low, high, _ = cells.each(grey)
     size = np.maximum(np.abs(cells.low), np.abs(cells.high))[..., 0, 0] @ weights
     bound = relative_bound(6) * size[..., np.newaxis] + 4 * SMALLEST_SUBNORMAL
     return Range(value, low - bound, high + bound)
@@ -78,6 +65,6 @@ DESATURATE = Operation(
         ),
     ),
     refuse=refuse_all_but_rgb,
-    verify=verified_by(wanted, limits, cost=2),
+    cost=2,
     proof="The rounding bound of a float32 sum of three products.",
 )

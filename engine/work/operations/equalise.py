@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.verify.closeness import UNIT_ROUNDOFF
 from engine.verify.regions import Region
 from engine.verify.verification import Verification
+from engine.work.operations.cells import Range, rounded
 from engine.work.operations.contract import (
     Checkpoint,
     Operation,
@@ -58,17 +58,12 @@ def verify(
     """Count the whole picture by NumPy, and compare pixels with the levels that follow."""
     levels = levels_of(counted(operands.samples, problem, lambda part: checkpoint(part / 2)), problem)
 
-    def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
-        return mapped(samples[region.slices], levels, problem)
+    def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
+        value = mapped(samples[region.slices], levels, problem)
+        same = Range(value, value, value)
+        return rounded(*same.parts, 1 + ROUNDINGS) if problem.is_float else same
 
-    def limits(
-        samples: np.ndarray, problem: OperationProblem, region: Region
-    ) -> tuple[np.ndarray, np.ndarray]:
-        size = np.abs(wanted(samples, problem, region))
-        size[~np.isfinite(size)] = 0.0
-        return size, (1 + ROUNDINGS) * UNIT_ROUNDOFF * size * problem.is_float
-
-    check = verified_by(wanted, limits, cost=4)
+    check = verified_by(found, cost=4)
     return check(values, operands, problem, seed, affordable, lambda part: checkpoint((1 + part) / 2))
 
 

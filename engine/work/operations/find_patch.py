@@ -18,13 +18,15 @@ of its magnitudes. As w0 lies in the window, none of these is more than some gam
 Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.errors import BadValue
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, verify_regions
+from engine.verify.verification import Verification, kept, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,
@@ -182,14 +184,7 @@ def verify(
     rows, columns, _ = problem.result_shape
     cost = 8 * patch.weights.size
     affordable = AFFORDABLE if affordable is None else affordable
-    kept: dict[Region, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-
-    def of(band: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if band not in kept:
-            kept.clear()
-            kept[band] = scores(operands.samples, patch, band)
-        return kept[band]
-
+    of = kept(partial(scores, operands.samples, patch))
     return verify_regions(
         values,
         affordable_regions(rows, columns, (1, 1), cost, affordable, seed),

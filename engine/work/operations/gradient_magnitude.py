@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.cells import Floats, OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind, verified_by_cells
+from engine.work.operations.contract import Operation, Parameter, ResultKind
 from engine.work.operations.problem import OperationProblem, Value
 
 # Weights of the side cell and of the middle one; their differences are taken one column, or row, apart.
@@ -72,6 +72,6 @@ GRADIENT_MAGNITUDE = Operation(
         ),
     ),
     of_cells=OF_CELLS,
-    verify=verified_by_cells(OF_CELLS, window, cost=20),
+    cost=20,
     proof="The rounding bound of two float32 sums, of their squares and of a root.",
 )

@@ -15,9 +15,8 @@ Source: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978: the hexcone o
 import numpy as np
 
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.verify.regions import Region
-from engine.work.operations.cells import OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone, verified_by
+from engine.work.operations.cells import Floats, OfCells, Range
+from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
 from engine.work.operations.desaturate import refuse_all_but_rgb
 from engine.work.operations.problem import OperationProblem
 
@@ -29,40 +28,23 @@ def shift_of(problem: OperationProblem) -> np.float32:
     return np.float32(float(problem.parameters["degrees"]) % 360.0 / 60.0)
 
 
-def _parts(samples: np.ndarray, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    pixels = samples[region.slices].astype(np.float64)
-    return pixels, pixels.max(axis=2), pixels.min(axis=2)
-
-
-def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:
-    """Return the turned colours, float64; a pixel with NaN or infinity becomes NaN in all channels."""
-    pixels, highest, lowest = _parts(samples, region)
+def _turned(pixels: Floats, highest: Floats, lowest: Floats, problem: OperationProblem) -> Floats:
+    """Return the turned colours; a pixel with NaN or infinity becomes NaN in all channels."""
     red, green, blue = np.moveaxis(pixels, 2, 0)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        chroma = highest - lowest
-        hue = np.where(
-            highest == red,
-            (green - blue) / chroma,
-            np.where(highest == green, 2 + (blue - red) / chroma, 4 + (red - green) / chroma),
-        )
-        hue = np.where(chroma == 0, 0.0, hue) + float(shift_of(problem))
-        channels = []
-        for offset in (5, 3, 1):
-            k = (offset + hue) % 6
-            channels.append(highest - chroma * np.clip(np.minimum(k, 4 - k), 0, 1))
+    chroma = highest - lowest
+    hue = np.where(
+        highest == red,
+        (green - blue) / chroma,
+        np.where(highest == green, 2 + (blue - red) / chroma, 4 + (red - green) / chroma),
+    )
+    hue = np.where(chroma == 0, 0.0, hue) + float(shift_of(problem))
+    channels = []
+    for offset in (5, 3, 1):
+        k = (offset + hue) % 6
+        channels.append(highest - chroma * np.clip(np.minimum(k, 4 - k), 0, 1))
     turned = np.stack(channels, axis=2)
     turned[~np.isfinite(pixels).all(axis=2)] = np.nan
     return turned
-
-
-def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tuple[np.ndarray, np.ndarray]:
-    """Return magnitudes and the bound that the docstring of this module derives."""
-    _, highest, lowest = _parts(samples, region)
-    with np.errstate(invalid="ignore"):
-        chroma, size = highest - lowest, np.abs(highest) + np.abs(lowest)
-    bound = UNIT_ROUNDOFF * (64 * chroma + 4 * size) + 4 * SMALLEST_SUBNORMAL
-    largest = np.where(np.isfinite(size), size, 0.0)
-    return tuple(np.repeat(one[..., np.newaxis], 3, axis=2) for one in (largest, bound))  # type: ignore[return-value]
 
 
 def _of_cells(cells: Range, problem: OperationProblem) -> Range:
@@ -70,11 +52,16 @@ def _of_cells(cells: Range, problem: OperationProblem) -> Range:
 
     Within a sextant it is V - C c - (a difference of two channels) with c at most 2, and it has no jumps.
     """
-    pixels, region = cells.value[..., 0, 0], Region(0, len(cells.value), 0, cells.value.shape[1])
-    value = wanted(pixels, problem, region)
-    error = cells.error[..., 0, 0].max(axis=2, keepdims=True)
-    bound = 7.0 * error + limits(pixels, problem, region)[1] * (1 + 1e-6) + 64 * UNIT_ROUNDOFF * error * 2
-    return Range(value, value - bound, value + bound)
+    pixels = cells.value[..., 0, 0]
+    highest, lowest = pixels.max(axis=2), pixels.min(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        value = _turned(pixels, highest, lowest, problem)
+        size = 64 * (highest - lowest) + 4 * (np.abs(highest) + np.abs(lowest))
+        bound = (UNIT_ROUNDOFF * size + 4 * SMALLEST_SUBNORMAL) * (1 + 1e-6)
+        if cells.low is not cells.value:
+            bound += (7.0 + 128 * UNIT_ROUNDOFF) * cells.error[..., 0, 0].max(axis=2)
+        bound = bound[..., np.newaxis]
+        return Range(value, value - bound, value + bound)
 
 
 HUE_SHIFT = Operation(
@@ -97,6 +84,6 @@ HUE_SHIFT = Operation(
         ),
     ),
     refuse=refuse_all_but_rgb,
-    verify=verified_by(wanted, limits, cost=12),
+    cost=12,
     proof="A bound of 64 u times the chroma and 4 u times the highest channel, u = 2^-24.",
 )
