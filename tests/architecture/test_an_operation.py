@@ -17,7 +17,8 @@ from engine.variants.operations.bands import cpu_variant
 from engine.work import answers
 from engine.work.messages import ListRequest
 from engine.work.operations import variants
-from engine.work.operations.contract import Operation, Parameter, ResultKind, verified_by
+from engine.work.operations.cells import OfCells, rising
+from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
 from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
@@ -27,8 +28,8 @@ from gui.explore.operation.operation_dock import OperationDock
 from tests.gui.made_results import make_workspace
 
 
-def wanted(samples, problem, region):
-    return samples[region.slices].astype(np.float64) // problem.whole("step") * problem.whole("step")
+def levels(cells, problem):
+    return cells[..., 0, 0] // problem.whole("step") * problem.whole("step")
 
 
 TOY = Operation(
@@ -39,7 +40,8 @@ TOY = Operation(
     parameters=(
         Parameter(name="step", title="Step", explanation="Of levels.", default=64, least=1, most=128),
     ),
-    verify=verified_by(wanted),
+    window=pixel_alone,
+    of_cells=OfCells(rising(levels), jumps=True),
     proof="Equal.",
 )
 
