@@ -158,16 +158,10 @@ class Program:
         home: Path,
         *arguments: str,
         title: str = "Haloscope",
-        is_first_start: bool = False,
     ) -> None:
         self.screen, self.home = screen, home
         home.mkdir(parents=True, exist_ok=True)
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        kept = home / "config" / "haloscope" / "preferences.json"
-        if not kept.exists() and not is_first_start:
-            # Else the tour would come, and take the keys.
-            kept.parent.mkdir(parents=True)
-            kept.write_text('{"version": 1}')
         environment = screen.environment | {
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / "config"),

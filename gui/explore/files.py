@@ -27,7 +27,7 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
-from gui.page.recent import RecentFiles
+from gui.page.recent import Kind, RecentFiles
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QMessageBox
@@ -161,7 +161,7 @@ class ExploreFiles(QObject):
         done = partial(self._note, "session", str(path))
         self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
 
-    def _note(self, kind: str, path: str) -> None:
+    def _note(self, kind: Kind, path: str) -> None:
         if path:
             self._recent.note(kind, str(Path(path).absolute()))
 

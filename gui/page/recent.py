@@ -1,19 +1,21 @@
 """The files that were opened or saved last, newest first: pictures, masks and sessions."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
+from msgspec import Meta
 from PySide6.QtCore import QObject, Signal
 
-KINDS = ("picture", "session", "mask")
+Kind = Literal["picture", "session", "mask"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_OF_A_KIND = 8
 
 
 class Recent(NamedTuple):
-    """A file, and what it is: one of `KINDS`."""
+    """A file, and what it is."""
 
-    kind: str
-    path: str
+    kind: Kind
+    path: Annotated[str, Meta(min_length=1, pattern=r"^[^\0]*$")]
 
 
 class RecentFiles(QObject):
@@ -33,7 +35,7 @@ class RecentFiles(QObject):
         """Return the paths of one kind, newest first."""
         return tuple(one.path for one in self._files if one.kind == kind)
 
-    def note(self, kind: str, path: str) -> None:
+    def note(self, kind: Kind, path: str) -> None:
         """Put a file first; the oldest of its kind goes where there are too many."""
         self._files = [Recent(kind, path), *(one for one in self._files if one.path != path)]
         for old in self.of(kind)[MOST_OF_A_KIND:]:

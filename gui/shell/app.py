@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
-# Plots and icons are there by then.
-TOUR_AFTER_MS = 1500
-_DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "tour", "report", "about", "preferences"]
+_DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "report", "about", "preferences"]
 
 
 class Haloscope:
@@ -136,11 +134,6 @@ class Haloscope:
 
         return Dialogs(self.window, self.actions, self.preferences)
 
-    def begin_tour(self) -> None:
-        """Show the tour, and note that the program was started before."""
-        self._keep_preferences()
-        self.dialogs.show("tour")
-
     def _keep_preferences(self) -> None:
         kept = self.window.give_layout(self.preferences.preferences)
         recorded = self.state.shows_recorded
@@ -196,9 +189,6 @@ def run_window(
 
         return measure_startup(app, haloscope.window, process_age_ms)
     haloscope.window.painted.connect(freeze_start)
-    if haloscope.preferences.is_first_start and not (options.image or options.session):
-        # Who names a picture or a session came to work on it.
-        QTimer.singleShot(TOUR_AFTER_MS, haloscope.begin_tour)
     with interrupts.calling(haloscope.closing.interrupted.emit):
         haloscope.window.show()
         return app.exec()

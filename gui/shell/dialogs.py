@@ -1,4 +1,4 @@
-"""What opens beside the window when it is asked for: palette, help, preferences, tour."""
+"""What opens beside the window when it is asked for: palette, help, preferences."""
 
 from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
@@ -11,7 +11,6 @@ from gui.shell.help import about_html, shortcuts_html, show_report, show_text
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController
 from gui.shell.preferences_dialog import PreferencesDialog
-from gui.shell.tour import Tour
 
 
 class Dialogs:
@@ -19,7 +18,6 @@ class Dialogs:
 
     def __init__(self, window: MainWindow, actions: Actions, preferences: PreferencesController) -> None:
         self._window, self._actions, self._preferences = window, actions, preferences
-        self.tour: Tour | None = None
 
     def show(self, name: str) -> object:
         """Open what the action of this name asks for."""
@@ -63,17 +61,6 @@ class Dialogs:
             dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
-
-    def _show_tour(self) -> Tour:
-        if self.tour is None:
-            # It points at parts of the first page.
-            self._window.show_page(self._window.first_page.objectName())
-            self.tour = Tour(self._window)
-            self.tour.ended.connect(self._forget_tour)
-        return self.tour
-
-    def _forget_tour(self) -> None:
-        self.tour = None
 
 
 def focused() -> QWidget | None:

@@ -1,6 +1,6 @@
 """The preferences: theme, window, layout and columns of each page, kept as JSON of our own (no QSettings).
 
-A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the
+What cannot be read in a file is left out, and the file is kept beside as .bak; nothing in it can stop the
 program.
 """
 
@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
+import msgspec
 import platformdirs
+from msgspec import Meta
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
@@ -21,8 +23,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_json
 from gui.page.actions import Actions
 from gui.page.messages import Message, Messages, Severity
-from gui.page.recent import KINDS, Recent
-from gui.shell.command_line import THEMES
+from gui.page.recent import Recent
 from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
 from gui.style.letters import set_letter_size
@@ -36,23 +37,30 @@ LETTERS = 80, 200
 """The smallest and the largest size of the letters, per cent."""
 
 
+# No screen is as large; Qt takes 32 bits.
+_Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
+_Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
+# As ssh calls a server, which an option is not.
+_Server = Annotated[str, Meta(pattern=r"^\s*[^-\s]")]
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """What is kept from one start to the next."""
 
-    theme: str = "system"  # or "light", "dark"
+    theme: ThemeName = "system"
     # Left, top, width and height of the window without its frame, when it is not maximised; empty for the
     # default.
-    window: tuple[int, ...] = ()
+    window: tuple[_Pixels, _Pixels, _Pixels, _Pixels] | tuple[()] = ()
     is_maximized: bool = False
-    layouts: dict[str, str] = field(default_factory=dict)  # those of the docks, by page key
+    layouts: dict[str, _Hexadecimal] = field(default_factory=dict)  # those of the docks, by page key
     last_folder: str = ""  # where the file dialogs begin
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
     columns: dict[str, dict[str, bool]] = field(default_factory=dict)
     recorded: bool = False  # whether recorded figures of a GPU are shown
     recent: tuple[Recent, ...] = ()  # the files that were opened last, newest first
-    servers: tuple[tuple[str, str], ...] = ()  # those that are known: as ssh calls them, and their Python
-    letters: int = 100  # size of the letters, per cent of the desktop's
+    servers: tuple[tuple[_Server, str], ...] = ()  # those that are known: as ssh calls them, and their Python
+    letters: Annotated[int, Meta(ge=LETTERS[0], le=LETTERS[1])] = 100  # their size, per cent of the desktop's
     shortcuts: dict[str, str] = field(default_factory=dict)  # those that the person chose, by the action
     recent_commands: tuple[str, ...] = ()  # keys of the commands that the palette shows first
 
@@ -67,12 +75,35 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
     if not os.path.exists(path):
         return Preferences(), ""
     try:
-        return _checked(read_json(path, LARGEST_BYTES)), ""
+        document = read_json(path, LARGEST_BYTES)
+        if document.get("version") != VERSION:
+            raise EngineError(str(path), f"its version is {document.get('version')!r} and not {VERSION}", "")
+        preferences, faults = _converted(document)
     except EngineError as error:
-        kept = path.with_suffix(".json.bak")
-        with suppress(OSError):
-            os.replace(path, kept)
-        return Preferences(), f"{error.why}. The defaults are used; the old file is kept as {kept}."
+        preferences, faults = Preferences(), [error.why]
+    if not faults:
+        return preferences, ""
+    kept = path.with_suffix(".json.bak")
+    with suppress(OSError):
+        os.replace(path, kept)
+    why = "The preferences could not be read" if preferences == Preferences() else "Some could not be read"
+    return preferences, f"{why}: {'; '.join(faults)}. Defaults are used; the old file is kept as {kept}."
+
+
+def _converted(document: dict[str, Any]) -> tuple[Preferences, list[str]]:
+    """Return what is right in a document, and what is wrong with the rest."""
+    found: dict[str, Any] = {}
+    faults = []
+    for name, kind in get_type_hints(Preferences, include_extras=True).items():
+        if name not in document or (name == "window" and document[name] == []):
+            continue
+        # msgspec takes no union of two tuples.
+        kind = get_args(kind)[0] if name == "window" else kind
+        try:
+            found[name] = msgspec.convert(document[name], kind)
+        except msgspec.ValidationError as error:
+            faults.append(f"{name}: {error}")
+    return Preferences(**found), faults
 
 
 def save_preferences(path: Path, preferences: Preferences) -> None:
@@ -89,89 +120,6 @@ def save_preferences(path: Path, preferences: Preferences) -> None:
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 
-def _checked(document: dict[str, Any]) -> Preferences:
-    if document.get("version") != VERSION:
-        raise _bad(f"its version is {document.get('version')!r} and not {VERSION}")
-    theme = document.get("theme", "system")
-    if theme not in THEMES:
-        raise _bad(f"its theme is {theme!r} and not one of {', '.join(THEMES)}")
-    layouts = document.get("layouts", {})
-    if not isinstance(layouts, dict):
-        raise _bad("its layouts are not a table")
-    for text in layouts.values():
-        _check_hexadecimal(text)
-    window, is_maximized = document.get("window", []), document.get("is_maximized", False)
-    if not isinstance(window, list) or len(window) not in (0, 4) or not all(map(_is_pixels, window)):
-        raise _bad("the place of its window is not four whole numbers")
-    if not isinstance(is_maximized, bool):
-        raise _bad("whether its window is maximised is not true or false")
-    folder = document.get("last_folder", "")
-    if not isinstance(folder, str):
-        raise _bad("its folder is not a text")
-    columns = document.get("columns", {})
-    tables = columns.values() if isinstance(columns, dict) else [None]
-    for chosen in tables:
-        if not isinstance(chosen, dict) or not all(isinstance(shown, bool) for shown in chosen.values()):
-            raise _bad("its columns are not a table of true and false")
-    recorded = document.get("recorded", False)
-    if not isinstance(recorded, bool):
-        raise _bad("whether recorded figures are shown is not true or false")
-    servers = document.get("servers", [])
-    if not isinstance(servers, list) or not all(map(_is_server, servers)):
-        raise _bad("its servers are not pairs of texts")
-    recent = document.get("recent", [])
-    if not isinstance(recent, list) or not all(map(_is_recent, recent)):
-        raise _bad("its recent files are not pairs of a kind and a path")
-    letters = document.get("letters", 100)
-    if type(letters) is not int or not LETTERS[0] <= letters <= LETTERS[1]:
-        raise _bad(f"the size of its letters is not a whole number from {LETTERS[0]} to {LETTERS[1]}")
-    shortcuts, commands = document.get("shortcuts", {}), document.get("recent_commands", [])
-    if not isinstance(shortcuts, dict) or not all(isinstance(keys, str) for keys in shortcuts.values()):
-        raise _bad("its shortcuts are not a table of texts")
-    if not isinstance(commands, list) or not all(isinstance(key, str) for key in commands):
-        raise _bad("its recent commands are not texts")
-    return Preferences(
-        theme,
-        tuple(window),
-        is_maximized,
-        layouts,
-        folder,
-        columns,
-        recorded,
-        recent=tuple(Recent(*pair) for pair in recent),
-        servers=tuple((name, python) for name, python in servers),
-        letters=letters,
-        shortcuts=shortcuts,
-        recent_commands=tuple(commands),
-    )
-
-
-def _is_recent(pair: object) -> bool:
-    is_pair = isinstance(pair, list) and len(pair) == 2 and pair[0] in KINDS
-    return is_pair and isinstance(pair[1], str) and bool(pair[1]) and "\0" not in pair[1]  # type: ignore[index]
-
-
-def _is_server(pair: object) -> bool:
-    is_pair = isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair)
-    return is_pair and bool(pair[0].strip()) and not pair[0].startswith("-")  # type: ignore[index]
-
-
-def _is_pixels(number: object) -> bool:
-    # No screen is as large; Qt takes 32 bits.
-    return isinstance(number, int) and not isinstance(number, bool) and abs(number) < 1 << 20
-
-
-def _check_hexadecimal(text: object) -> None:
-    try:
-        bytes.fromhex(text if isinstance(text, str) else "?")
-    except ValueError:
-        raise _bad("a layout in it is damaged") from None
-
-
-def _bad(why: str) -> EngineError:
-    return EngineError("The preferences cannot be used", f"The preferences could not be read: {why}", "")
-
-
 class PreferencesController(QObject):
     """Theme and layout from one session to the next.
 
@@ -186,7 +134,6 @@ class PreferencesController(QObject):
         self._app = app
         self.themes = actions.add_choice(theme_entries())
         self._path = path
-        self.is_first_start = path is not None and not path.exists()
         self._actions = actions
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
         if notice:

@@ -5,8 +5,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QTabWidget, QWidget
 
 from gui.page.actions import Actions
+from gui.shell.keys import KeysTable
 from gui.shell.preferences import LETTERS, PreferencesController
-from gui.shell.shortcut_table import ShortcutTable
 from gui.style.metrics import GRID
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import close_box, column, form, quiet_label
@@ -49,7 +49,7 @@ class PreferencesDialog(QDialog):
         fields.addRow("&Letter size", self.letters)
         fields.addRow("", self.recorded)
         look.setLayout(column(fields, self.refusal, 1, margins=_MARGINS))
-        self.keys = ShortcutTable(actions)
+        self.keys = KeysTable(actions)
         self.keys.changed.connect(controller.choose_keys)
         keys = QWidget()
         keys.setLayout(column(self.keys, margins=_MARGINS))

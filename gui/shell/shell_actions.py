@@ -34,12 +34,10 @@ ENTRIES: tuple[Entry, ...] = (
           "magnify", "&Help"),
     Entry("panel_help", "&Help for this panel", "Explain the panel that has the focus.", "F1", "help",
           "&Help"),
-    Entry("documentation", "&Documentation", "How to use Haloscope, the words used here, and every document,"
-          " with search.", "Ctrl+F1", "help", "&Help"),
+    Entry("documentation", "&Documentation", "How to use Haloscope, the words used here, and every"
+          " document.", "Ctrl+F1", "help", "&Help"),
     Entry("shortcuts", "&Keyboard shortcuts", "List every action with its keys.", "Shift+F1", "keyboard",
           "&Help"),
-    Entry("tour", "&Tour", "Point at the parts of the window, in six steps. Esc leaves it.", "Ctrl+F2",
-          "map-marker-path", "&Help", 10),
     Entry("report", "&Report a problem…", "What a report needs: versions to copy, and the crash log.",
           "Ctrl+Alt+R", "bug-outline", "&Help", 90),
     Entry("about", "&About Haloscope", "What this is, its version and where its crash log is.",

@@ -1,4 +1,4 @@
-"""Clipboard, palette, help, full screen, tour: what an image program is expected to do."""
+"""Clipboard, palette, help, full screen: what an image program is expected to do."""
 
 import subprocess
 import sys
@@ -87,17 +87,6 @@ def test_that_f11_fills_the_screen_and_gives_it_back(program):
     program.wait_until(lambda: geometry_of(screen, program.window) == whole, "a full screen")
     program.press("F11")
     program.wait_until(lambda: geometry_of(screen, program.window) == before, "the window as before")
-
-
-def test_that_the_first_start_shows_a_tour_that_escape_leaves(start, screen, tmp_path):
-    program = start(is_first_start=True)
-    kept = tmp_path / "home" / "config" / "haloscope" / "preferences.json"
-    program.wait_until(kept.exists, "the tour")
-    program.wait_for_rest()
-    shown = screen.pixels()
-    program.press("Escape")
-    program.wait_for_rest()
-    assert (screen.pixels() != shown).any()
 
 
 # Puts a text on the clipboard, as COPIES a picture.
