@@ -8,9 +8,9 @@ it. A ring of slots, each with room for one chunk, keeps them apart:
     copy out                after its own kernel
 
 The device itself waits for these; the host only enqueues. It waits for the device in two cases: so as not to
-run ahead by more than two rounds of the ring (the stream may be cancelled, and a generator of pictures should
-not be drained), and where an array is not page-locked, so that the copy engines cannot reach it: then threads
-copy between it and the slot's pinned memory, which is reused only when the other side has finished with it.
+run too far ahead (the stream may be cancelled, and a generator of pictures should not be drained), and where
+an array is not page-locked, so that the copy engines cannot reach it: then threads copy between it and the
+slot's pinned memory, which is reused only when the other side has finished with it.
 
 Host work is done while the device is busy where that is possible: choosing and preparing a variant after the
 first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or after
@@ -22,7 +22,7 @@ Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 o
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.errors import Cancelled, EngineError
-from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.chunks import ChunkJob
 from engine.flow.staging import StagingThreads
 from engine.flow.timeline import Queue, Span
 
@@ -57,71 +56,68 @@ class _Passage:
 
 
 class Pipeline:
-    """Sends chunks through a device.
+    """A device with queues, as the loop drives it.
 
     With a `ring` of 2 slots copies and kernels overlap, 3 keep all three queues busy, one more covers the
-    host's delays. `begin_s` is what `time.perf_counter` said when the queues' clock began.
+    host's delays. Made when the queues' clock begins.
     """
 
-    def __init__(self, queues: "CudaQueues", ring: int, begin_s: float) -> None:
+    def __init__(self, queues: "CudaQueues", ring: int) -> None:
+        self.begin_s = time.perf_counter()
+        self.spans: list[Span] = []
+        """Where each finished chunk was."""
         self._queues = queues
         # The last chunk of each slot, until it is finished.
         self._slots: list[_Passage | None] = [None] * ring
-        self._begin_s = begin_s
-        self._threads = StagingThreads()
-        self._spans: list[Span] = []
-
-    def run(self, jobs: Iterable[ChunkJob | None], finished: Callable[[ChunkJob], None]) -> None:
-        """Send all chunks through and wait for them.
-
-        Jobs are taken one by one as there is room; an error that one raises ends the stream. None in place of
-        a job has the oldest chunk finished. `finished` is called for each, in order, when its result lies in
-        its target, on the calling thread.
-        """
-        under_way: deque[_Passage] = deque()
+        self._next_slots = itertools.cycle(range(ring))
+        self._under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
-        ahead: list[_Passage] | None = []
-        slots = itertools.cycle(range(len(self._slots)))
-        try:
-            for job in jobs:
-                if job is None:
-                    chunks, ahead = ahead or [], None
-                    self._send_on(*chunks)
-                    if under_way:
-                        self._finish(under_way.popleft(), finished)
-                    continue
-                while len(under_way) >= 2 * len(self._slots):
-                    self._finish(under_way.popleft(), finished)
-                passage = _Passage(job, next(slots))
-                under_way.append(passage)
-                self._bring_in(passage)
-                if ahead is None:
-                    self._send_on(passage)
-                    continue
-                ahead.append(passage)
-                bytes_ahead = sum(passage.job.chunk.bytes_in for passage in ahead)
-                is_staged = Queue.STAGE_IN in passage.host_s
-                if is_staged or bytes_ahead >= BYTES_AHEAD or len(ahead) == len(self._slots):
-                    chunks, ahead = ahead, None
-                    self._send_on(*chunks)
-            chunks, ahead = ahead or [], None
-            self._send_on(*chunks)
-            while under_way:
-                self._finish(under_way.popleft(), finished)
-        except EngineError as error:
-            # An error of an earlier picture is raised before one of a later picture.
-            if not isinstance(error, Cancelled):
-                self._send_on(*(ahead or []))
-            raise
-        finally:
-            # No array may be freed while a copy to it is pending.
-            with suppress(Exception):
-                self._queues.drain()
-            self._threads.stop()
+        self._ahead: list[_Passage] | None = []
+        self._threads = StagingThreads()
 
-    def spans(self) -> tuple[Span, ...]:
-        """Return where each chunk was; after `run`."""
-        return tuple(self._spans)
+    def send(self, job: ChunkJob) -> None:
+        """Enqueue a chunk."""
+        passage = _Passage(job, next(self._next_slots))
+        self._under_way.append(passage)
+        self._bring_in(passage)
+        if self._ahead is None:
+            self._send_on(passage)
+            return
+        self._ahead.append(passage)
+        bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
+        is_staged = Queue.STAGE_IN in passage.host_s
+        if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
+            self._send_ahead()
+
+    def _send_ahead(self) -> None:
+        passages, self._ahead = self._ahead or (), None
+        self._send_on(*passages)
+
+    def finish(self) -> None:
+        """Wait until the result of the oldest chunk is in its target, and read its marks."""
+        self._send_ahead()
+        passage = self._under_way.popleft()
+        if passage.delivered is not None:
+            passage.delivered.result()
+        self._queues.wait(passage.ends[Queue.COPY_OUT])
+        times_ms = {
+            queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
+            for queue, end in passage.ends.items()
+        }
+        for queue, host_s in passage.host_s.items():
+            begin_ms, end_ms = (1e3 * (at_s - self.begin_s) for at_s in host_s)
+            times_ms[queue] = begin_ms, end_ms
+        number = passage.job.chunk.number
+        self.spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+        if self._slots[passage.slot] is passage:
+            self._slots[passage.slot] = None
+        self._queues.forget([*passage.begins.values(), *passage.ends.values()])
+
+    def close(self) -> None:
+        """Wait for what is under way: no array may be freed while a copy to it is pending."""
+        with suppress(Exception):
+            self._queues.drain()
+        self._threads.stop()
 
     @contextmanager
     def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
@@ -182,22 +178,3 @@ class Pipeline:
         begin_s = time.perf_counter()
         self._threads.copy_all((staged,), passage.job.target)
         passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
-
-    def _finish(self, passage: _Passage, finished: Callable[[ChunkJob], None]) -> None:
-        """Wait for a chunk's result, report it, and read its marks while the device works on others."""
-        if passage.delivered is not None:
-            passage.delivered.result()
-        self._queues.wait(passage.ends[Queue.COPY_OUT])
-        finished(passage.job)
-        times_ms = {
-            queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
-            for queue, end in passage.ends.items()
-        }
-        for queue, host_s in passage.host_s.items():
-            begin_ms, end_ms = (1e3 * (at_s - self._begin_s) for at_s in host_s)
-            times_ms[queue] = begin_ms, end_ms
-        number = passage.job.chunk.number
-        self._spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
-        if self._slots[passage.slot] is passage:
-            self._slots[passage.slot] = None
-        self._queues.forget([*passage.begins.values(), *passage.ends.values()])

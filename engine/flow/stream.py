@@ -1,7 +1,9 @@
 """From pictures to chunks, and from chunks to results: pictures go through a device, or through several."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -13,7 +15,8 @@ from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.flow.chunk_jobs import ChunkJob, run_in_order
+from engine.flow.chunks import ChunkJob, InOrder
+from engine.flow.loop import Driver, Loop
 from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan, Preparing
 from engine.flow.timeline import Chunk, Timeline
@@ -32,6 +35,8 @@ CHUNKS_WANTED = 4
 # Where nothing overlaps, many chunks let progress be reported and the stream be cancelled.
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
+# In place of a picture that is not there yet: an older one is finished before it is asked for again.
+LATER = object()
 
 
 class Results(Protocol):
@@ -86,42 +91,49 @@ class Stream:
         gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
         self._preparing = Preparing(len(gpus))
 
-        def requests() -> Iterator[Call | Plan]:
+        def requests() -> Iterator[Call | Plan | None]:
             yield first
             for image in images:
                 # The generator of pictures may have selected another device.
                 self._activate()
-                yield self.resolve(image)
+                yield None if image is LATER else self.resolve(image)
 
         jobs = self._jobs(requests(), self.chunk_bytes or _chunk_bytes(first, total, len(gpus)), total)
-        keys: Sequence[str] = ()
-        if device.is_usable_gpu:
-            # Numba's CUDA target and what drives it: the CPU needs neither.
-            from engine.flow import on_gpus
+        machine, ring, clock = backend(device.key), 1, "host clock"
+        # The pictures and the choice of a variant are for the first device.
+        with machine.selected():
+            if device.is_usable_gpu:
+                # Numba's CUDA target and what drives it: the CPU needs neither.
+                from engine.flow import cuda_queues
 
-            self._activate = backend(device.key).activate
-            spans, keys = on_gpus.run(jobs, gpus, self.layout, self.ring, self._finished)
-            clock, ring = "device events", self.ring
-        else:
-            machine = backend(device.key)
-            with machine.selected():
-                spans, clock, ring = run_in_order(jobs, machine, self.layout, self._finished), "host clock", 1
+                self._activate, ring, clock = machine.activate, self.ring, "device events"
+                drivers = cuda_queues.drivers(gpus, self.layout, ring)
+            else:
+                drivers = [Driver(device.key, lambda: nullcontext(InOrder(machine, self.layout)), 1)]
+            loop = Loop(drivers, self._finished)
+            loop.run(jobs)
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
             variant=", ".join(self._variants),
             clock=clock,
             ring=ring,
             chunks=tuple(
-                replace(chunk, device=key)
-                for chunk, key in zip(self._chunks, keys or [device.key] * len(self._chunks), strict=True)
+                replace(chunk, device=key) for chunk, key in zip(self._chunks, loop.keys, strict=True)
             ),
-            spans=spans,
+            spans=loop.spans(),
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
         )
 
-    def _jobs(self, requests: Iterator[Call | Plan], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
-        """Yield the chunks of all pictures."""
-        for picture, request in enumerate(requests):
+    def _jobs(
+        self, requests: Iterator[Call | Plan | None], chunk_bytes: int, total: int
+    ) -> Iterator[ChunkJob | None]:
+        """Yield the chunks of all pictures; None where the next picture is not there yet."""
+        numbers = itertools.count()
+        for request in requests:
+            if request is None:
+                yield None
+                continue
+            picture = next(numbers)
             samples = request.samples
             result = self.outputs.take(request, picture + 1)
             target = result.reshape(request.problem.result_shape)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
 from engine.flow import staging
-from engine.flow.chunk_jobs import ChunkJob
+from engine.flow.chunks import ChunkJob
+from engine.flow.loop import Driver, Loop
 from engine.flow.outputs import IntervalsInUse
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Chunk, Queue, Span, Timeline
@@ -158,6 +160,18 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     return found, wanted
 
 
+def loop(queues, ring, finished):
+    """Return the loop over one device with these queues, driven by this thread."""
+
+    @contextmanager
+    def opened():
+        pipeline = Pipeline(queues, ring)
+        yield pipeline
+        pipeline.close()
+
+    return Loop([Driver("cuda:0", opened, 2 * ring)], finished)
+
+
 def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
     """Send all chunks through; each result is right when it is reported, and nothing is left under way."""
     chunks, wanted = jobs(queues, pinned_in, pinned_out, dtype)
@@ -168,8 +182,8 @@ def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
         np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
         finished.append(job.chunk.number)
 
-    pipeline = Pipeline(queues, ring, 0.0)
-    pipeline.run(chunks, check)
+    pipeline = loop(queues, ring, check)
+    pipeline.run(chunks)
     assert finished == list(range(CHUNKS))
     assert queues.is_idle
     return pipeline
@@ -232,7 +246,7 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
         nonlocal finished
         finished += 1
 
-    Pipeline(queues, 2, 0.0).run(one_by_one(), count)
+    loop(queues, 2, count).run(one_by_one())
     assert taken == finished == CHUNKS
 
 
@@ -259,7 +273,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
                 fail()
 
         with pytest.raises(EngineError, match=r"Stopped|Failed"):
-            Pipeline(queues, 3, 0.0).run(pictures(), finished)
+            loop(queues, 3, finished).run(pictures())
         assert queues.is_idle, number
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
@@ -276,7 +290,7 @@ def test_that_the_error_of_an_earlier_picture_comes_first():
         raise EngineError("the second")
 
     with pytest.raises(EngineError, match="the first"):
-        Pipeline(queues, 3, 0.0).run(with_a_wrong_second(), lambda job: None)
+        loop(queues, 3, lambda job: None).run(with_a_wrong_second())
     assert queues.is_idle
 
 
@@ -298,7 +312,7 @@ def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copie
     monkeypatch.setattr(
         queues, "copy_in", lambda host, place, row: copied.add(id(place.base)) or copy_in(host, place, row)
     )
-    Pipeline(queues, 3, 0.0).run([seen(job) for job in chunks], lambda job: None)
+    loop(queues, 3, lambda job: None).run([seen(job) for job in chunks])
     assert copied_at_prepare[0] == copied_first
     assert len(copied_at_prepare) == CHUNKS
     for job, right in zip(chunks, wanted, strict=True):

@@ -1,7 +1,7 @@
-"""A chunk with its arrays, and chunks filtered one after the other: on the CPU, and in the simulator."""
+"""A chunk with its arrays, and the device that does one after the other: a CPU, or the simulator."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -34,35 +34,35 @@ class ChunkJob:
         return sum(len(source) for source in self.sources), width, channels
 
 
-def run_in_order(
-    jobs: Iterable[ChunkJob], backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]
-) -> tuple[Span, ...]:
-    """Filter each chunk before the next is taken; return the spans by the host's clock.
+class InOrder:
+    """A device without queues, as the loop drives it: each chunk is done before the next is sent."""
 
-    `finished` is called for each chunk when its result is in its target.
-    """
-    zero_s = time.perf_counter()
-    spans: list[Span] = []
+    def __init__(self, backend: Backend, layout: Layout) -> None:
+        self._backend, self._layout = backend, layout
+        self.begin_s = time.perf_counter()
+        self.spans: list[Span] = []
+        """When each chunk was filtered, by the host's clock."""
 
-    def timed(number: int, queue: Queue, action: Callable[[], object]) -> None:
-        begin_s = time.perf_counter()
-        action()
-        spans.append(Span(number, queue, 1e3 * (begin_s - zero_s), 1e3 * (time.perf_counter() - zero_s)))
-
-    for job in jobs:
-        prepared = job.prepare()
+    def send(self, job: ChunkJob) -> None:
+        """Filter a chunk."""
+        prepared, backend = job.prepare(), self._backend
         image = job.sources[0] if len(job.sources) == 1 else np.concatenate(job.sources)
         is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
-        buffers = backend.allocate(
-            image, job.target if is_whole else empty_result(image, job.result_shape, job.target.dtype), layout
-        )
-        number = job.chunk.number
+        out = job.target if is_whole else empty_result(image, job.result_shape, job.target.dtype)
+        buffers = backend.allocate(image, out, self._layout)
         if backend.copies:
-            timed(number, Queue.COPY_IN, partial(backend.upload, image, buffers))
-        timed(number, Queue.KERNEL, partial(backend.run, prepared, buffers))
+            self._timed(job, Queue.COPY_IN, partial(backend.upload, image, buffers))
+        self._timed(job, Queue.KERNEL, partial(backend.run, prepared, buffers))
         if backend.copies:
-            timed(number, Queue.COPY_OUT, partial(backend.download, buffers))
+            self._timed(job, Queue.COPY_OUT, partial(backend.download, buffers))
         if not is_whole:
             job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
-        finished(job)
-    return tuple(spans)
+
+    def _timed(self, job: ChunkJob, queue: Queue, action: Callable[[], object]) -> None:
+        begin_ms = 1e3 * (time.perf_counter() - self.begin_s)
+        action()
+        end_ms = 1e3 * (time.perf_counter() - self.begin_s)
+        self.spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
+
+    def finish(self) -> None:
+        """Do nothing: the oldest chunk is done."""
