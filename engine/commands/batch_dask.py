@@ -22,7 +22,6 @@ from typing import Any
 from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_loop import Loop, write_result
-from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.commands.batch_picture import Finished, Ran, job_for, open_file
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.picture_work import PictureWork
@@ -30,6 +29,7 @@ from engine.device.core_count import cores, launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import DeviceFault, EngineError
 from engine.files.part_files import part_file
+from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.image.budget import RAISE_LIMIT, bytes_text
 from engine.shortages import shortage_of
 

@@ -27,7 +27,6 @@ import numpy as np
 
 from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
-from engine.commands.batch_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.commands.batch_picture import Finished, Job, job_for, open_file
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.batch_watch import say_begun, watched
@@ -38,6 +37,7 @@ from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
+from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.shortages import shortage_of

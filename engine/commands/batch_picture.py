@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_memory import Loan
 from engine.commands.batch_watch import say_begun
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.errors import EngineError
 from engine.flow.converted import bands_to_convert, convert
+from engine.flow.picture_memory import Loan
 from engine.flow.plan import Plan
 from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture

@@ -21,7 +21,7 @@ from engine.files.output_checks import check_place
 from engine.flow.journal import State, identity_of
 from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
 from engine.flow.plan import Plan
-from engine.flow.rows import Part, RowStream, by_stream
+from engine.flow.rows import Part, RowStream
 from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
@@ -322,8 +322,7 @@ class _Run:
         self.note()
 
     def _stream(self, take: Callable[[Part], None], first_row: int) -> None:
-        run_bands = by_stream(self.plan, self.work.gpus)
-        RowStream(self.picture, self.plan, run_bands, self.rows_planned, take).run(first_row)
+        RowStream(self.picture, self.plan, self.work.gpus, self.rows_planned, take).run(first_row)
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
@@ -429,7 +428,7 @@ class _Run:
             "rows": picture.height, "columns": picture.width, "channels": picture.channels,
             "source_format": picture.format,
             "levels": len(self.result.levels) if self.result is not None else 1,
-            "bands": {"step_rows": rows.step_rows, "band_rows": rows.band_rows},
+            "bands": {"band_rows": rows.band_rows},
             "memory_bytes": rows.needed_bytes,
             "resumed_row": self.resumed_row,
         }  # fmt: skip

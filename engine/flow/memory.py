@@ -1,4 +1,4 @@
-"""How much of a large picture is in memory at once: rows that are read, rows that are filtered, buffers."""
+"""How much of a large picture is in memory at once: bands that are read, filtered and written."""
 
 import os
 import sys
@@ -19,8 +19,7 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.threads import core_count
 
-# What is read at a time, and what is filtered at a time: more is no faster.
-_READ_BYTES = 64 << 20
+# What is filtered at a time: more is no faster.
 _BAND_BYTES = 32 << 20
 # Chunks on a GPU: the ring of the stream has so many, twice as many are under way.
 GPU_RING, GPU_CHUNK_BYTES = 3, 16 << 20
@@ -33,16 +32,18 @@ _USUAL_BYTES = 300 << 20
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Rows and buffers of a run.
+    """The bands of a run.
 
-    `step_rows` are read at a time, `band_rows` filtered at a time; `buffers` of the former and `values` of
-    the latter exist at once; `needed_bytes` is the most that the process takes with all of them.
+    `band_rows` are filtered at a time, `ahead` bands are read ahead; each takes `band_bytes`, those under way
+    `most_bytes` together, and decoded strips or tiles that the next band needs too `cache_bytes`.
+    `needed_bytes` is the most that the process takes with all of them.
     """
 
-    step_rows: int
     band_rows: int
-    buffers: int
-    values: int
+    ahead: int
+    band_bytes: int
+    most_bytes: int
+    cache_bytes: int
     needed_bytes: int
 
 
@@ -80,45 +81,39 @@ def plan_memory(
     if storage.kind == "zarr":
         fixed += 2 * min(storage.rows_at_once, picture.height) * out_row
 
-    def plan(step_rows: int, band_rows: int) -> MemoryPlan:
-        step_bytes = max(1, step_rows * in_row)
-        band_bytes = max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
-        # Of several GPUs whole bands wait for those before them.
-        waiting = 2 * GPU_RING * gpus * (band_bytes if gpus > 1 else GPU_CHUNK_BYTES)
-        under_way = 2 * GPU_RING * gpus * band_bytes
-        buffers = 3 + -(-waiting // step_bytes)
-        values = 2 * GPU_RING * gpus + 3
-        # Colours without their alpha are copied, once for each result.
-        copies = values if picture.channels > problem.channels else 0
-        needed = fixed + buffers * (step_rows + 3 * halo) * in_row + values * (band_rows + halo) * value_row
-        needed += copies * (band_rows + halo) * in_row
-        needed += between * (band_rows + halo) * float_row
-        needed += 2 * under_way
-        return MemoryPlan(step_rows, band_rows, buffers, values, needed)
+    # Those that a halo lies in, and what threads decode besides.
+    cached_rows = (
+        min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment)) * rows_of_segment
+    )
+    cache_bytes = cached_rows * width * picture.channels * problem.itemsize + core_count() * segment
 
-    # A band holds twice the mask's rows (`bands`), and so does a step.
-    least_step = -(-4 * halo // rows_of_segment) * rows_of_segment
-    least = plan(least_step, 2 * halo)
-    step = max(least_step, _READ_BYTES // in_row // rows_of_segment * rows_of_segment)
-    band = max(2 * halo, _BAND_BYTES // max(in_row, value_row))
+    def plan(band_rows: int) -> MemoryPlan:
+        rows = min(band_rows + halo, picture.height + halo)
+        # Colours without their alpha are copied.
+        copied = in_row if picture.channels > problem.channels else 0
+        band_bytes = rows * (in_row + copied + value_row)
+        # Enough that strips or tiles are decoded while the bands before are filtered.
+        ahead = min(-(-rows_of_segment // band_rows), -(-picture.height // band_rows))
+        most = (3 + ahead + 2 * GPU_RING * gpus) * band_bytes
+        # In the ring of each GPU, and its pinned memory.
+        on_gpus = 4 * GPU_RING * gpus * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
+        needed = fixed + cache_bytes + most + on_gpus + between * rows * float_row
+        return MemoryPlan(band_rows, ahead, band_bytes, most, cache_bytes, needed)
+
+    # A band holds twice the rows of a mask.
+    found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)))
     if memory is None:
-        return plan(step, band)
+        return found
+    least = plan(2 * halo)
     if least.needed_bytes > memory:
         raise BadValue(
             f"--memory {bytes_text(memory)}",
             f"filtering {picture.path.name} in bands takes {bytes_text(least.needed_bytes)} at least: "
-            f"{least_step:,} rows of it at a time, which are stored together",
+            f"{cached_rows:,} rows of it at a time, which are stored together",
             f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
         )
-    while (found := plan(step, band)).needed_bytes > memory:
-        # Of rows that are read and rows that are filtered, those that take more become fewer.
-        in_bands = (found.values * value_row + between * float_row) * band
-        if band > 2 * halo and (step == least_step or in_bands > found.buffers * in_row * step):
-            band = max(2 * halo, band * 7 // 8)
-        elif step > least_step:
-            step = max(least_step, step * 7 // 8 // rows_of_segment * rows_of_segment)
-        else:
-            break
+    while found.needed_bytes > memory:
+        found = plan(max(2 * halo, found.band_rows * 7 // 8))
     return found
 
 

@@ -28,7 +28,7 @@ class SegmentedPicture(LargePicture):
 
     def __init__(self, threads: int | None, cache_bytes: int) -> None:
         self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
-        self._cache_bytes, self._cached_bytes = cache_bytes, 0
+        self.cache_bytes, self._cached_bytes = cache_bytes, 0
         self._cache: OrderedDict[Key, NDArray[Any]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,12 +87,12 @@ class SegmentedPicture(LargePicture):
                 return found
         with self._errors_in_words():
             pixels = self._decode(*key)
-        if pixels.nbytes <= self._cache_bytes:
+        if pixels.nbytes <= self.cache_bytes:
             with self._lock:
                 if key not in self._cache:
                     self._cache[key] = pixels
                     self._cached_bytes += pixels.nbytes
-                while self._cached_bytes > self._cache_bytes:
+                while self._cached_bytes > self.cache_bytes:
                     self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return pixels
 

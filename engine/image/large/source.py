@@ -38,6 +38,8 @@ class LargePicture(ABC):
         Rows and columns that the file stores together: what reading a single pixel of full size costs.
     segment_bytes : int
         What decoding one takes, where it holds more than what is read of it; else 0.
+    cache_bytes : int
+        How much of what is decoded is kept for what is read next; may be changed.
     has_alpha : bool
         Whether the last channel is the opacity.
     icc_profile : bytes or None
@@ -57,6 +59,7 @@ class LargePicture(ABC):
     dtype: np.dtype[Any]
     chunk: tuple[int, int]
     segment_bytes: int = 0
+    cache_bytes: int = 0
     storage: Storage
     has_alpha: bool = False
     icc_profile: bytes | None = None

@@ -15,9 +15,10 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_files, batch_loop, batch_memory, batch_picture, picture_opening
+from engine.commands import batch_files, batch_loop, batch_picture, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
+from engine.flow.picture_memory import PictureMemory
 from engine.flow.plan import Preparing
 from engine.image import formats
 from engine.image.samples import sample_path
@@ -313,14 +314,14 @@ def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch,
     if where:
         request.getfixturevalue(where)
     monkeypatch.setattr(batch_loop, "cores", lambda: 2)
-    take, blocks = batch_memory.PictureMemory.take, {}
+    take, blocks = PictureMemory.take, {}
 
     def taken(self, size):
         block = take(self, size)
         blocks[id(block)] = block
         return block
 
-    monkeypatch.setattr(batch_memory.PictureMemory, "take", taken)
+    monkeypatch.setattr(PictureMemory, "take", taken)
     for number in range(40):
         engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
     batch(tmp_path)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_picture import Job
 from engine.commands.picture_opening import Opened
 from engine.flow import converted
+from engine.flow.picture_memory import Loan, PictureMemory
 from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES

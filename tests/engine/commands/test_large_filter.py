@@ -42,7 +42,6 @@ CPU = [known.key for known in VARIANTS if known.device is DeviceKind.CPU and kno
 @pytest.fixture(autouse=True)
 def _small_bands(monkeypatch):
     """Cut small pictures into many steps and bands, as large ones are."""
-    monkeypatch.setattr(memory_plan, "_READ_BYTES", 4096)
     monkeypatch.setattr(memory_plan, "_BAND_BYTES", 2048)
 
 
@@ -364,7 +363,7 @@ from engine.flow import file as in_file
 from engine.commands.command_line import main
 from engine.image.large.part_folder import PartFolder
 from engine.flow import memory as memory_plan
-memory_plan._READ_BYTES, memory_plan._BAND_BYTES, in_file.JOURNAL_S = 4096, 2048, 0.0
+memory_plan._BAND_BYTES, in_file.JOURNAL_S = 2048, 0.0
 interrupts.listen()
 note, notes = PartFolder.note, []
 def noted(*given):

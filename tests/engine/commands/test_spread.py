@@ -102,7 +102,6 @@ def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
 def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     command, gpus, any_work, tmp_path, work, monkeypatch
 ):
-    monkeypatch.setattr(memory, "_READ_BYTES", 4096)
     monkeypatch.setattr(memory, "_BAND_BYTES", 2048)
     picture = np.random.default_rng(2).integers(0, 255, (300, 40), np.uint8)
     np.save(tmp_path / "in.npy", picture)

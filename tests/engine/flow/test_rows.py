@@ -2,20 +2,24 @@
 
 import threading
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 
 import engine
 from engine.errors import ImageReadError
-from engine.flow.memory import MemoryPlan
+from engine.flow.memory import MemoryPlan, plan_memory
 from engine.flow.plan import Plan
-from engine.flow.rows import RowStream, steps
+from engine.flow.rows import RowStream
+from engine.flow.stream import LATER, Stream
 from engine.geometry.border import Border
-from engine.geometry.cut import Reach
+from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
+from engine.image.large.tiff_reader import TiffPicture
 from engine.mask.mask import Mask
 from engine.work.resolve import Resolved
 from tests.picture_jobs import mask_request
@@ -50,53 +54,52 @@ def plan_for(border):
     return Plan.of(Resolved(asked, image))
 
 
-def late(ahead, border=Border.MIRROR):
-    """Return what filters images, and hands a result over when so many others are under way, as on a GPU."""
+def late(monkeypatch, ahead):
+    """Have a result handed over when so many others are under way, as on a GPU."""
 
-    def run(images, outputs, receive):
-        under_way, number = deque(), 0
-        for image in images:
-            out = next(outputs)
-            out[...] = engine.correlate(image, MASK, border=border, variant="cpu-serial", device="cpu")
-            under_way.append(out)
-            if len(under_way) > ahead:
-                receive(number, under_way.popleft())
+    class Late(Stream):
+        def run(self, images):
+            under_way, number = deque(), 0
+            for image in images:
+                if image is not LATER:
+                    out = self.outputs.take(None, number)
+                    self.resolve(image).computed(image, out)
+                    under_way.append(out)
+                if len(under_way) > (0 if image is LATER else ahead):
+                    self.receive(number, under_way.popleft())
+                    number += 1
+            while under_way:
+                self.receive(number, under_way.popleft())
                 number += 1
-        while under_way:
-            receive(number, under_way.popleft())
-            number += 1
 
-    return run
+    monkeypatch.setattr("engine.flow.rows.Stream", Late)
 
 
 def pixels():
     return np.random.default_rng(2).random((HEIGHT, WIDTH, 1), np.float32)
 
 
-def streamed(picture, ahead=0, border=Border.MIRROR, first_row=0, buffers=None, take=None, band_rows=10):
+def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, band_rows=10):
     found = np.zeros((HEIGHT, WIDTH, 1), np.float32)
 
     def keep(part):
         found[part.top : part.top + len(part.values)] = part.values
 
-    memory = MemoryPlan(SEGMENT * 2, band_rows, buffers or 3 + ahead, 3, 0)
-    RowStream(picture, plan_for(border), late(ahead, border), memory, take or keep).run(first_row)
+    memory = MemoryPlan(band_rows, 2, 100, 100 * bands, 0, 0)
+    RowStream(picture, plan_for(border), (), memory, take or keep).run(first_row)
     return found
 
 
 @pytest.mark.parametrize("border", list(Border))
-@pytest.mark.parametrize("ahead", [0, 1, 5])
-def test_that_the_results_are_those_of_the_whole(border, ahead):
+@pytest.mark.parametrize(("ahead", "bands"), [(0, 1), (0, 3), (1, 1), (5, 3), (5, 9)])
+def test_that_the_results_are_those_of_the_whole_however_few_bands_may_be_in_memory(
+    border, ahead, bands, monkeypatch
+):
+    if ahead:
+        late(monkeypatch, ahead)
     picture = Recorded(pixels())
     whole = engine.correlate(picture.pixels, MASK, border=border, variant="cpu-serial", device="cpu")
-    assert np.array_equal(streamed(picture, ahead, border), whole)
-
-
-@pytest.mark.parametrize("buffers", [2, 3])
-def test_that_two_buffers_are_enough_where_results_come_at_once(buffers):
-    picture = Recorded(pixels())
-    whole = engine.correlate(picture.pixels, MASK, border="mirror", variant="cpu-serial", device="cpu")
-    assert np.array_equal(streamed(picture, buffers=buffers), whole)
+    assert np.array_equal(streamed(picture, border, bands=bands), whole)
 
 
 def test_that_no_band_is_higher_than_planned():
@@ -106,16 +109,20 @@ def test_that_no_band_is_higher_than_planned():
     assert max(heights) <= 17
 
 
-def test_that_every_row_is_read_once():
-    picture = Recorded(pixels())
-    streamed(picture)
-    assert sorted(row for first, last in picture.rows for row in range(first, last)) == list(range(HEIGHT))
-
-
-def test_that_what_is_read_ends_where_segments_end():
-    picture = Recorded(pixels())
-    streamed(picture)
-    assert {last % SEGMENT for _, last in picture.rows[:-1]} == {0}
+@pytest.mark.parametrize("kind", ["strips", "tiles"])
+def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
+    how = {"rowsperstrip": 16} if kind == "strips" else {"tile": (32, 16)}
+    tifffile.imwrite(tmp_path / "in.tif", pixels()[..., 0], compression="zlib", **how)
+    decoded, decode = [], TiffPicture._decode
+    monkeypatch.setattr(TiffPicture, "_decode", lambda one, *key: decoded.append(key) or decode(one, *key))
+    with open_large(tmp_path / "in.tif", cache_bytes=0) as picture:
+        plan = plan_for(Border.MIRROR)
+        storage = picture.storage
+        memory = replace(
+            plan_memory(picture, plan, storage, picture.dtype, None, gpus=0, verify=False), band_rows=11
+        )
+        RowStream(picture, plan, (), memory, lambda part: None).run()
+    assert len(decoded) == len(set(decoded)) == (10 if kind == "strips" else 5 * 2)
 
 
 def test_that_results_may_begin_anywhere():
@@ -123,17 +130,13 @@ def test_that_results_may_begin_anywhere():
     assert np.array_equal(streamed(picture, first_row=77)[77:], streamed(picture)[77:])
 
 
-@pytest.mark.parametrize("height", range(1, 60, 3))
-def test_that_steps_have_every_row_of_the_result_once(height):
-    found = steps(Reach((2, 2), (1, 1)), height, SEGMENT, SEGMENT)
-    assert [row for band in found for row in range(band.first, band.last)] == list(range(height))
-
-
 @pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])
-@pytest.mark.parametrize("ahead", [0, 3])
-def test_that_an_error_of_reading_is_raised(row, ahead):
+@pytest.mark.parametrize(("ahead", "bands"), [(0, 1), (3, 1), (3, 9)])
+def test_that_an_error_of_reading_is_raised(row, ahead, bands, monkeypatch):
+    if ahead:
+        late(monkeypatch, ahead)
     with pytest.raises(ImageReadError, match="it is broken"):
-        streamed(Recorded(pixels(), row), ahead)
+        streamed(Recorded(pixels(), row), bands=bands)
 
 
 @pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])

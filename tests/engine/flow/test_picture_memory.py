@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from engine.commands.batch_memory import Loan, PictureMemory
+from engine.flow.picture_memory import Loan, PictureMemory
 from engine.image.form import Form
 
 FORM = Form(height=4, width=5, channels=3, has_alpha=True, dtype=np.dtype(np.uint16))

@@ -23,8 +23,8 @@ MOST_KEPT_BYTES = 1 << 30
 class PictureMemory:
     """Lends arrays to pictures, in buffers that are kept for the next ones. Called on: any thread.
 
-    Pictures wait while others take more than `most_bytes` together (None: as they like), but a single one has
-    whatever it needs. Buffers of at most `most_kept_bytes` are kept.
+    Pictures wait while others take more than `most_bytes` together, but a single one has whatever it needs.
+    Buffers of at most `most_kept_bytes` are kept.
     """
 
     def __init__(self, most_bytes: int | None, most_kept_bytes: int) -> None:
@@ -69,15 +69,16 @@ class Loan:
         self._buffers: list[Buffer] = []
         self._entered_bytes = 0
 
-    def picture(self, form: Form, needed_bytes: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Return the arrays that a picture is decoded into, as `open_image` asks for them.
+    def enter(self, size: int) -> None:
+        """Wait until there is room for so many bytes, which are all that the picture will take."""
+        self._memory.enter(size)
+        self._entered_bytes += size
 
-        Waits for room for `needed_bytes`, which is all that the picture will take.
-        """
-        self._memory.enter(needed_bytes)
-        self._entered_bytes += needed_bytes
-        alpha = self._array(form.plane_shape, form.dtype) if form.has_alpha else None
-        return self._array(form.colour_shape, form.dtype), alpha
+    def picture(self, form: Form, needed_bytes: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return the arrays that a picture is decoded into, as `open_image` asks for them, once it enters."""
+        self.enter(needed_bytes)
+        alpha = self.array(form.plane_shape, form.dtype) if form.has_alpha else None
+        return self.array(form.colour_shape, form.dtype), alpha
 
     def result(
         self, image: NDArray[Any], dtype: DTypeLike, shape: tuple[int, ...] | None = None
@@ -93,7 +94,8 @@ class Loan:
         self._memory.leave(self._entered_bytes)
         self._buffers, self._entered_bytes = [], 0
 
-    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array of a shape."""
         size = math.prod(shape) * dtype.itemsize
         return self._take(size)[:size].view(dtype).reshape(shape)
 
