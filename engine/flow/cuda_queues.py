@@ -1,10 +1,9 @@
 """The queues of a CUDA device: a stream each, events of one clock, memory for slots that is kept."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,10 @@ from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_rows import copy_rows
 from engine.device.device_memory import array_in, device_array
-from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device.pinned_memory import pinned_array
-from engine.device_info import DeviceInfo
 from engine.flow.chunks import ChunkJob
-from engine.flow.loop import Driver
-from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Queue
 from engine.geometry.layout import Layout
 
@@ -204,42 +199,3 @@ class CudaQueues:
                 check(driver.cuEventDestroy(mark.reached))
         self._marks.clear()
         self._free_marks.clear()
-
-
-def drivers(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> list[Driver]:
-    """Return what drives one GPU, or each of several on a thread of its own.
-
-    A GPU alone has two rounds of its ring under way; of several the next chunk goes to the freest.
-    """
-    keys, is_apart = [gpu.key for gpu in gpus], len(gpus) > 1
-    return [
-        Driver(
-            gpu.key,
-            partial(_pipeline, gpu, layout, keys[:place].count(gpu.key), ring),
-            ring if is_apart else 2 * ring,
-            f"filtering in chunks on {gpu.key} ({gpu.title})",
-            is_apart=is_apart,
-        )
-        for place, gpu in enumerate(gpus)
-    ]
-
-
-@contextmanager
-def _pipeline(gpu: DeviceInfo, layout: Layout, number: int, ring: int) -> Iterator[Pipeline]:
-    with queues_of(gpu, layout, number) as queues:
-        pipeline = Pipeline(queues, ring)
-        try:
-            yield pipeline
-        finally:
-            pipeline.close()
-
-
-@contextmanager
-def queues_of(gpu: DeviceInfo, layout: Layout, number: int) -> Iterator[CudaQueues]:
-    """Select a GPU for the thread, with queues of that number."""
-    with backend(gpu.key).selected():
-        queues = CudaQueues(layout, number)
-        try:
-            yield queues
-        finally:
-            queues.close()

@@ -104,10 +104,10 @@ class Stream:
         with machine.selected():
             if device.is_usable_gpu:
                 # Numba's CUDA target and what drives it: the CPU needs neither.
-                from engine.flow import cuda_queues
+                from engine.flow import on_gpus
 
                 self._activate, ring, clock = machine.activate, self.ring, "device events"
-                drivers = cuda_queues.drivers(gpus, self.layout, ring)
+                drivers = on_gpus.drivers(gpus, self.layout, ring)
             else:
                 drivers = [Driver(device.key, lambda: nullcontext(InOrder(machine, self.layout)), 1)]
             loop = Loop(drivers, self._finished)

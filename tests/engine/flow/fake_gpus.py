@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.flow import cuda_queues, filtering, stream
+from engine.flow import filtering, on_gpus, stream
 from engine.work import resolve
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -39,7 +39,7 @@ def install(monkeypatch, count, like, queues=FakeQueues):
     monkeypatch.setattr(resolve, "device_named", by_key.get)
     monkeypatch.setattr(resolve, "device_for", lambda variant, key: by_key[key])
     monkeypatch.setattr("engine.api.calls.device_named", by_key.get)
-    monkeypatch.setattr(cuda_queues, "queues_of", queues_of)
-    for module in (cuda_queues, stream):
+    monkeypatch.setattr(on_gpus, "queues_of", queues_of)
+    for module in (on_gpus, stream):
         monkeypatch.setattr(module, "backend", lambda key: machine)
     return made
