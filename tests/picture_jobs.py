@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from engine.work.messages import PictureJob
-from engine.work.operands import Operands
 from engine.work.operations.problem import Settings
+from engine.work.pictures import Operands
 from engine.work.request import PictureRequest
 from engine.work.resolve import Resolved
 from engine.work.steps import Chain, MaskStep, OperationStep

@@ -20,7 +20,7 @@ from engine.work.steps import Chain
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement, StepTime
-    from engine.work.chain_problem import ChainProblem
+    from engine.work.picture_problem import ChainProblem
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 

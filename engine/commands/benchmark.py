@@ -36,9 +36,8 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS
-from engine.work.chain_variants import CHAIN_VARIANTS
+from engine.work.columns import mask_text
 from engine.work.filter_task import random_mask
-from engine.work.filtering.columns import mask_text
 from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, Variant, variant
@@ -48,6 +47,7 @@ from engine.work.operations.table import operation_named, parameters_from
 from engine.work.operations.variants import operation_variant, operation_variants
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS
+from engine.work.planned import CHAIN_VARIANTS
 from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.steps import MaskStep, OperationStep
 from engine.work.sweep import Sweep, measured_work

@@ -8,8 +8,8 @@ from engine.commands.output import log, log_notes, table
 from engine.device_info import SIMULATOR
 from engine.errors import FileWriteError
 from engine.results.columns import layout_suffix
+from engine.work.columns import mask_text
 from engine.work.filtering.best_blocks import best_blocks_path, fastest_blocks, found_words, keep_best_blocks
-from engine.work.filtering.columns import mask_text
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import variant
 

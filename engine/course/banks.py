@@ -12,7 +12,7 @@ from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import Filtering, MaskJob
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.problem import Problem
-from engine.work.operands import Operands
+from engine.work.pictures import Operands
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers

@@ -25,15 +25,15 @@ from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.work.chain_files import chain_named
-from engine.work.chain_problem import ChainProblem
+from engine.work.chain_task import OPERATION
 from engine.work.filter_task import planned_mask
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import MaskClass, Variant
 from engine.work.filtering.variants import variant as filter_variant
-from engine.work.operation_task import OPERATION
 from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_named
 from engine.work.operations.variants import OperationVariant
+from engine.work.picture_problem import ChainProblem
 from engine.work.planned import Plan, PlannedStep, combined
 from engine.work.steps import MaskStep, OperationStep
 

@@ -56,7 +56,7 @@ def facts_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyFact, ...]:
 
     A task's own fact takes the place of one of every task with the same key.
     """
-    own: tuple[AnyFact, ...] = import_module(problem.columns_module).FACTS
+    own: tuple[AnyFact, ...] = import_module(problem.columns_module).FACTS[problem.task]
     what, how = ([fact for fact in own if fact.of_problem is wanted] for wanted in (True, False))
     return tuple({fact.key: fact for fact in (*what, VARIANT, *how, *FACTS)}.values())
 

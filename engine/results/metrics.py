@@ -80,7 +80,7 @@ def metrics_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyMetric, ...
 
     A task's own metric takes the place of one of every task with the same key or title.
     """
-    own: tuple[AnyMetric, ...] = import_module(problem.columns_module).METRICS
+    own: tuple[AnyMetric, ...] = import_module(problem.columns_module).METRICS.get(problem.task, ())
     replaced = {name for entry in own for name in (entry.key, entry.title)}
     return (*TIMES, *own, *(entry for entry in METRICS if not {entry.key, entry.title} & replaced))
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 class TaskProblem(Protocol):
     """What pipeline and results ask of the problem of any task, a frozen dataclass that derives from this.
 
-    `task` is the stable key of the task; `columns_module` has its `METRICS` and `FACTS`, which tables
-    and files have beside those of every task; `checked_unit` is what the verification counts: "pixel".
+    `task` is the stable key of the task; `columns_module` has its `METRICS` and `FACTS`, by its key, which
+    tables and files have beside those of every task; `checked_unit` is what is verified: "pixel".
     """
 
     __slots__ = ()

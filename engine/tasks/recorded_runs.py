@@ -18,7 +18,7 @@ from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
 from engine.results.recorded import RUNS, recorded_document, recorded_path
 from engine.tasks.read_results import results_from_document
-from engine.work.filtering.columns import mask_text
+from engine.work.columns import mask_text
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, variant

@@ -35,7 +35,7 @@ from engine.work.filtering.clipping import clipped_part, clipped_values
 from engine.work.filtering.variants import VARIANTS
 from engine.work.kept_results import KeptResults
 from engine.work.messages import ListRequest, OperationInfo, PictureJob
-from engine.work.operands import Operands
+from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
 from engine.work.resolved_job import resolved_job
 from engine.work.step_times import steps_of, with_steps

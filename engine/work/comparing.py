@@ -19,7 +19,6 @@ from engine.image.scratch import Scratch, bands
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
-from engine.work.compared import Compared, ComparePictures
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import (
     AFFORDABLE_MULTIPLY_ADDS,
@@ -30,7 +29,7 @@ from engine.work.filtering.agreement import (
 )
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
-from engine.work.messages import PictureJob
+from engine.work.messages import Compared, ComparePictures, PictureJob
 from engine.work.resolved_job import resolved_job
 
 _GREY, _WHITE = 128, 255.0

@@ -16,8 +16,7 @@ import numpy as np
 from engine.device.anti_aliasing import reused_result
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.work.chain_variants import CHAIN_VARIANTS
-from engine.work.planned import COMBINED, Plan, last_readers
+from engine.work.planned import CHAIN_VARIANTS, COMBINED, Plan, last_readers
 from engine.work.resolve import Resolved
 
 MOST_BYTES = 16 << 20

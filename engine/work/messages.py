@@ -1,4 +1,4 @@
-"""What the engine's process is asked about work on pictures, and its replies."""
+"""What the engine's process is asked about work on pictures, and its replies. No Numba in here."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,8 +6,9 @@ from typing import ClassVar
 from engine.geometry.range_modes import RangeMode
 from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Filtered, PictureHandle
-from engine.host.request import Request
+from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
+from engine.host.request import QueuePolicy, Request
+from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
 from engine.work.filtering.problem import Problem
@@ -105,7 +106,7 @@ class Difference:
 class TileRequest:
     """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles."""
 
-    answers: ClassVar[str] = "engine.work.block_tiles"
+    answers: ClassVar[str] = "engine.work.questions"
     job: PictureJob
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
@@ -114,7 +115,7 @@ class TileRequest:
 class SumOrderRequest:
     """Describe: in which order the variant of a mask adds up a result. Reply: SumOrder."""
 
-    answers: ClassVar[str] = "engine.work.sum_orders"
+    answers: ClassVar[str] = "engine.work.questions"
     job: PictureJob
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
 
@@ -151,7 +152,7 @@ class RecordedRuns:
 class MergeRequest:
     """Describe: what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
 
-    answers: ClassVar[str] = "engine.work.merge_answers"
+    answers: ClassVar[str] = "engine.work.questions"
     job: PictureJob
 
 
@@ -162,3 +163,32 @@ class MergerOffer:
     sentence: str
     is_faster: bool
     chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePictures(Request):
+    """Make a picture of result less original, or of the error against the float64 reference.
+
+    Reply: Compared.
+    """
+
+    picture: PictureHandle
+    values: SharedArray | Computed  # the result
+    job: PictureJob | None  # of the error; None for the difference
+    variant: str  # that ran
+    seen: Region  # of an error that is not affordable as a whole, this part is computed
+    handler: ClassVar[str] = "engine.work.comparing:compare"
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """Beside a run, but for values that are computed for it."""
+        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The picture for the screen, and what black, grey and white mean."""
+
+    screen: ScreenLevels
+    words: str
+    is_whole: bool = True

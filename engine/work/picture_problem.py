@@ -1,9 +1,9 @@
-"""What the problems of tasks that compute pictures share."""
+"""What the problems of tasks that compute pictures share, and that of a chain."""
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,9 @@ MAX_SIDE = 1 << 24
 
 class PictureProblem(TaskProblem):
     """A problem with a picture: its size, its types, and what follows from them."""
+
+    columns_module: ClassVar[str] = "engine.work.columns"
+    checked_unit: ClassVar[str] = "pixel"
 
     # Fields of the dataclasses that derive from this.
     height: int
@@ -113,3 +116,45 @@ class PictureProblem(TaskProblem):
         """Size, colours and type of the picture, and the type of its results where another is possible."""
         results = f", {self.result_dtype} results" if self.is_quantised else ""
         return f"{self.size_text} {self.dtype}{results}"
+
+
+@dataclass(frozen=True)
+class ChainProblem(PictureProblem):
+    """Shape and type of a picture, and the steps in words; results are float32.
+
+    Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
+    """
+
+    task: ClassVar[str] = "chain"
+
+    height: int
+    width: int
+    channels: int
+    dtype: str
+    chain: str  # the title, or that of its steps
+    steps: str  # each in words (`Chain.text`)
+    result_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
+
+    @property
+    def result_shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of the result: those of the picture."""
+        return self.height, self.width, self.channels
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share, with their digest: that of the steps, however these are written."""
+        return replace(self, chain="", steps="")
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return {
+            "width_px": self.width,
+            "height_px": self.height,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "chain": self.chain,
+            "steps": self.steps,
+        }

@@ -6,18 +6,21 @@ It is plain data, which goes to another process with its job; variants are named
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach, common_border, is_near
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
+from engine.run.registered import Registered
 from engine.run.variant import AnyVariant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem
+from engine.work.picture_problem import ChainProblem
 from engine.work.steps import AnyStep, MaskStep, OperationStep
 
 StepProblem = Problem | OperationProblem
@@ -132,3 +135,33 @@ def most_between(plan: Plan) -> int:
         most = max(most, len(alive) + planned.is_operation)
         alive -= {one for one in planned.inputs if last.get(one) == at}
     return most
+
+
+_NO_BLOCK = Block(1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainVariant(AnyVariant[ChainProblem, Plan]):
+    """Chains on one kind of device; its constant are the planned steps."""
+
+    task: ClassVar[str] = ChainProblem.task
+
+    uses_block: bool = False
+    default_block: Block = _NO_BLOCK
+
+
+CHAIN_VARIANTS = Registered[ChainVariant](cpu=("chain.cpu_chain",), cuda=("chain.cuda_chain",))
+"""One for each kind of device: how a step is computed, its own variant says."""
+
+
+def refuse_step(problem: ChainProblem, plan: Plan, block: Block, limits: Limits) -> Refusal | None:
+    """Return why a step cannot be computed on a device of these limits, or None."""
+    for planned in plan:
+        variant: Any = planned.variant
+        if variant is None:
+            continue
+        own = planned.block or variant.default_block
+        refusal: Refusal | None = variant.why_not(planned.problem, planned.mask, own, limits)
+        if refusal is not None:
+            return refusal
+    return None

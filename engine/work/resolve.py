@@ -16,9 +16,8 @@ from engine.geometry.cut import Reach
 from engine.results.found import Answer
 from engine.run.device_choice import device_for
 from engine.run.task import Choice, Job
-from engine.work.filter_task import FILTERING
-from engine.work.operands import Operands
-from engine.work.picture_task import Among, PictureTask, StepTask
+from engine.work.filter_task import FILTERING, Among, PictureTask, StepTask
+from engine.work.pictures import Operands
 from engine.work.planned import COMBINED, Plan
 from engine.work.request import PictureRequest
 from engine.work.steps import MaskStep

@@ -11,7 +11,7 @@ from engine.results.measurement import Measurement, StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
 from engine.run.task import AnyJob
-from engine.work.chain_problem import ChainProblem
+from engine.work.picture_problem import ChainProblem
 from engine.work.planned import Plan
 from engine.work.resolve import Resolved
 

@@ -13,12 +13,12 @@ from engine.mask.mask import Mask
 from engine.results.compare import comparable
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
-from engine.work.chain_problem import ChainProblem
 from engine.work.filtering.problem import Problem
 from engine.work.measured_part import measured_shape
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.problem import Settings as Parameters
+from engine.work.picture_problem import ChainProblem
 from engine.work.request import Where
 from engine.work.steps import Chain, KernelChoice, MaskStep, OperationStep, digest_of, values_of
 from gui.explore.state import Step

@@ -21,10 +21,10 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.work.chain_task import OPERATION
 from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operation_task import OPERATION
 from engine.work.operations.variants import OPERATION_VARIANTS
 from tests.engine.variants.suited import mask_for, typed
 from tests.picture_jobs import operation_request, resolved_operands

@@ -45,10 +45,8 @@ from engine.results.progress import Progress
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
-from engine.work.chain_problem import ChainProblem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
-from engine.work.merge_answers import describe as describe_mergers
 from engine.work.messages import (
     Difference,
     EffectsRequest,
@@ -60,6 +58,8 @@ from engine.work.messages import (
 )
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
+from engine.work.picture_problem import ChainProblem
+from engine.work.questions import describe as describe_mergers
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation

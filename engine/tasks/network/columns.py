@@ -18,7 +18,7 @@ def _gflops(run: ComparedRun[ForwardPass]) -> Number:
 
 
 # fmt: off
-METRICS: tuple[Metric[ForwardPass], ...] = (
+_METRICS: tuple[Metric[ForwardPass], ...] = (
     Metric("drawings_per_s", "drawings per second", "1/s",
            "Drawings that pass through the network in a second: the batch over the median kernel time.",
            _drawings_per_s, count_text),
@@ -27,9 +27,10 @@ METRICS: tuple[Metric[ForwardPass], ...] = (
            "over the median kernel time.",
            _gflops, rate_text),
 )
-FACTS: tuple[Fact[ForwardPass], ...] = (
+_FACTS: tuple[Fact[ForwardPass], ...] = (
     Fact("batch", "Batch", "Drawings that pass through the network at once.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.batch,
          caption="{}", of_problem=True),
 )
 # fmt: on
+METRICS, FACTS = {ForwardPass.task: _METRICS}, {ForwardPass.task: _FACTS}

@@ -47,7 +47,7 @@ def _share_of_limit(run: Run) -> Number:
 
 
 # fmt: off
-METRICS: tuple[Metric[MatrixProduct], ...] = (
+_METRICS: tuple[Metric[MatrixProduct], ...] = (
     Metric("gflops", "GFLOPS", "GFLOPS",
            "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
            _gflops, rate_text, more_is_better=True),
@@ -67,7 +67,7 @@ METRICS: tuple[Metric[MatrixProduct], ...] = (
            "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
            _share_of_limit, percent_text, more_is_better=True),
 )
-FACTS: tuple[Fact[MatrixProduct], ...] = (
+_FACTS: tuple[Fact[MatrixProduct], ...] = (
     Fact("product", "Rows × inner × columns",
          "A is rows × inner, B is inner × columns; float32. Sorted by the number of multiply-adds.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
@@ -80,3 +80,4 @@ FACTS: tuple[Fact[MatrixProduct], ...] = (
          lambda run: str(tile_of(run.result) or MISSING), lambda run: tile_of(run.result)),
 )
 # fmt: on
+METRICS, FACTS = {MatrixProduct.task: _METRICS}, {MatrixProduct.task: _FACTS}

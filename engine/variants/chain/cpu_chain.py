@@ -16,9 +16,8 @@ from engine.device.anti_aliasing import reused_result
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.variants.chain.cpu_steps import converted, step_launch
-from engine.work.chain_problem import ChainProblem
-from engine.work.chain_variants import ChainVariant, refuse_step
-from engine.work.planned import Plan, last_readers
+from engine.work.picture_problem import ChainProblem
+from engine.work.planned import ChainVariant, Plan, last_readers, refuse_step
 
 
 class CpuChain:

@@ -21,9 +21,8 @@ from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
-from engine.work.chain_problem import ChainProblem
-from engine.work.chain_variants import ChainVariant, refuse_step
-from engine.work.planned import Plan, PlannedStep
+from engine.work.picture_problem import ChainProblem
+from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
 from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:  # imported by `kernel_factory`

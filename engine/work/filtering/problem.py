@@ -22,8 +22,6 @@ class Problem(PictureProblem):
     """
 
     task: ClassVar[str] = "filtering"
-    columns_module: ClassVar[str] = "engine.work.filtering.columns"
-    checked_unit: ClassVar[str] = "pixel"
 
     # Picture size in pixels; at least 1 x 1.
     height: int

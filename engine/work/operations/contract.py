@@ -20,9 +20,9 @@ from engine.results.found import Quantity as Quantity
 from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, kept, verify_regions
-from engine.work.operands import Operands
 from engine.work.operations.cells import OfCells, Range, cells_around
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
+from engine.work.pictures import Operands
 
 Checkpoint = Callable[[float], None]
 AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s

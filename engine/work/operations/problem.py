@@ -39,8 +39,6 @@ class OperationProblem(PictureProblem):
     """
 
     task: ClassVar[str] = KEY
-    columns_module: ClassVar[str] = "engine.work.operations.columns"
-    checked_unit: ClassVar[str] = "pixel"
 
     operation: str  # key of `engine.work.operations.table.OPERATIONS`
     height: int

@@ -7,7 +7,7 @@ from engine.host.protocol import ScreenLevels
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
 from engine.verify.regions import Region
-from engine.work.compared import Compared, ComparePictures
+from engine.work.messages import Compared, ComparePictures
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

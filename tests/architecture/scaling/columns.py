@@ -13,8 +13,8 @@ def factor_text(run):
     return f"times {run.result.problem.factor}"
 
 
-METRICS = (Metric("numbers_per_ms", "numbers per ms", "1/ms", "Its speed.", numbers_per_ms, count_text),)
-FACTS = (
+_METRICS = (Metric("numbers_per_ms", "numbers per ms", "1/ms", "Its speed.", numbers_per_ms, count_text),)
+_FACTS = (
     Fact(
         "factor",
         "Factor",
@@ -24,3 +24,4 @@ FACTS = (
         of_problem=True,
     ),
 )
+METRICS, FACTS = {"scaling": _METRICS}, {"scaling": _FACTS}

@@ -8,9 +8,9 @@ from engine.run.task import Choice, Job
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.work.chain_task import OPERATION
 from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import variant
-from engine.work.operation_task import OPERATION
 from tests.engine.variants.cases import problem_of
 from tests.picture_jobs import operation_request, resolved_operands
 

@@ -24,9 +24,8 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
-from engine.work.compared import ComparePictures
 from engine.work.filtering.variants import VARIANTS
-from engine.work.messages import PictureJob
+from engine.work.messages import ComparePictures, PictureJob
 from engine.work.request import PictureRequest
 from engine.work.steps import MaskStep, OperationStep
 from tests.picture_jobs import mask_job

@@ -31,7 +31,7 @@ from engine.results.quantities import (
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.verify.verification import Verification
-from engine.work.filtering.columns import mask_text
+from engine.work.columns import mask_text
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 from tests.made_runs import (

@@ -33,11 +33,11 @@ from engine.work.chain_files import (
 )
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
+from engine.work.filter_task import Among
 from engine.work.kept_results import KeptResults
 from engine.work.merge import merged_where_faster, mergers
 from engine.work.one_combination import combined
 from engine.work.operations.problem import Settings
-from engine.work.picture_task import Among
 from engine.work.planned import most_between
 from engine.work.request import PictureRequest
 from engine.work.step_times import step_times

@@ -32,9 +32,9 @@ from engine.recipes.targets import TARGETS
 from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
+from engine.work.filter_task import Among
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.picture_task import Among
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import HOW

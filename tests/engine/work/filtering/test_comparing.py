@@ -11,7 +11,7 @@ from engine.host.verbs import Preview
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
-from engine.work.compared import ComparePictures
+from engine.work.messages import ComparePictures
 from tests.picture_jobs import mask_job
 
 WHOLE = Region(0, 512, 0, 512)

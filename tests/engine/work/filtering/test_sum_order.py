@@ -13,7 +13,6 @@ from engine.work.filter_task import describe_problem
 from engine.work.filtering.one_pixel import stored, window_of
 from engine.work.filtering.sum_order import by_rows, sum_of
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.sum_orders import sum_order_of
 
 CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]
 # One for each order; each takes seconds to compile.
@@ -52,7 +51,7 @@ def all_are_equal(variant: Variant, border: Border, device: str, side: int, pixe
             how: dict[str, Any] = {"variant": variant.key, "device": device, "result": result}
             values = correlate(picture, mask, border=border, cval=cval, **how)
             problem = describe_problem(picture, mask, border, cval, values.dtype.name)
-            order = sum_order_of(variant.key, problem, mask)
+            order = variant.sum_order(problem, mask)
             for row, column in random.integers((0, 0), picture.shape[:2], (pixels, 2)).tolist():
                 window = window_of(picture, (row, column), mask.shape, mask.anchor, border, cval)
                 made = sum_of(order, window.cells, window.ghost_rows, mask.weights32, mask.offset)
@@ -84,5 +83,5 @@ def test_that_a_fused_sum_rounds_once() -> None:
 def test_that_every_variant_says_in_which_order_it_adds() -> None:
     problem = describe_problem(np.zeros((9, 9, 1), np.uint8), Mask([[1.0]]), Border.ZERO, 0.0, "float32")
     silent = Variant.__dataclass_fields__["sum_order"].default(problem, None).words
-    orders = {one.key: sum_order_of(one.key, problem, Mask([[1.0]])).words for one in VARIANTS}
+    orders = {one.key: one.sum_order(problem, Mask([[1.0]])).words for one in VARIANTS}
     assert silent not in orders.values()

@@ -10,7 +10,7 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.work import block_tiles as tiles
+from engine.work import questions
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.messages import TileRequest
 from tests.picture_jobs import mask_job
@@ -27,7 +27,7 @@ def picture():
 def described(picture, key, at=None, **fields):
     fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
     job = mask_job(picture=picture, variant=key, **fields)
-    return tiles.describe(Describe(TileRequest(job, at)), lambda step: None)
+    return questions.describe(Describe(TileRequest(job, at)), lambda step: None)
 
 
 @pytest.mark.parametrize("known", [v for v in VARIANTS if v.has_kernels], ids=lambda known: known.key)

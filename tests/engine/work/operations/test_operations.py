@@ -16,12 +16,12 @@ from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.samples import open_sample
 from engine.run.compute import compute
 from engine.verify.regions import Region
-from engine.work.operands import Operands
 from engine.work.operations import compress, find_patch, histogram
 from engine.work.operations.cells import cells_around
 from engine.work.operations.contract import Mark
 from engine.work.operations.drawing import BACKGROUND, BAR, histogram_picture, marked
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from
+from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 
