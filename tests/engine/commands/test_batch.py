@@ -18,6 +18,7 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_files, batch_loop, batch_picture, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
+from engine.flow import shared_stream
 from engine.flow.picture_memory import PictureMemory
 from engine.flow.plan import Preparing
 from engine.image import formats
@@ -62,8 +63,8 @@ def batch(command, out):
 
 @pytest.fixture
 def in_a_stream(monkeypatch):
-    """Filter as on a GPU: in a stream of the calling thread, while workers open and save."""
-    monkeypatch.setattr(batch_loop.Loop, "on_workers", batch_loop.Loop.in_stream)
+    """Filter as on a GPU: in a stream, while workers open and save."""
+    monkeypatch.setattr(batch_loop, "is_streamed", lambda plan: True)
 
 
 def names(folder):
@@ -307,9 +308,8 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
     assert nowhere["failure"] == failure
 
 
-# Two workers hold a picture and its result each. A stream holds two pictures that wait, one with its result
-# under way, and three that are being saved.
-@pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 10)])
+# Each worker holds a picture and its result.
+@pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 8)])
 def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
     if where:
         request.getfixturevalue(where)
@@ -329,6 +329,32 @@ def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch,
     assert len(blocks) <= most
 
 
+@pytest.mark.parametrize("where", ["", "in_a_stream"])
+def test_that_pictures_wait_for_the_memory_of_others(batch, request, monkeypatch, tmp_path, out, where):
+    if where:
+        request.getfixturevalue(where)
+    for name in ("MOST_BYTES", "MOST_BYTES_PER_CORE"):
+        monkeypatch.setattr(batch_loop, name, 1)
+    enter, leave, inside = PictureMemory.enter, PictureMemory.leave, []
+
+    def entered(self, size):
+        enter(self, size)
+        inside.append(size)
+        assert len(inside) == 1
+
+    def left(self, size):
+        if size:
+            inside.remove(size)
+        leave(self, size)
+
+    monkeypatch.setattr(PictureMemory, "enter", entered)
+    monkeypatch.setattr(PictureMemory, "leave", left)
+    for number in range(9):
+        engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
+    batch(tmp_path)
+    assert len(names(out)) == 9
+
+
 def test_that_a_wrong_result_is_not_saved(batch, monkeypatch, photos, out):
     make_every_variant_wrong(monkeypatch)
     answer = batch(photos / "grey.png", photos / "broken.png", status=4)
@@ -342,44 +368,66 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
     (photos / "broken.png").unlink()
     calls = []
 
-    class BreaksOff(batch_loop.Stream):
+    class BreaksOff(shared_stream.Stream):
         def run(self, pictures):
             calls.append(1)
             if len(calls) == 1:
-                next(pictures), next(pictures)
+                while next(pictures) is not shared_stream.LATER:
+                    pass
                 raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
             return super().run(pictures)
 
-    monkeypatch.setattr(batch_loop, "Stream", BreaksOff)
+    monkeypatch.setattr(shared_stream, "Stream", BreaksOff)
     batch(photos, "--recursive --result-type float32")
-    assert len(calls) == 2
+    assert len(calls) >= 1
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
 
 
 def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypatch, in_a_stream, photos, out):
-    ready = Preparing.ready
+    ready, open_file, is_written = Preparing.ready, batch_loop.open_file, threading.Event()
 
     def lose(self, plan, shape):
         if shape[2] == 3:
             raise LOST
         return ready(self, plan, shape)
 
+    def written(*arguments, **how):
+        write_result(*arguments, **how)
+        is_written.set()
+
+    def opened(how, file, loan):
+        assert file.source.endswith("grey.png") or is_written.wait(60)
+        return open_file(how, file, loan)
+
+    write_result = batch_loop.write_result
     monkeypatch.setattr(Preparing, "ready", lose)
-    answer = batch(photos / "grey.png", photos / "rgb.tif", photos / "more", status=3)
+    monkeypatch.setattr(batch_loop, "write_result", written)
+    monkeypatch.setattr(batch_loop, "open_file", opened)
+    answer = batch(photos / "grey.png", photos / "rgb.tif", status=3)
     assert left == [3]
     assert names(out) == ["grey.png"]
-    assert answer.out.splitlines()[1] == "2 failed:"
+    assert answer.out.splitlines()[1] == "1 failed:"
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, in_a_stream):
+    room, is_stopped = batch_picture.Job.room, threading.Event()
+
+    def interrupted(job):
+        # The second waits until the batch is stopped.
+        if job.file.source.endswith("grey.png"):
+            ctrl_c()
+            is_stopped.set()
+        return room(job)
+
     job_for = batch_loop.job_for
 
-    def interrupted(*arguments, **how):
-        ctrl_c()
-        return job_for(*arguments, **how)
+    def looked_up(how, file, *given):
+        assert file.source.endswith("grey.png") or is_stopped.wait(60)
+        return job_for(how, file, *given)
 
-    monkeypatch.setattr(batch_loop, "job_for", interrupted)
+    monkeypatch.setattr(batch_picture.Job, "room", interrupted)
+    monkeypatch.setattr(batch_loop, "job_for", looked_up)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]

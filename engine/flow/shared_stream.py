@@ -1,0 +1,120 @@
+"""A stream that several threads have pictures computed by, on a thread of its own."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Self
+
+import numpy as np
+
+from engine.api.request import Call
+from engine.device_info import DeviceInfo
+from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.flow.plan import Plan
+from engine.flow.stream import LATER, Stream
+from engine.geometry.layout import Layout
+
+
+@dataclass(eq=False)
+class _Asked:
+    call: Call
+    out: np.ndarray
+    plan: Plan
+    done: Future[np.ndarray] = field(default_factory=Future)
+
+
+class SharedStream:
+    """Computes what threads ask for, in that order; copies of one picture run beside kernels of others.
+
+    A context manager. Where a picture breaks the stream off, those under way are computed one by one, so that
+    each failure is that of its picture, and the stream goes on.
+    """
+
+    def __init__(self, layout: Layout, gpus: Sequence[DeviceInfo]) -> None:
+        self._layout, self._gpus = layout, gpus
+        self._asked: SimpleQueue[_Asked | None] = SimpleQueue()
+        self._under_way: deque[_Asked] = deque()
+        self._lock = Lock()
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run, name="stream", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._asked.put(None)
+        self._thread.join()
+
+    def computed(self, call: Call, out: np.ndarray) -> np.ndarray:
+        """Return what a call computes, in `out`. Called on: any thread; it waits."""
+        asked = _Asked(call, out, Plan.of(call))
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            self._asked.put(asked)
+        return asked.done.result()
+
+    def _run(self) -> None:
+        """Compute until there is no more. Called on: the stream's thread."""
+        error: BaseException = Cancelled("The stream has ended")
+        try:
+            while (first := self._asked.get()) is not None:
+                self._under_way.append(first)
+                self._stream()
+        except BaseException as raised:  # noqa: BLE001 - raised by each who asks
+            error = raised
+        with self._lock:
+            self._error = error
+        while not self._asked.empty():
+            if (asked := self._asked.get()) is not None:
+                self._under_way.append(asked)
+        for asked in self._under_way:
+            asked.done.set_exception(error)
+
+    def _stream(self) -> None:
+        stream = Stream(layout=self._layout, outputs=self, receive=self._received, gpus=self._gpus)
+        try:
+            stream.run(self._plans())
+        except DeviceFault:
+            raise
+        except (EngineError, MemoryError):
+            while self._under_way:
+                self._alone(self._under_way.popleft())
+
+    def _plans(self) -> Iterator[Any]:
+        """Yield what is asked for; of nothing more, once nothing is under way, the stream ends."""
+        yield self._under_way[0].plan
+        while True:
+            try:
+                asked = self._asked.get(block=not self._under_way)
+            except Empty:
+                yield LATER
+                continue
+            if asked is None:
+                self._asked.put(None)
+                return
+            self._under_way.append(asked)
+            yield asked.plan
+
+    def _alone(self, asked: _Asked) -> None:
+        try:
+            asked.done.set_result(asked.call.filter(asked.out))
+        except DeviceFault:
+            self._under_way.appendleft(asked)
+            raise
+        except (EngineError, MemoryError) as error:
+            asked.done.set_exception(error)
+
+    def _received(self, number: int, values: np.ndarray) -> None:
+        self._under_way.popleft().done.set_result(values)
+
+    def take(self, request: object, number: int) -> np.ndarray:
+        """Return the array for the next result."""
+        return self._under_way[-1].out
+
+    def leave(self, array: np.ndarray) -> None:
+        """Do nothing: who asked has it."""
