@@ -12,12 +12,12 @@ from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.measurement import Spread, Timing
 from engine.results.work import Work
+from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult
 from engine.verify.verification import Verification
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
-from engine.work.messages import RecordedRequest, RecordedRuns
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)

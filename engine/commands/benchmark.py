@@ -34,6 +34,7 @@ from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
+from engine.tasks.messages import RecordedRequest
 from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS
 from engine.work.columns import mask_text
@@ -41,7 +42,6 @@ from engine.work.filter_task import random_mask
 from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, Variant, variant
-from engine.work.messages import RecordedRequest
 from engine.work.operations.problem import Settings as Parameters
 from engine.work.operations.table import operation_named, parameters_from
 from engine.work.operations.variants import operation_variant, operation_variants

@@ -144,8 +144,6 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     `baseline` is the key of a variant, `without` has the keys of columns that are left out.
     """
     always = {"run", "step_times", *_LAST}
-    if any(run.result.environment.machine for run in runs):
-        always.add("machine")
     columns = [
         column
         for column in columns_of(runs[0].result.problem)

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from engine.files.output_checks import check_other_file
 from engine.flow.file import Work, filter_file
+from engine.flow.messages import SaveFiltered
 from engine.host.protocol import Saved
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TiledScreen
 from engine.image.large.source import LargePicture
 from engine.image.save import DEPTH_DTYPES
 from engine.results.progress import Checkpoint, Progress
-from engine.work.messages import PictureJob, SaveFiltered
+from engine.work.messages import PictureJob
 from engine.work.resolve import Resolved, resolved_for_parts
 
 # Between two reports, s.

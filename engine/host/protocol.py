@@ -51,6 +51,10 @@ class ScreenLevels:
 class PictureHandle:
     """A picture that lies in shared memory, or one that stays in its file and is asked for by tile."""
 
+    # What another machine needs not: its pixels for our screen, and where its file is here.
+    stays_here: ClassVar[dict[str, object]] = {
+        "screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": NO_METADATA,
+    }  # fmt: skip
     pixels: SharedArray | FilePixels  # H x W x C in the picture's own type
     alpha: SharedArray | None  # H x W, straight; carried along and not filtered
     screen: ScreenLevels | TiledScreen

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TypeGuard
+from typing import Protocol, TypeGuard
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
@@ -36,12 +36,23 @@ def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_pref
     Worker(connection).run(Ready(variants, devices()))
 
 
+class Pipe(Protocol):
+    """What a worker needs of a connection."""
+
+    def recv(self) -> object:
+        """Wait for a message."""
+
+    def poll(self) -> bool:
+        """Return whether one has come."""
+
+    def send(self, message: object) -> None:
+        """Send one."""
+
+
 class Worker:
     """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot."""
 
-    def __init__(
-        self, connection: Connection, answers: Callable[[Request, Checkpoint], object] = answer
-    ) -> None:
+    def __init__(self, connection: Pipe, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
         self._connection = connection
         self._answers = answers
         self._sending = threading.Lock()

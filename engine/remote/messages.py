@@ -1,16 +1,15 @@
-"""What the two sides of a line say to each other beside the engine's own messages."""
+"""What the two sides of a line say to each other: the engine's own messages, and those of the line."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta
 
+from engine.errors import CodeNotKept
+from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
 from engine.host.process import HostOptions
-from engine.remote.schema import NumberType, Shape
-
-Key = Annotated[str, Meta(min_length=1, max_length=80)]
-"""What arrays are called on the line: a digest of their bytes, or what they answer."""
-Number = Annotated[int, Meta(ge=0)]
+from engine.remote.schema import Key, Number, NumberType, Shape, name_of, types_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +60,13 @@ class Written:
     request: Number
     place: Annotated[str, Meta(max_length=400)]
     key: Key
+
+
+TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band
+FROM_SERVER = Ready | Answer | Working | CodeNotKept | Arrays | Band | Needed | Written
+
+_KINDS = sorted({*TO_SERVER.__args__, *FROM_SERVER.__args__}, key=name_of)
+DIGEST = hashlib.blake2b(
+    repr([(name_of(kind), [*types_of(kind)]) for kind in _KINDS]).encode(), digest_size=8
+).hexdigest()
+"""Of the fields of these; what is in them says the names of its own."""

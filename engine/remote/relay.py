@@ -12,15 +12,14 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
@@ -39,13 +38,12 @@ from engine.host.tiles import (
     TiledScreen,
     Values,
 )
+from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving
-from engine.remote.envelopes import FROM_SERVER
 from engine.remote.line import Line, reader_of
-from engine.remote.messages import Arrays, Band, Begin, Needed, Written
+from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Written
 from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
-from engine.remote.ssh import VERSION, RemoteServer
 from engine.remote.uploads import Uploads
 from engine.results.progress import Checkpoint, Progress
 
@@ -60,7 +58,22 @@ _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
 
 
-def serve(server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+class Reached(Protocol):
+    """A server as `engine.remote.ssh` reaches it."""
+
+    @property
+    def title(self) -> str:
+        """The machine in words."""
+
+    @property
+    def command(self) -> list[str]:
+        """What is run here."""
+
+    def why_not_greeted(self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]) -> EngineError | None:
+        """Wait for the greeting; return why the connection cannot be used, None where it can."""
+
+
+def serve(server: Reached, connection: Connection, options: HostOptions) -> None:
     """Serve requests by a server until the pipe closes or `Stop` comes. Called on: the main thread."""
     for ending in ("SIGINT", "SIGHUP"):
         if hasattr(signal, ending):
@@ -93,7 +106,7 @@ class _LocalPipe:
 class Relay:
     """One connection of a client to a server."""
 
-    def __init__(self, server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: Reached, connection: Connection, options: HostOptions) -> None:
         self._server, self._connection, self._options = server, connection, options
         self._sending = threading.Lock()
         self._local = _LocalPipe(connection, self._sending)
@@ -108,7 +121,7 @@ class Relay:
         self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
-        self._inwards = Crossing(shared_in=self._array_of, made=self._labelled)
+        self._inwards = Crossing(shared_in=self._array_of)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
         self._written: set[int] = set()
@@ -120,11 +133,10 @@ class Relay:
         threading.Thread(target=self._connect, name="ssh", daemon=True).start()
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
-        # Loads what opens pictures, while ssh connects. By name: it takes as long as in the other process.
-        worker = import_module(f"{__package__.rpartition('.')[0]}.host.server").Worker(
-            self._local, self._answer_here
-        )
-        worker.serve()
+        # Loads what opens pictures, while ssh connects.
+        from engine.host.server import Worker
+
+        Worker(self._local, self._answer_here).serve()
         self._leave()
 
     # The server's side.
@@ -218,7 +230,12 @@ class Relay:
                 self._uploads.send_again(message.key, self._line)
         elif isinstance(message, Written):
             self._write(message)
-        elif isinstance(message, Ready | CodeNotKept):
+        elif isinstance(message, Ready):
+            # With the server where they are; results name it themselves.
+            there = f" on {self._server.title}"
+            devices = tuple(replace(device, title=device.title + there) for device in message.devices)
+            self._local.send(replace(message, devices=devices))
+        elif isinstance(message, CodeNotKept):
             self._local.send(message)
 
     def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]] | None:
@@ -231,18 +248,11 @@ class Relay:
         if arrays is not None:
             self._come[key] = arrays
 
-    def _array_of(self, parts: Any) -> SharedArray:
-        key, number = (*parts, None, None)[:2]
-        arrays = self._come.get(key, ()) if isinstance(key, str) else ()
-        if type(number) is not int or not 0 <= number < len(arrays):
+    def _array_of(self, key: str, number: int) -> SharedArray:
+        arrays = self._come.get(key, ())
+        if number >= len(arrays):
             raise NotOfTheSchema("An answer was refused", "its pixels have not come")
         return arrays[number]
-
-    def _labelled(self, value: Any) -> Any:
-        """Return a device with the server where it is; results name it themselves."""
-        if isinstance(value, DeviceInfo):
-            return replace(value, title=f"{value.title} on {self._server.title}")
-        return value
 
     def _answered(self, message: Answer) -> None:
         self._come.pop(f"a{message.id}", None)

@@ -33,15 +33,14 @@ from engine.host.request import Request
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import ResultTiles, ResultValues
 from engine.host.verbs import Preview, Seen
+from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
-from engine.remote.envelopes import DIGEST, TO_SERVER
 from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
-from engine.remote.messages import Arrays, Band, Begin, Needed, Written
+from engine.remote.messages import DIGEST, TO_SERVER, Arrays, Band, Begin, Needed, Written
 from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
-from engine.remote.ssh import VERSION
 from engine.results.progress import Progress
 
 MOST_KEPT_BYTES = 4 << 30
@@ -168,10 +167,7 @@ class Server:
         with self._lock:
             return frozenset(key for asked in self._asked.values() for key in asked.keys)
 
-    def _picture(self, parts: Any) -> SharedArray:
-        key, number = (*parts, None, None)[:2]
-        if not isinstance(key, str) or number != 0 or len(parts) != 2:
-            raise NotOfTheSchema("A message was refused", "it names no pixels")
+    def _picture(self, key: str, number: int) -> SharedArray:
         found: SharedArray | None = self._pictures.get(key)
         (self._missing if found is None else self._named).append(key)
         return found or SharedArray(key, (1, 1, 1), "uint8")

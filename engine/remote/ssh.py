@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
 from engine.errors import BadValue, EngineError, LineLost
 from engine.host.process import HostOptions
+from engine.remote import VERSION
 
 GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
@@ -22,8 +22,6 @@ GREETED_S = 30.0
 """How long a server may take to say its first line."""
 _LEAVING_S = 5.0
 _PACKAGES = "engine", "haloscope"
-VERSION = str(import_module(__name__.rpartition(".remote.")[0]).__version__)
-"""Of this program; a server must have the same."""
 
 # Python of any version reads it. A clone is where `--host-python "cd /there && ..."` goes; else what is
 # installed. A program that is there but does not start says why on standard error.
@@ -77,7 +75,10 @@ class RemoteServer:
 
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
-        import_module(f"{__package__}.relay").serve(self, connection, options)
+        # The window only names the server: what serves is loaded in the child.
+        from engine.remote import relay
+
+        relay.serve(self, connection, options)
 
     @property
     def command(self) -> list[str]:
@@ -126,6 +127,9 @@ class RemoteServer:
 
     def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
+        # As what serves.
+        from engine.remote.messages import DIGEST
+
         install = self.install_command
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
         if missing == "python":
@@ -140,7 +144,7 @@ class RemoteServer:
             )
             return LineLost(f"The server {self.destination} cannot be used", why, remedy)
         version = str(greeting.get("version", "older" if missing else ""))[:40]
-        if version and (version, greeting.get("schema")) != (VERSION, schema_digest()):
+        if version and (version, greeting.get("schema")) != (VERSION, DIGEST):
             same = " of other sources" if version == VERSION else ""
             why = f"it has Haloscope {version}{same}, and here is {VERSION}"
             return LineLost(
@@ -193,8 +197,3 @@ _MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
     (("timed out", "timeout"), "it does not answer", "Check that it is on, and the network between."),
     (("bad configuration", "terminating,"), "ssh does not understand its settings", "Mend ~/.ssh/config."),
 )
-
-
-def schema_digest() -> str:
-    """Return a digest of the messages that every line begins with; each other kind carries its own."""
-    return str(import_module(f"{__package__}.envelopes").DIGEST)

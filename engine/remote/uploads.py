@@ -8,16 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.messages import ToHost
-from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.shared_array import SharedArray
-from engine.image.metadata import NO_METADATA
 from engine.remote.arrays import sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.line import WHOLE, Line, Message
@@ -41,7 +38,7 @@ class Uploads:
         # What the message that is being encoded names.
         self._encoding = threading.Lock()
         self._named: set[str] = set()
-        self._crossing = Crossing(self._digest_of, file_out=self._digest_of_file, left_out=_unseen)
+        self._crossing = Crossing(self._digest_of, file_out=self._digest_of_file)
         self._packer = Packer()
 
     def encoded(self, message: ToHost) -> tuple[bytes, set[str]]:
@@ -128,10 +125,3 @@ class Uploads:
             self._sources[key] = path
         self._named.add(key)
         return f"{key}/{name_there(Path(path).name)}"
-
-
-def _unseen(value: Any) -> dict[str, Any]:
-    """Return what a server needs not of a picture: its pixels for our screen, and where its file is here."""
-    if isinstance(value, PictureHandle):
-        return {"screen": ScreenLevels(()), "icc_profile": None, "path": "", "metadata": NO_METADATA}
-    return {}

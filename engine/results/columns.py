@@ -148,8 +148,6 @@ VARIANT: Fact[TaskProblem] = Fact(
 FACTS: tuple[Fact[TaskProblem], ...] = (
     Fact("device", "Device", "Where it ran; a recorded run came with the program, from the machine named.",
          lambda run: device_text(run.result), caption="{}"),
-    Fact("machine", "Machine", "The machine of a run of a sweep over several.",
-         lambda run: run.result.environment.machine or MISSING, shown=False),
     Fact("run", "Run", "Number of the run, in the order in which they arrived.",
          lambda run: str(run.number), lambda run: run.number, shown=False),
     Fact("baseline_run", "Baseline run", "Number of the run that the speed-up is against.",

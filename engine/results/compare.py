@@ -2,11 +2,9 @@
 
 A speed-up is the baseline's median kernel time over that of the run. Two runs are compared if they share the
 task, the problem (size, channels, types of operands and results, border with its value, anchor), the weights
-and the layout of rows; on the CPU rows have one layout only, so such a run is compared with either. Runs of
-a sweep over several machines are compared with those of their own machine, and recorded runs, which another
-machine made, with recorded ones only. The
-fastest verified run of the named baseline counts for a problem; a run that was chosen itself counts on its
-own problem instead.
+and the layout of rows; on the CPU rows have one layout only, so such a run is compared with either.
+Recorded runs, which another machine made, are compared with recorded ones only. The fastest verified run of
+the named baseline counts for a problem; a run that was chosen itself counts on its own problem instead.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -75,7 +73,7 @@ def comparable(result: AnyResult) -> Hashable:
     """Return what two runs must share, beside the layout of rows, so that their times can be compared."""
     # Files of version 1 have no digest, and compared masks by their names.
     weights = result.weights_digest or ("", result.mask_name)
-    of_here = result.task, result.problem.comparable, weights, result.environment.machine
+    of_here = result.task, result.problem.comparable, weights
     return (*of_here, RECORDED) if result.device == RECORDED else of_here
 
 

@@ -13,4 +13,3 @@ class Environment:
     versions: dict[str, str] = field(default_factory=dict)
     commit: str = ""
     bandwidth_gb_s: float | None = None
-    machine: str = ""  # the name of the machine, of a sweep over several

@@ -88,7 +88,6 @@ _PARTS = {
 # What files of this version need not have.
 _LATER = (
     "result_dtype", "in_steps", "undecided", "chosen", "wrong_samples", "unproven_samples", "bandwidth_gb_s",
-    "machine",
 )  # fmt: skip
 # Lists that have nothing in them where nothing is known.
 _MAY_BE_EMPTY = ("bounds", "steps")

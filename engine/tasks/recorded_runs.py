@@ -17,12 +17,12 @@ from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
 from engine.results.recorded import RUNS, recorded_document, recorded_path
+from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.read_results import results_from_document
 from engine.work.columns import mask_text
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.messages import RecordedRequest, RecordedRuns
 
 Shape = tuple[int, int]
 

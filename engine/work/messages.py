@@ -11,8 +11,6 @@ from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
 from engine.work.request import PictureRequest
 from engine.work.steps import Chain
 
@@ -75,17 +73,6 @@ class PictureJob(PictureRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class SaveFiltered(Request):
-    """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved."""
-
-    job: PictureJob
-    path: str
-    depth: str = "keep"
-    path_field: ClassVar[str] = "path"
-    handler: ClassVar[str] = "engine.flow.saving:save_filtered"
-
-
-@dataclass(frozen=True, slots=True)
 class ShowDifference(Request):
     """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
 
@@ -129,23 +116,6 @@ class BlockTiles:
     at: tuple[int, int] = (0, 0)
     tiles: tuple[TilePlan, ...] = ()
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """Describe: recorded runs for a problem. Reply: RecordedRuns."""
-
-    answers: ClassVar[str] = "engine.tasks.recorded_runs"
-    problem: Problem
-    mask: Mask  # flipped and normalised already
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRuns:
-    """Recorded runs, one of each variant; `note` says how they differ from the problem, or why none is."""
-
-    runs: tuple[RunResult, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

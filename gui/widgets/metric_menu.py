@@ -15,7 +15,7 @@ _GROUPS = (
     ("Proof", ("proof", "max_error", "error_bound")),
     (
         "Problem and machine",
-        ("picture", "mask", "border", "block", "layout", "device", "machine", "operation"),
+        ("picture", "mask", "border", "block", "layout", "device", "operation"),
     ),
 )
 _OTHERS = "More"

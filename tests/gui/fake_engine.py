@@ -42,6 +42,7 @@ from engine.results.environment import Environment
 from engine.results.found import Mark, Quantity
 from engine.results.measurement import StepTime
 from engine.results.progress import Progress
+from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
@@ -53,7 +54,6 @@ from engine.work.messages import (
     ListRequest,
     MergeRequest,
     OperationInfo,
-    RecordedRequest,
     ShowDifference,
 )
 from engine.work.operations.problem import OperationProblem

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
 from engine.host.verbs import Describe
-from engine.work.messages import RecordedRequest, RecordedRuns
+from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

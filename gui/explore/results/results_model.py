@@ -12,8 +12,9 @@ from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable, compared
 from engine.results.explained_time import ExplainedTime
 from engine.results.measurement import Measurement
+from engine.tasks.messages import RecordedRuns
 from engine.work.filtering.problem import Problem
-from engine.work.messages import PictureJob, RecordedRuns
+from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
 from engine.work.picture_problem import ChainProblem
 from gui.explore.state import PictureSource, Step

@@ -16,10 +16,10 @@ import engine.tasks.recorded_runs
 from engine.commands import measuring
 from engine.commands.output import log
 from engine.results.metrics import number_of
+from engine.tasks.messages import RecordedRequest
 from engine.tasks.product.variants import matmul_variant
 from engine.tasks.read_results import result_from_json
 from engine.work.filter_task import random_mask
-from engine.work.messages import RecordedRequest
 from engine.work.pictures import random_picture
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json, words
 from tests.made_runs import made_recorded_runs

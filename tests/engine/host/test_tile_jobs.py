@@ -10,6 +10,7 @@ from PIL import Image
 
 import engine
 from engine.errors import BadValue, ImageReadError
+from engine.flow.messages import SaveFiltered
 from engine.host import picture_jobs, shared, shared_picture, tile_jobs
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture, ScreenLevels
@@ -22,7 +23,7 @@ from engine.image.halving import halved
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named
-from engine.work.messages import PictureJob, SaveFiltered
+from engine.work.messages import PictureJob
 from tests.picture_jobs import mask_job, operation_job
 
 

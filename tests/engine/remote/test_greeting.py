@@ -9,11 +9,11 @@ import pytest
 
 from engine.errors import LineLost
 from engine.files.standard_streams import printable
-from engine.remote import ssh
-from engine.remote.envelopes import DIGEST
+from engine.remote import VERSION, ssh
+from engine.remote.messages import DIGEST
 from engine.remote.ssh import RemoteServer
 
-GOOD = b"HALOSCOPE " + json.dumps({"version": ssh.VERSION, "schema": DIGEST}).encode() + b"\n"
+GOOD = b"HALOSCOPE " + json.dumps({"version": VERSION, "schema": DIGEST}).encode() + b"\n"
 ESCAPES = "\x1b]0;title\x07\x1b[2J\x9b2J\x08\r\u202e"
 
 

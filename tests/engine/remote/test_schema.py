@@ -22,12 +22,11 @@ from engine.host.verbs import Preview, Seen
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.remote import schema
-from engine.remote.envelopes import FROM_SERVER, TO_SERVER
-from engine.remote.messages import Arrays, Band, Begin, Written
+from engine.remote.messages import FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
 from engine.remote.schema import NotOfTheSchema, decoded, encoded, name_of
 from engine.work.messages import ListRequest
 
-PLAIN = (bool, int, float, str, bytes, type(None), tuple, list, dict, np.ndarray, frozenset)
+PLAIN = (bool, int, float, str, bytes, type(None), tuple, dict, np.ndarray)
 
 
 def kinds():
@@ -50,7 +49,7 @@ def kinds():
             continue
         found.append(kind)
         if not issubclass(kind, EngineError):
-            for hint in schema._form(kind).values():
+            for hint in schema.types_of(kind).values():
                 waiting += parts_of(hint)
     return sorted(found, key=lambda kind: kind.__qualname__)
 
@@ -86,10 +85,8 @@ def test_that_every_kind_in_a_message_has_a_name_on_the_line(kind):
         ToHost(3, Preview(ListRequest(), Seen(1, (0, 2), (3, 4)))),
         Cancel(7),
         Answer(1, (Block(32, 8), None, "text", 2.5, {"a": (1,)})),
-        Answer(2, frozenset({3, 1})),
         Answer(3, {("row", 1): {"x": "y"}}),
         Answer(4, float("inf")),
-        Answer(5, [1, 2.0, None]),
         preset("sobel-x"),
     ],
     ids=lambda value: type(value).__name__,
@@ -126,10 +123,10 @@ def plain(value):
 
 def test_that_a_field_of_another_type_is_refused():
     ((name, _),) = msgspec.msgpack.decode(encoded(Cancel(7))).items()
-    for wrong in ("7", 7.0, None, True, [], {"[": []}, {}):
+    for wrong in ("7", 7.0, None, True, [], {"dict": []}, {}):
         with pytest.raises(NotOfTheSchema):
-            decoded(plain({name: [wrong]}), TO_SERVER)
-    for fields in ([], [7, 7], 7, None, {"[": [7]}):
+            decoded(plain({name: {"id": wrong}}), TO_SERVER)
+    for fields in ({}, {"id": 7, "more": 7}, {7: 7}, {"ID": 7}, [7], 7, None):
         with pytest.raises(NotOfTheSchema):
             decoded(plain({name: fields}), TO_SERVER)
 
@@ -137,19 +134,20 @@ def test_that_a_field_of_another_type_is_refused():
 @pytest.mark.parametrize(
     "name",
     [
-        "host.messages:Cancel",
-        "host.messages:Cancel#00000000",
-        "os:system#00000000",
-        "host.messages:__import__#00000000",
-        "device.cuda:Cuda#00000000",
-        "host..messages:Cancel#00000000",
-        "host.messages:dataclass#00000000",
+        "messages:Cancel",
+        "host.messages:",
+        "os:system",
+        "host.messages:__import__",
+        "device.cuda:Cuda",
+        "host..messages:Cancel",
+        "host.messages:dataclass",
+        "host.messages:EngineError",
         "x" * 10_000,
     ],
 )
 def test_that_a_name_of_no_kind_is_refused(name):
     with pytest.raises(NotOfTheSchema):
-        decoded(plain({name: [1]}))
+        decoded(plain({name: {"id": 1}}))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_that_a_kind_that_no_one_waits_for_is_refused():
 
 
 def test_that_deep_nesting_is_refused():
-    for begin in (b"\x91", b"\x81\xa1["):
+    for begin in (b"\x91", b"\x81\xa4dict"):
         with pytest.raises(NotOfTheSchema):
             decoded(begin * 100_000 + b"\xc0")
     with pytest.raises(NotOfTheSchema, match="nested"):
@@ -192,7 +190,7 @@ def test_that_deep_nesting_is_refused():
 @pytest.mark.parametrize("shape", [[-1], [2**62, 2**62], [0, 2**60], ["3"], [1.0], [True], [1] * 9, None])
 def test_that_an_array_of_an_impossible_shape_is_refused(shape):
     with pytest.raises(NotOfTheSchema):
-        decoded(plain({"#": ["float64", shape, b"12345678"]}))
+        decoded(plain({"array": ["float64", shape, b"12345678"]}))
 
 
 def test_that_a_long_message_is_refused_before_it_is_read():

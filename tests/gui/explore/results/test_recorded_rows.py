@@ -11,7 +11,7 @@ from engine.device_info import RECORDED
 from engine.geometry.block import Block
 from engine.host.verbs import Describe
 from engine.mask.presets import preset
-from engine.work.messages import RecordedRequest, RecordedRuns
+from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_panel import ResultsPanel

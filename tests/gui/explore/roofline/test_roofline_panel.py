@@ -13,7 +13,7 @@ from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
 from engine.mask.presets import preset
 from engine.results.compare import Compared
-from engine.work.messages import RecordedRuns
+from engine.tasks.messages import RecordedRuns
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.roofline.roofline_panel import RooflinePanel

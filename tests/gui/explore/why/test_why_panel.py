@@ -13,7 +13,7 @@ from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.explained_time import ExplainedTime
 from engine.results.metrics import number_of
-from engine.work.messages import RecordedRuns
+from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
