@@ -34,8 +34,8 @@ MOST_DEPTH = 40
 _PACKAGE = __name__.rpartition(".remote.")[0]
 # The rooms whose modules define messages and what these hold; nothing of a device, a variant or a command.
 _ROOMS = (
-    "course|device_info|errors|explain|geometry|gpu_attributes|host|image|mask|reason|remote|results|run|tasks|"
-    "verify|work"
+    "course|device_info|errors|explain|flow|geometry|gpu_attributes|host|image|mask|reason|remote|results|run|"
+    "tasks|verify|work"
 )
 _NAME = re.compile(rf"((?:{_ROOMS})(?:\.[a-z0-9][a-z0-9_]*){{0,5}}):([A-Za-z]\w{{0,79}})")
 _ARRAY, _SHARED, _FILE, _MAPPING = "array", "shared", "file", "dict"
