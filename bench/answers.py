@@ -16,7 +16,7 @@ from bench.peers.summary import peers_of, ratios
 from bench.peers.tables import UNITS, number
 from bench.whole.rows import NUMPY, OPENCV, OURS, TITLES
 from bench.whole.tables import cell_text, median_s
-from engine.course.figures import MARKERS, as_svg
+from engine.course.files import MARKERS, as_svg
 
 # A small, a usual and a large mask of each kind of problem.
 MASKS = ("3 × 3", "9 × 9", "15 × 15")

@@ -41,7 +41,7 @@ from engine.results.columns import problem_text
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult
 from engine.results.recorded import COURSE, RUNS, recorded_path
-from engine.results.strict_json import strict
+from engine.results.text_forms import strict
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice

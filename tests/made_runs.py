@@ -9,8 +9,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from engine.results.environment import Environment
-from engine.results.measurement import Spread, Timing
+from engine.results.measurement import Environment, Spread, Timing
 from engine.results.work import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.product.problem import MatrixProduct

@@ -6,7 +6,7 @@ from typing import Any
 from bench.answers import DocumentFigure
 from bench.markers import PERFORMANCE, PICTURES, TABLES, DocumentTable
 from bench.peers.plot import BESIDE, COLOURS, drawn
-from engine.course.figures import MARKERS, as_svg
+from engine.course.files import MARKERS, as_svg
 
 TITLES = {
     "ours": "Haloscope", "our plan": "Haloscope, a plan", "ours, torch": "Haloscope, torch tensors",

@@ -8,7 +8,7 @@ from bench.peers.cells import Cell
 from bench.peers.roster import OURS
 from bench.peers.summary import contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
-from engine.course.figures import MARKERS, SETTINGS, as_svg
+from engine.course.files import MARKERS, SETTINGS, as_svg
 
 # Okabe and Ito's colours, darker where white paper needs it.
 COLOURS = ("#0072b2", "#d55e00", "#008a64", "#b87d00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")

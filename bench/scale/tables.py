@@ -22,7 +22,7 @@ from bench.scale.projection import (
     task_s,
     worker_ns,
 )
-from engine.course.figures import MARKERS, as_svg
+from engine.course.files import MARKERS, as_svg
 
 # The share of the cores that others may have while a point is measured.
 AT_REST = 0.1

@@ -15,8 +15,8 @@ from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.results.html_table import html_table
 from engine.results.quantities import MISSING
+from engine.results.text_forms import html_table
 from engine.run.on_device import measure_each_on
 from engine.run.sampling import SamplingPlan
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
-from engine.results.html_table import html_table
+from engine.results.text_forms import html_table
 from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant

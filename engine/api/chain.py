@@ -12,7 +12,7 @@ from engine.api.request import Call
 from engine.errors import BadValue
 from engine.geometry.layout import Layout
 from engine.image.convert import to_depth
-from engine.results.html_table import html_table
+from engine.results.text_forms import html_table
 from engine.work.chain_files import chain_from, chain_named
 from engine.work.request import of_chain
 from engine.work.step_times import timed_steps, with_steps

@@ -12,7 +12,7 @@ from engine.api.request import Call
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.results.found import Mark
-from engine.results.html_table import html_table
+from engine.results.text_forms import html_table
 from engine.work.operations.problem import Settings
 from engine.work.request import one_step
 from engine.work.steps import OperationStep

@@ -25,7 +25,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from engine.results.html_table import html_table
+from engine.results.text_forms import html_table
 from engine.work.filter_task import FILTERING, refuse_non_finite
 from engine.work.pictures import as_samples, sample_type
 from engine.work.request import PictureRequest

@@ -21,7 +21,7 @@ from engine.results.export import machine_document, results_csv, results_documen
 from engine.results.measurement import AnyResult
 from engine.results.metrics import metric
 from engine.results.quantities import MISSING
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.run.device_choice import device_for
 from engine.run.sweep import Measure, measured_result, sweep
 from engine.run.task import AnyJob

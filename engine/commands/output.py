@@ -9,7 +9,7 @@ from engine.errors import FileWriteError
 from engine.files import standard_streams
 from engine.files.standard_streams import printable
 from engine.interrupts import telling
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 
 if TYPE_CHECKING:
     from engine.mask.mask import Mask

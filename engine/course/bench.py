@@ -5,12 +5,12 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.course.banks import bank_job
 from engine.course.copy_variant import COPY
 from engine.course.runs import (
     AllocationRun,
@@ -34,6 +34,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
@@ -46,9 +47,70 @@ from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
-from engine.work.filter_task import describe_problem
+from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filter_task import Filtering, MaskJob, describe_problem
+from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
+from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant, variant
+from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
+
+if TYPE_CHECKING:
+    from engine.device.backend import Backend, Buffers
+    from engine.verify.verification import Verification
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BankOperands(Operands[Mask]):
+    """A picture with all masks of a bank, the first of which is the constant."""
+
+    bank: tuple[Mask, ...] = ()
+
+
+class BankFiltering(Filtering):
+    """Filtering with a variant that writes the masks' results one below the other."""
+
+    def allocate(self, backend: "Backend", job: MaskJob, host_out: np.ndarray | None = None) -> "Buffers":
+        """Return buffers for the picture and all results."""
+        height, width, channels = job.operands.samples.shape
+        out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
+        return backend.allocate(job.operands.samples, out, job.operands.layout)
+
+    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare every result with the oracle; return the first wrong one's verification, or the last."""
+        bank, samples = _bank_of(job), job.operands.samples
+        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
+        for number, (mask, part) in enumerate(
+            zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
+        ):
+            checkpoint(number / len(bank))
+            found = verify(part, samples, mask, job.problem, seed=job.seed, affordable=affordable)
+            if not found.passed:
+                break
+        return found
+
+
+def _bank_of(job: MaskJob) -> tuple[Mask, ...]:
+    assert isinstance(job.operands, BankOperands)
+    return job.operands.bank
+
+
+BANK_FILTERING = BankFiltering()
+
+
+def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
+    """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of one of the masks.
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    """
+    chosen = for_bank(bank)
+    operands = BankOperands(samples, bank[0], bank=bank)
+    return Job(BANK_FILTERING, chosen, chosen.default_block, problem, operands, seed=seed)
+
 
 SEED = 0
 HOST_SAMPLES = 20

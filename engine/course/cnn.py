@@ -2,10 +2,9 @@
 
 import itertools
 
-from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import BankRun, NetworkRun, Results, Run, filter_run
+from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Run, course_table, filter_run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box

@@ -4,10 +4,9 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import FilterRun, Results, Run, filter_run
+from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Value, course_table, filter_run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.course.bench import Bench
-from engine.course.cells import Quantity
 from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable
-from engine.course.runs import Measured, Results, Run
-from engine.course.tables import PaperTables, tables_module
-from engine.course.transactions import transactions_per_request
+from engine.course.runs import Measured, Quantity, Results, Run
+from engine.course.tables import PaperTables, tables_module, transactions_per_request
 from engine.device.devices import device_named
 from engine.errors import BadValue
 from engine.results.progress import Progress

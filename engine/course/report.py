@@ -3,10 +3,21 @@
 import itertools
 from collections.abc import Mapping
 
-from engine.course.cells import Quantity, Row, Value, course_table, significant
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun, filter_run
+from engine.course.runs import (
+    AllocationRun,
+    FilterRun,
+    Quantity,
+    Results,
+    Row,
+    Run,
+    StreamsRun,
+    Value,
+    course_table,
+    filter_run,
+    significant,
+)
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.work.filtering.problem import Problem

@@ -1,13 +1,15 @@
-"""A table as text: the paper's columns, this machine's and recorded ones; and the lines of its code."""
+"""A table as text: the paper's columns, this machine's and recorded ones; and a paper as Markdown."""
 
 import csv
 import io
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.course.paper import MISPRINT, Cell, CourseTable, Excerpt, Paper
-from engine.results.spreadsheet import harmless
+from engine.course.paper import MISPRINT, Cell, CourseKernel, CourseTable, Excerpt, Paper
+from engine.results.text_forms import harmless
 
 # Lines of code that stay before and after those that are lit.
 _AROUND = 1
@@ -141,3 +143,82 @@ def excerpt_lines(excerpt: Excerpt) -> list[str]:
         mark = ">" if at in excerpt.lit else " "
         shown.append(f"{excerpt.function.first_line + at:5d} {mark} {lines[at]}".rstrip())
     return shown
+
+
+_RECORDED = "Those marked (recorded) are another machine's, which a note under each table names."
+
+
+def markdown_of(
+    paper: Paper,
+    tables: Sequence[CourseTable],
+    machine: Sequence[tuple[str, str]],
+    pictures: Mapping[str, str] = {},
+) -> str:
+    """Return the text of a paper's file; `pictures` has the file names of figures by their titles."""
+    parts = [
+        f"# {paper.title}",
+        paper.citation,
+        paper.about,
+        "\n".join(f"- {name}: {value}" for name, value in machine),
+        "Columns marked (paper) are as printed; those marked (here) are this machine's.",
+        *(
+            [_RECORDED]
+            if any(cell.recorded for table in tables for row in table.rows for cell in row)
+            else []
+        ),
+        "## Which kernel is which",
+        _kernels(paper),
+    ]
+    for table in tables:
+        parts += _table(table)
+        if table.figure and table.figure.title in pictures:
+            parts.append(f"![{table.figure.title}]({pictures[table.figure.title]})")
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_of_table(table: CourseTable) -> str:
+    """Return one table with its reasons and notes."""
+    return "\n\n".join(_table(table)) + "\n"
+
+
+def _kernels(paper: Paper) -> str:
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.place, f"`{one.here.variant}`", str(one.here.block or ""), one.difference, _names(one))
+        for one in paper.kernels
+    ]
+    headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]
+    if not any(one.names for one in paper.kernels):
+        headings.pop()
+        rows = [row[:-1] for row in rows]
+    return _lines(headings, rows, frozenset())
+
+
+def _names(kernel: CourseKernel) -> str:
+    return ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in kernel.names.items())
+
+
+def _table(table: CourseTable) -> list[str]:
+    sheet = sheet_of(table)
+    headings = [column.title for column in sheet.columns]
+    reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
+    notes = "\n".join(f"- {note}" for note in table.notes)
+    lines = _lines(headings, sheet.rows, sheet.numbers)
+    code = map(_excerpt, itertools.chain.from_iterable(table.excerpts))
+    return [part for part in (f"## {table.title}", lines, reasons, notes, *code) if part]
+
+
+def _excerpt(excerpt: Excerpt) -> str:
+    lines = "\n".join(excerpt_lines(excerpt))
+    return f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```text\n{lines}\n```"
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
+    rule = ["---:" if column in numbers else "---" for column in range(len(headings))]
+    lines = [[_escaped(text) for text in line] for line in (headings, *rows)]
+    lines.insert(1, rule)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is; back quotes still make code."""
+    return re.sub(r"([|*<_])", r"\\\1", text) if "`" not in text else text.replace("|", r"\|")

@@ -13,7 +13,7 @@ from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
-    from engine.results.environment import Environment
+    from engine.results.measurement import Environment
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""

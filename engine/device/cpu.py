@@ -15,7 +15,7 @@ from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.device.host_clock import HostClock
-    from engine.results.environment import Environment
+    from engine.results.measurement import Environment
 
 
 class CpuBackend:
@@ -85,7 +85,7 @@ class CpuBackend:
     def environment(self) -> "Environment":
         """Return model, cores and versions."""
         from engine.device.versions import commit, versions, where
-        from engine.results.environment import Environment
+        from engine.results.measurement import Environment
 
         facts = self.info.facts
         return Environment(

@@ -27,7 +27,7 @@ from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
-from engine.results.environment import Environment
+from engine.results.measurement import Environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from engine.device.launches import Prepared
 from engine.device.selected import interpreter_selected, select_interpreter
 from engine.device.versions import commit, versions, where
 from engine.geometry.layout import Layout
-from engine.results.environment import Environment
+from engine.results.measurement import Environment
 
 
 class InterpreterBackend:

@@ -18,8 +18,8 @@ from engine.explain.launch.kernel_resources import kernel_resources
 from engine.explain.launch.launches import ExplainedLaunch, explained_launches, why_not_compiled
 from engine.explain.subject import Subject
 from engine.results.compare import Compared
-from engine.results.explained_time import Bound
 from engine.results.launch_facts import KernelResources
+from engine.results.measurement import Bound
 from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
 from engine.work.picture_problem import PictureProblem

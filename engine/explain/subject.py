@@ -12,8 +12,7 @@ from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.launch.gpu_limits import ABSENT_GPUS, Gpu
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
-from engine.results.environment import Environment
-from engine.results.measurement import Measurement
+from engine.results.measurement import Environment, Measurement
 from engine.results.problem import P
 from engine.run.variant import AnyVariant
 

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from engine.judging.header import Header
-from engine.judging.source import EXPECTED, JudgedKernel, NotJudged, checked_parameters, only_one
+from engine.judging.source import EXPECTED, Header, JudgedKernel, NotJudged, checked_parameters, only_one
 
 CAPABILITY = "compute_80"
 MOST_BYTES = 1 << 20

@@ -15,12 +15,9 @@ import numpy as np
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.judging import cuda_c
-from engine.judging.header import Header, header_of
-from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict
-from engine.judging.metrics import gate_of, lines_of, metrics_of
-from engine.judging.patterns import pattern_of
-from engine.judging.source import JudgedKernel, NotJudged
-from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, trials
+from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict, gate_of, lines_of, metrics_of
+from engine.judging.source import Header, JudgedKernel, NotJudged, header_of
+from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, pattern_of, trials
 from engine.ptx import Finding
 
 Checkpoint = Callable[[float], None]

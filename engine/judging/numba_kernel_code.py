@@ -22,8 +22,7 @@ from numba.core.errors import NumbaError
 from engine.device.cuda_presence import missing
 from engine.device.explained_code import ptx_with_lines
 from engine.device.numba_cuda import cuda
-from engine.judging.header import Header
-from engine.judging.source import JudgedKernel, NotJudged, checked_parameters, only_one
+from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, only_one
 
 CAPABILITY = (8, 0)
 # Numbers and texts of a file that are longer are no constants of a kernel, and could use all memory.

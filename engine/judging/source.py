@@ -1,9 +1,105 @@
-"""A judged kernel, whatever it is written in: its PTX, its parameters by name, and how it is launched."""
+"""A judged kernel, whatever it is written in: its PTX, its parameters by name, and how it is launched.
 
-from dataclasses import dataclass
+A file says that in comments at its top: `// block: 32 8`, `# border: replicate`.
+"""
 
-from engine.errors import EngineError
-from engine.judging.header import Header
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from engine.errors import BadValue, EngineError
+from engine.geometry.border import Border
+
+MOST_BLOCK_THREADS = 1024
+MOST_SHARED_BYTES = 227 * 1024
+MOST_MASK_SIDE = 31
+DTYPES = ("float32", "uint8")
+_LINE = re.compile(r"\s*(?://|#)\s*(block|results|mask|border|shared|type)\s*:\s*(.*?)\s*")
+# The first declaration: words behind it are the author's own.
+_CODE = re.compile(r"\s*(?:@|(?:extern|template|struct|class|static|const|constexpr|using|__\w+__|def)\b)")
+
+
+@dataclass(frozen=True)
+class Header:
+    """How a kernel is launched.
+
+    Parameters
+    ----------
+    block : tuple of int
+        Threads of a block along x, y, z.
+    results : tuple of int or None
+        Results of a block along x and y; None: one for each thread.
+    mask : tuple of int or None
+        Columns and rows of the one mask that the kernel takes; None: any odd ones up to 9 x 9.
+    border : Border
+    shared : int
+        Bytes of dynamic shared memory.
+    dtype, result_dtype : str
+        Sample types of the picture and of the result: float32 or uint8. CUDA C says them in its parameters.
+    """
+
+    block: tuple[int, int, int] = (16, 16, 1)
+    results: tuple[int, int] | None = None
+    mask: tuple[int, int] | None = None
+    border: Border = Border.ZERO
+    shared: int = 0
+    dtype: str = "float32"
+    result_dtype: str = "float32"
+
+    @property
+    def block_results(self) -> tuple[int, int]:
+        """Results of a block along x and y."""
+        return self.results or (self.block[0], self.block[1] * self.block[2])
+
+
+def header_of(text: str) -> Header:
+    """Return what the comment lines of a source say; raises BadValue for a value that cannot be."""
+    header = Header()
+    for line in text.splitlines():
+        if _CODE.match(line):
+            break
+        if found := _LINE.fullmatch(line):
+            header = _with(header, found[1], found[2])
+    return header
+
+
+def _with(header: Header, name: str, value: str) -> Header:
+    what = f"the line '{name}: {value}' of the file"
+    if name == "border":
+        # An unknown one is refused with all that there are.
+        return replace(header, border=Border.named(value))
+    if name == "type":
+        dtypes = value.split()
+        if not 1 <= len(dtypes) <= 2 or not {*dtypes} <= {*DTYPES}:
+            remedy = "Write `type: uint8`, `type: uint8 uint8` for a result of bytes, or nothing."
+            raise BadValue(what, "pictures and results are float32 or uint8", remedy)
+        return replace(header, dtype=dtypes[0], result_dtype=(*dtypes, "float32")[1])
+    if not re.fullmatch(r"\d{1,6}([ ,x×]+\d{1,6}){0,2}", value):
+        raise BadValue(what, "it needs whole numbers, as in 'block: 32 8'")
+    numbers = [int(one) for one in re.findall(r"\d+", value)]
+    if name == "shared":
+        _at_most(what, numbers[:1], MOST_SHARED_BYTES, least=0)
+        return replace(header, shared=numbers[0])
+    _at_most(what, numbers, {"mask": MOST_MASK_SIDE, "block": MOST_BLOCK_THREADS}.get(name, 65_535))
+    x, y, z = (*numbers, 1, 1)[:3]
+    if name == "block":
+        if x * y * z > MOST_BLOCK_THREADS:
+            raise BadValue(what, f"a block has at most {MOST_BLOCK_THREADS:,} threads")
+        return replace(header, block=(x, y, z))
+    if name == "results":
+        return replace(header, results=(x, y))
+    if len(numbers) < 2:
+        y = x
+    if not (x % 2 and y % 2):
+        raise BadValue(what, "both sides of a mask are odd here, so that one cell lies in its middle")
+    return replace(header, mask=(x, y))
+
+
+def _at_most(what: str, numbers: Iterable[int], most: int, least: int = 1) -> None:
+    for number in numbers:
+        if not least <= number <= most:
+            raise BadValue(what, f"{number} is not between {least} and {most:,}")
+
 
 ARRAYS = ("image", "mask", "out")
 NUMBERS = ("width", "height", "mask_width", "mask_height", "channels")

@@ -1,14 +1,16 @@
-"""Facts about a mask: separability, rank and symmetry; and the same in short sentences."""
+"""What is known of a mask: separability, rank, symmetry, frequencies and costs; facts in short sentences."""
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from engine.mask.factors import SMALLEST_NORMAL, UNIT_ROUNDOFF, factor
-from engine.mask.mask import Mask, Weights
-from engine.mask.text_cells import count
+from engine.geometry.border import Border
+from engine.mask.factors import SMALLEST_NORMAL, UNIT_ROUNDOFF, factor, split
+from engine.mask.mask import MAX_LINE, Mask, Weights
+from engine.mask.typed import count
 
 
 @dataclass(frozen=True)
@@ -138,3 +140,91 @@ def _about_cells(mask: Mask) -> Fact:
         f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {verb} 0; the largest weight, "
         f"{mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}",
     )
+
+
+POINTS = 128
+"""Frequencies along each side: more than the longest mask has cells, so that none is left out."""
+assert POINTS > MAX_LINE
+
+
+class FrequencyResponse(NamedTuple):
+    """What a mask does to each frequency: the magnitude of its discrete-space Fourier transform.
+
+        H(u, v) = sum over m, n of weights[m, n] * exp(-2 pi i (u m + v n)),   -1/2 <= u, v < 1/2
+
+    in cycles per pixel. A stripe pattern of that frequency leaves a linear filter |H| times as strong
+    (A. Oppenheim and R. Schafer, "Discrete-Time Signal Processing", the chapter on frequency responses). At 0
+    it is the sum of the weights.
+
+    Magnitudes by frequency; 0 is at the middle, `[POINTS // 2, POINTS // 2]`, and rows go down.
+
+    `gain_at_zero` has the sign of the sum; `strongest` is the pair of frequencies (across, down) with the
+    largest magnitude, of equal ones the lowest.
+    """
+
+    magnitude: npt.NDArray[np.float64]
+    gain_at_zero: float
+    largest: float
+    strongest: tuple[float, float]
+
+
+def frequency_response(mask: Mask) -> FrequencyResponse:
+    """Return the frequency response of a mask at `POINTS` x `POINTS` frequencies."""
+    spectrum = np.fft.fftshift(np.abs(np.fft.fft2(mask.weights, (POINTS, POINTS))))
+    largest = float(spectrum.max())
+    frequencies = np.arange(-POINTS // 2, POINTS // 2) / POINTS
+    # Magnitudes of opposite frequencies are equal; rounding may not choose between them.
+    near = np.argwhere(spectrum >= largest * (1 - 1e-9))
+    row, column = min(near.tolist(), key=lambda at: (float(np.hypot(*frequencies[at])), at[0], -at[1]))
+    strongest = abs(float(frequencies[column])), abs(float(frequencies[row]))
+    return FrequencyResponse(spectrum, mask.total, largest, strongest)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is known of a mask: facts, singular values (largest first), its response, and its two factors."""
+
+    mask: Mask
+    facts: Analysis
+    singular_values: tuple[float, ...]
+    response: FrequencyResponse
+    factors: tuple[Mask, Mask] | None
+
+    @property
+    def multiply_adds(self) -> int:
+        """Per sample, of a kernel that takes every cell."""
+        return self.mask.taps
+
+    @property
+    def separable_multiply_adds(self) -> int | None:
+        """Per sample, of a column after a row; None where the mask is not their product."""
+        return sum(self.mask.shape) if self.factors is not None else None
+
+
+def examine(mask: Mask) -> Examination:
+    """Return what is known of a mask; of the largest it takes up to 0.2 s."""
+    values = np.linalg.svd(mask.weights, compute_uv=False)
+    return Examination(mask, analyse(mask), tuple(map(float, values)), frequency_response(mask), split(mask))
+
+
+def reach(mask: Mask) -> tuple[int, int, int, int]:
+    """Return how many cells lie above, below, left and right of the pixel."""
+    row, column = mask.anchor
+    return row, mask.rows - 1 - row, column, mask.columns - 1 - column
+
+
+def pixels_at_borders(mask: Mask, height: int, width: int) -> int:
+    """Return how many pixels of a picture read cells outside it."""
+    above, below, left, right = reach(mask)
+    return height * width - max(0, height - above - below) * max(0, width - left - right)
+
+
+def kept_in_a_corner(mask: Mask, border: Border) -> float | None:
+    """Return what is left of an even area in the top left corner, of 1 within; None where all of it is.
+
+    Borders with values from outside the picture (zero, constant as 0) take the rest away.
+    """
+    if border not in (Border.ZERO, Border.CONSTANT) or abs(mask.total) <= 1e-9 * mask.magnitude:
+        return None
+    row, column = mask.anchor
+    return float(mask.weights[row:, column:].sum()) / mask.total

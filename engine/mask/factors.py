@@ -32,14 +32,32 @@ Scale
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from engine.mask.float_step import may_be_exact
 from engine.mask.mask import Mask, Weights
+
+# Whole numbers below this are float32 numbers exactly, and so are their sums that stay below it.
+EXACT_STEPS = 2.0**24
+
+
+def step_of(numbers: np.ndarray) -> float:
+    """Return the largest power of two of which every float32 number is a multiple; infinity if all are 0."""
+    mantissas, exponents = np.frexp(np.asarray(numbers, np.float64))
+    whole = (np.abs(mantissas) * EXACT_STEPS).astype(np.int64)
+    lowest_bits = (whole & -whole)[whole != 0]
+    return float(np.min(np.ldexp(lowest_bits.astype(np.float64), exponents[whole != 0] - 24), initial=np.inf))
+
+
+def may_be_exact(weights: np.ndarray) -> bool:
+    """Return whether sums of float32 weights over whole numbers can be exact: promised bit for bit then."""
+    return bool(np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights))
+
 
 UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_NORMAL = 2.0**-126
@@ -179,3 +197,113 @@ def _allowed(weights: Weights) -> float:
         return 0.0
     rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))
     return (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """The sum of a given number of columns times rows that is nearest to a mask, in float32.
+
+        weights[m, n] = column_1[m] * row_1[n] + column_2[m] * row_2[n] + ... + left_out[m, n]
+
+    The singular value decomposition gives the nearest sum by squares (Eckart and Young, "The approximation of
+    one matrix by another of lower rank", Psychometrika 1, 1936). A mask that is a sum of r products and was
+    rounded to float32 is off by at most 2^-24 of each weight, so the nearest sum of r is off by no more than
+    2^-24 of the root of the sum of all squares: the least r of which that is true is the rank here. What
+    rounding the columns and rows to float32 does comes on top of it.
+
+    A power of two goes from each row to its column, so that the row's weights, without signs, add up to at
+    most 1: no value between the passes is larger than the largest sample.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (mask rows, terms), float32, read-only
+    rows : ndarray of shape (terms, mask columns), float32, read-only
+    left_out : ndarray of the mask's shape, float64, read-only
+        The mask's float32 weights less the sum of the products.
+    rank : int
+        Products that it takes to give the mask within the rounding of its weights to float32, whatever
+        `terms`.
+    """
+
+    columns: NDArray[np.float32]
+    rows: NDArray[np.float32]
+    left_out: NDArray[np.float64]
+    rank: int
+
+    @property
+    def magnitudes(self) -> NDArray[np.float64]:
+        """The sum of |column| times |row|: what is rounded where a mask is applied as such a sum."""
+        columns, rows = (np.abs(part.astype(np.float64)) for part in (self.columns, self.rows))
+        products: NDArray[np.float64] = columns @ rows
+        return products
+
+
+def low_rank(mask: Mask, terms: int) -> LowRank:
+    """Return the sum of `terms` products that is nearest to a mask's float32 weights, and the rank of these.
+
+    Products past the shorter side of the mask are 0. Cached by the weights, because every edit needs
+    this.
+    """
+    return _low_rank(mask.shape, mask.weights32.tobytes(), terms)
+
+
+@lru_cache(maxsize=64)
+def _low_rank(shape: tuple[int, int], weights32: bytes, terms: int) -> LowRank:
+    weights = np.frombuffer(weights32, np.float32).reshape(shape).astype(np.float64)
+    left, values, right, exponent = _decomposed(shape, weights32)
+    # What 0, 1, 2 ... products leave over; a little more is granted, for the decomposition's own rounding.
+    over = np.append(np.cumsum((values**2)[::-1])[::-1], 0.0)
+    rank = int(np.argmax(over <= (1 + 1e-6) * UNIT_ROUNDOFF**2 * over[0]))
+    columns, rows = np.zeros((shape[0], terms), np.float32), np.zeros((terms, shape[1]), np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        for term in range(min(terms, *shape)):
+            shift = math.frexp(math.fsum(np.abs(right[term])))[1]
+            columns[:, term] = np.ldexp(left[:, term] * values[term], exponent + shift)
+            rows[term] = np.ldexp(right[term], -shift)
+    with np.errstate(invalid="ignore"):
+        left_out = weights - columns.astype(np.float64) @ rows.astype(np.float64)
+    for part in (columns, rows, left_out):
+        part.setflags(write=False)
+    return LowRank(columns, rows, left_out, rank)
+
+
+# The singular values of 63 x 63 cells take 2 to 190 ms, as busy as the cores are.
+@lru_cache(maxsize=64)
+def _decomposed(
+    shape: tuple[int, int], weights32: bytes
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
+    """Return the decomposition of weights / 2^exponent, the largest of which is near 1, and the exponent."""
+    weights = np.frombuffer(weights32, np.float32).reshape(shape).astype(np.float64)
+    exponent = math.frexp(float(np.abs(weights).max()))[1]
+    left, values, right = np.linalg.svd(np.ldexp(weights, -exponent), full_matrices=False)
+    return left, values, right, exponent
+
+
+# Powers of two that can go from one factor to the other.
+_MOST_SHIFTS = 32
+
+
+def split(mask: Mask) -> tuple[Mask, Mask] | None:
+    """Return a column and a row whose product is the mask within float32 rounding; None if there are none.
+
+    Applied in any order, the offset is added by the row. Whole numbers stay whole where they can. A mask of
+    one row, of one column or of zeros has nothing to split.
+    """
+    factors = factor(mask)
+    if not factors.separable or min(mask.shape) == 1 or not mask.weights32.any():
+        return None
+    column, row = _whole(factors.column.astype(np.float64), factors.row.astype(np.float64))
+    name = f"{mask.name}, " if mask.name else ""
+    return (
+        Mask(column[:, np.newaxis], (mask.anchor[0], 0), 0.0, f"{name}column"),
+        Mask(row[np.newaxis, :], (0, mask.anchor[1]), mask.offset, f"{name}row"),
+    )
+
+
+def _whole(column: Weights, row: Weights) -> tuple[Weights, Weights]:
+    """Move a power of two from the column to the row until both have whole numbers, if they ever do."""
+    for shift in range(_MOST_SHIFTS):
+        fewer, more = np.ldexp(column, -shift), np.ldexp(row, shift)
+        if not (fewer % 1.0).any() and not (more % 1.0).any():
+            return fewer, more
+    return column, row

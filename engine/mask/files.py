@@ -9,7 +9,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
-from engine.mask.text_cells import WHAT
+from engine.mask.typed import WHAT
 
 # A file of more bytes is not read at all; the largest mask takes 100 kB.
 MAX_BYTES = 1_048_576

@@ -6,7 +6,7 @@ defaults. `engine.mask.generators` has the function of each. No NumPy in here: l
 
 from typing import NamedTuple
 
-from engine.mask.text_cells import number_text
+from engine.mask.typed import number_text
 
 LARGEST_SIDE = 63
 

@@ -15,7 +15,7 @@ import numpy as np
 from engine.errors import BadValue, MaskError, closest
 from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
-from engine.mask.text_cells import with_point
+from engine.mask.typed import with_point
 
 # Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would
 # underflow.

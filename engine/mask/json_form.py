@@ -14,8 +14,7 @@ from engine.errors import MaskError
 from engine.files.reading import json_object
 from engine.mask.generators import parse_generator
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.text_cells import WHAT, check_rectangle, number_text, quoted, read_fraction, refuse
-from engine.mask.typed import TypedWeights
+from engine.mask.typed import WHAT, TypedWeights, check_rectangle, number_text, quoted, read_fraction, refuse
 
 FORMAT = "haloscope-mask"
 VERSION = 1

@@ -6,7 +6,7 @@ from contextlib import suppress
 from engine.errors import MaskError, UnknownName
 from engine.mask.generators import generate, misspelt_generator
 from engine.mask.mask import Mask
-from engine.mask.text_cells import quoted
+from engine.mask.typed import quoted
 
 
 def resolve_mask(spec: str) -> Mask:

@@ -7,15 +7,183 @@ quotients; so a `Mask` keeps what was typed beside its weights, which follow fro
 """
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.mask.text_cells import Scale, number_text, read_fraction, refuse
+from engine.errors import MaskError
+
+WHAT = "The mask cannot be read"
+
+# The optional suffix is C's: 1.5f, 2L.
+NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFlL]?"
+FRACTION = rf"{NUMBER}(?:/{NUMBER})?"
+
+# A comma between digits of one word, and one that may part thousands: 1,500 is 1.5 or 1500.
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+_NOT_FINITE = frozenset({"nan", "inf", "infinity", "np.nan", "np.inf", "numpy.nan", "numpy.inf"})
+_QUOTED_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A factor of the whole mask, kept as two numbers so that 1/9 of a weight is rounded once."""
+
+    times: float = 1.0
+    over: float = 1.0
+
+    def __mul__(self, other: "Scale") -> "Scale":
+        return Scale(self.times * other.times, self.over * other.over)
+
+
+def quoted(word: str) -> str:
+    """Return a word as it is shown in an error: in quotes, without control characters, cut when long."""
+    return repr(word if len(word) <= _QUOTED_LENGTH else word[: _QUOTED_LENGTH - 1] + "…")
+
+
+def refuse(why: str, remedy: str) -> NoReturn:
+    """Refuse to read a mask, by a `MaskError`."""
+    raise MaskError(WHAT, why, remedy)
+
+
+def slashes_without_blanks(text: str) -> str:
+    """Return the text with `1 / 9` written as `1/9`, and without blanks at its ends."""
+    return "/".join(part.strip() for part in text.split("/"))
+
+
+def read_fraction(word: str, where: str) -> Scale:
+    """Return a number or a fraction as numerator and denominator, or refuse it; `where` names the word."""
+    if not re.fullmatch(FRACTION, word):
+        _refuse_word(word, where)
+    numerator, _, denominator = word.partition("/")
+    scale = Scale(_read_float(numerator, where), _read_float(denominator, where) if denominator else 1.0)
+    if scale.over == 0.0:
+        refuse(f"{where} says {quoted(word)}, a division by zero", "Divide by another number than 0.")
+    return scale
+
+
+def scale_around(before: str | None, over: str | None, times: str | None) -> Scale:
+    """Return the factor before a mask times its divisor or the factor after it, or refuse one of them."""
+    scale = read_fraction(before, "the factor before the mask") if before else Scale()
+    if over:
+        divisor = _read_float(over, "the divisor after the mask")
+        if divisor == 0.0:
+            refuse("the divisor after the mask is 0", "Divide by another number than 0.")
+        scale *= Scale(over=divisor)
+    return scale * read_fraction(times, "the factor after the mask") if times else scale
+
+
+def number_text(value: float) -> str:
+    """Return the shortest digits that read back to the same float64, whole numbers without `.0`."""
+    # Beyond 2^53 whole numbers are written with an exponent, as repr does.
+    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
+
+
+def read_rows(lines: Iterable[str]) -> list[list[str]]:
+    """Return the cells of rows of text, separated by spaces, commas or tabs: numbers and fractions.
+
+    A comma may end a row. Commas within words of which blanks part others (`1,5 2,5`) are decimal commas, in
+    all rows. Refused are cells that are empty, no numbers, or may have a comma between thousands.
+    """
+    lines = [line.strip() for line in lines]
+    has_decimal_commas = any(map(_has_decimal_commas, lines))
+    return [_read_cells(line, row, has_decimal_commas) for row, line in enumerate(lines, start=1)]
+
+
+def with_point(word: str, where: str) -> str:
+    """Return a number with a decimal comma as one with a point; refuse one that is ambiguous.
+
+    Other words are returned as they are.
+    """
+    if not _DECIMAL_COMMA.fullmatch(word):
+        return word
+    if _THOUSANDS.fullmatch(word):
+        point, none = word.replace(",", "."), word.replace(",", "")
+        refuse(f'{where} says "{word}", which may be {point} or {none}', f"Write {point} or {none}.")
+    return word.replace(",", ".")
+
+
+def _has_decimal_commas(line: str) -> bool:
+    gaps = re.findall(r"[\s,]+", line.removesuffix(","))
+    return "," in gaps and any("," not in gap for gap in gaps)
+
+
+def _read_cells(line: str, row: int, has_decimal_commas: bool) -> list[str]:
+    """Return the cells of one row of text; `row` counts from 1."""
+    if line.endswith(","):
+        line = line[:-1].rstrip()
+    words: list[str] = []
+    for piece in re.findall(r"\s+|\S+" if has_decimal_commas else r'[\s,]+|"[^"\s]*"|[^\s,]+', line):
+        is_gap = not piece.replace(",", "").strip()
+        where = f"row {row}, column {len(words) + 1}"
+        if not is_gap:
+            words.append(_read_cell(piece.removesuffix(","), where, has_decimal_commas))
+        # A spreadsheet's empty cell is two tabs in a row.
+        elif piece.count(",") > 1 or ("," not in piece and piece.count("\t") > 1) or not words:
+            refuse(f"{where} is empty", "Write 0 for an empty cell.")
+    return words
+
+
+def check_rectangle(rows: Sequence[Sequence[object]]) -> None:
+    """Refuse a table without numbers or with rows of unequal length."""
+    if not rows or not rows[0]:
+        refuse("there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1.")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            refuse(
+                f"its rows differ in length: row {number} has {count(len(row), 'cell')}, "
+                f"row 1 has {count(len(rows[0]), 'cell')}",
+                "Give every row the same number of cells; write 0 for an empty one.",
+            )
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 cell, 3 cells."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _read_cell(word: str, where: str, has_decimal_commas: bool) -> str:
+    """Return a number or a fraction in its shortest digits."""
+    # Spreadsheets may put every cell of a CSV file in quotes, and must where it has a decimal comma.
+    if len(word) > 2 and word[0] == word[-1] == '"':
+        word, has_decimal_commas = word[1:-1], True
+    if has_decimal_commas:
+        word = with_point(word, where)
+    scale = read_fraction(word, where)
+    if not math.isfinite(scale.times / scale.over):
+        _refuse_range(word, where)
+    over = f"/{number_text(scale.over)}" if "/" in word else ""
+    return f"{number_text(scale.times)}{over}"
+
+
+def _read_float(word: str, where: str) -> float:
+    value = float(word.rstrip("fFlL"))
+    if not math.isfinite(value):
+        _refuse_range(word, where)
+    return value
+
+
+def _refuse_range(word: str, where: str) -> NoReturn:
+    refuse(f"{where} says {quoted(word)}, which is too large a number", "Write a smaller number.")
+
+
+def _refuse_word(word: str, where: str) -> NoReturn:
+    if word.lstrip("+-").lower() in _NOT_FINITE:
+        refuse(
+            f"{where} says {quoted(word)}, which is not a finite number",
+            "Give every cell a finite number.",
+        )
+    remedy = "Write numbers such as 1, -0.5, 1e-3 or 1/9."
+    if "/" in word:
+        remedy = "Write a fraction without blanks (1/9), and a divisor of the whole mask after it ( /9)."
+    refuse(f"{where} says {quoted(word)}, which is not a number", remedy)
+
 
 Cells = tuple[tuple[str, ...], ...]
 

@@ -9,7 +9,7 @@ from subprocess import list2cmdline
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.mask.text import format_mask
-from engine.mask.text_cells import number_text
+from engine.mask.typed import number_text
 from engine.recipes.recipe import Recipe
 from engine.work.steps import Chain, OperationStep
 

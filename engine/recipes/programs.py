@@ -28,7 +28,7 @@ from engine.errors import MaskError, UnknownName
 from engine.geometry.border import Border
 from engine.image.colour import full_scale_of
 from engine.mask.mask import Mask
-from engine.mask.text_cells import number_text
+from engine.mask.typed import number_text
 
 
 class Program(NamedTuple):

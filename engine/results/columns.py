@@ -14,7 +14,7 @@ from engine.results.measurement import AnyResult
 from engine.results.metrics import AnyMetric, metrics_of
 from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import MISSING
-from engine.results.spreadsheet import harmless
+from engine.results.text_forms import harmless
 
 KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 

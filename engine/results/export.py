@@ -9,8 +9,7 @@ from typing import Any
 from engine.device_info import DeviceInfo
 from engine.results.compare import SPEED_UP_OF, Compared
 from engine.results.metrics import metrics_of
-from engine.results.spreadsheet import harmless
-from engine.results.strict_json import NON_FINITE
+from engine.results.text_forms import NON_FINITE, harmless
 from engine.results.work import MODEL_OF_WORK
 
 FORMAT, VERSION = "haloscope-results", 2

@@ -3,12 +3,127 @@
 What a run keeps of its launches, so that files say it without the device. No Numba in here.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from engine.gpu_attributes import GpuAttributes
-from engine.results.occupancy import Occupancy, occupancy, waves
 from engine.results.work import BlockShares
+
+WARP = 32
+
+
+class Limit(NamedTuple):
+    """How many blocks one resource of a multiprocessor has room for."""
+
+    what: str  # "threads", "blocks", "registers", "shared memory", "barriers"
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """The blocks of a launch that a multiprocessor holds at once."""
+
+    block_warps: int  # of a block: whole ones, so that 10 x 10 threads have 4
+    most_warps: int  # that a multiprocessor has room for
+    limits: tuple[Limit, ...]
+    refusal: str = ""  # why no such block can be launched; empty if it can
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that are resident on a multiprocessor."""
+        return 0 if self.refusal else min(limit.blocks for limit in self.limits)
+
+    @property
+    def warps(self) -> int:
+        """Warps that are resident on a multiprocessor."""
+        return self.blocks * self.block_warps
+
+    @property
+    def share(self) -> float:
+        """Resident warps over those that there is room for: the occupancy."""
+        return self.warps / self.most_warps
+
+    @property
+    def limited_by(self) -> str:
+        """What allows no further block, in words; several where they allow as many."""
+        if self.refusal:
+            return self.refusal
+        return ", ".join(limit.what for limit in self.limits if limit.blocks == self.blocks)
+
+
+class Waves(NamedTuple):
+    """How often a GPU is filled until all blocks of a grid have run."""
+
+    number: float  # blocks of the grid over those that all multiprocessors hold at once
+    last: float  # how full the last wave is, above 0 and up to 1
+
+
+def occupancy(
+    threads: int, registers: int, shared_bytes: int, gpu: GpuAttributes, barriers: int = 0
+) -> Occupancy:
+    """Return the occupancy of blocks of so many threads.
+
+    Parameters
+    ----------
+    threads : int
+        Of a block.
+    registers : int
+        Per thread; 0 where they are not known, and then they limit nothing.
+    shared_bytes : int
+        Of a block, static and dynamic.
+    gpu : GpuAttributes
+        What a multiprocessor has, and in what units it hands that out.
+    barriers : int
+        Of a block.
+
+    Examples
+    --------
+    >>> g80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
+    >>> [occupancy(side * side, 10, 8 * side * side, g80).blocks for side in (8, 16, 32)]
+    [8, 3, 0]
+    """
+    warps, most_warps = -(-threads // WARP), gpu.threads // WARP
+    limits = [Limit("blocks", gpu.blocks), Limit("threads", most_warps // warps)]
+    if registers:
+        limits.append(Limit("registers", _blocks_by_registers(warps, registers, gpu)))
+    shared = _rounded_up(shared_bytes + gpu.reserved_shared_bytes, gpu.shared_unit)
+    if shared:
+        limits.append(Limit("shared memory", gpu.shared_bytes // shared))
+    if barriers and gpu.barriers:
+        limits.append(Limit("barriers", gpu.barriers // barriers))
+    refusal = f"a block may have {gpu.most_block_threads:,} threads"
+    is_too_large = threads > gpu.most_block_threads
+    return Occupancy(warps, most_warps, tuple(limits), refusal if is_too_large else "")
+
+
+def waves(blocks: int, resident_blocks: int, gpu: GpuAttributes) -> Waves | None:
+    """Return the waves of a grid of so many blocks; None where no block fits or the GPU's size is not known.
+
+    Examples
+    --------
+    >>> h200 = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0)
+    >>> waves(660, 4, h200)
+    Waves(number=1.25, last=0.25)
+    """
+    at_once = resident_blocks * gpu.multiprocessors
+    if not at_once:
+        return None
+    number = blocks / at_once
+    return Waves(number, (blocks - (math.ceil(number) - 1) * at_once) / at_once)
+
+
+def _blocks_by_registers(warps: int, registers: int, gpu: GpuAttributes) -> int:
+    of_warp = _rounded_up(registers * WARP, gpu.register_unit)
+    # Whether a block can be launched at all is decided as if its warps filled all partitions alike.
+    if of_warp * _rounded_up(warps, gpu.partitions) > gpu.registers:
+        return 0
+    return gpu.registers // gpu.partitions // of_warp * gpu.partitions // warps
+
+
+def _rounded_up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit
+
 
 Sides = tuple[int, int, int]
 

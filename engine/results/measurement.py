@@ -4,21 +4,82 @@ A run that failed is a result too, with its reason in place of its times; it is 
 """
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
-from engine.results.environment import Environment
-from engine.results.explained_time import ExplainedTime
-from engine.results.html_table import html_table
 from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
 from engine.results.quantities import duration_text, ms_text
+from engine.results.text_forms import html_table
 from engine.results.work import Work
 from engine.verify.verification import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine and the versions behind a result; `bandwidth_gb_s` as in `DeviceInfo`."""
+
+    device: str
+    driver: str = ""
+    clocks: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
+    bandwidth_gb_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least time for one thing that a run must do: no run of it on that device is faster."""
+
+    key: str  # "instructions"
+    title: str  # for people, in lower case: "instructions issued"
+    ms: float
+    amount: float  # how much of it all launches do
+    unit: str  # of the amount: "instructions", each of a warp
+    per_s: float  # how much of it the device does in a second at most
+    counted_from: str  # what the amount is counted from, in words: "SASS of sm_90"
+
+    def __add__(self, other: "Bound") -> "Bound":
+        """Return the bound of two launches, one after the other, for the same thing."""
+        return replace(self, ms=self.ms + other.ms, amount=self.amount + other.amount)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTime:
+    """The bounds of a run beside its time, and what they say.
+
+    The launches of a run follow one another: `least_ms` is the sum of the tallest bound of each.
+    """
+
+    device: str  # in words: whose limits these are
+    bounds: tuple[Bound, ...] = ()  # of all launches together, the tallest first
+    least_ms: float = 0.0
+    measured_ms: float | None = None  # None where the run has no time
+    sentence: str = ""  # the reason for the time, or why there is none to give
+    remedy: str = ""  # key of the variant that removes the tallest limit; empty where none is known
+    transactions_per_request: float | None = None  # 128-byte transactions per request to global memory
+    # Why there are no bounds: no kernel of ours, or limits that were not measured.
+    not_explained: Reason | None = None
+
+    @property
+    def words(self) -> str:
+        """The reason for the time, or why there is none."""
+        return self.sentence or str(self.not_explained or "")
+
+    @property
+    def tallest(self) -> Bound | None:
+        """The bound that comes nearest to the time."""
+        return self.bounds[0] if self.bounds else None
+
+    @property
+    def share(self) -> float | None:
+        """The part of the measured time that the bounds explain; None without one of them."""
+        return self.least_ms / self.measured_ms if self.measured_ms and self.bounds else None
+
 
 # What files have as it is; of all else (a border, the settings of an operation) they have its text.
 _PLAIN = (bool, int, float, str, tuple, type(None))

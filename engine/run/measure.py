@@ -13,8 +13,7 @@ from engine.device.backend import Backend, Buffers
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.results.environment import Environment
-from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.measurement import Environment, Measurement, Spread, Timing
 from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
 from engine.run.launched import launched

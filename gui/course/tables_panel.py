@@ -14,10 +14,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.course.markdown import markdown_of_table
 from engine.course.paper import CourseTable
 from engine.course.runs import NOT_YET
-from engine.course.sheet import tabs_of
+from engine.course.sheet import markdown_of_table, tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of

@@ -11,8 +11,7 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.results.compare import comparable
-from engine.results.environment import Environment
-from engine.results.measurement import Measurement
+from engine.results.measurement import Environment, Measurement
 from engine.work.filtering.problem import Problem
 from engine.work.measured_part import measured_shape
 from engine.work.messages import PictureJob

@@ -22,7 +22,7 @@ from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.range_modes import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.results.strict_json import strict
+from engine.results.text_forms import strict
 from engine.tasks.read_results import result_from_json
 from engine.verify.regions import Region
 from engine.work.filtering.problem import RESULT_TYPES

@@ -9,7 +9,7 @@ from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.reason import Reason
-from engine.results.environment import Environment
+from engine.results.measurement import Environment
 from engine.results.problem import TaskProblem
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.quantities import ms_text
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity

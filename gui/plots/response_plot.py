@@ -4,7 +4,7 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
-from engine.mask.frequency_response import FrequencyResponse
+from engine.mask.analysis import FrequencyResponse
 from gui.plots.library import pg
 from gui.plots.plot import Plot
 from gui.style.cell_colours import HEAT

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
-from engine.mask.text_cells import quoted
+from engine.mask.typed import quoted
 from gui.style.metrics import number_font
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")

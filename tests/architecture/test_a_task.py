@@ -20,7 +20,7 @@ from engine.host.verbs import Check, Describe, Run
 from engine.results.columns import columns_of, problem_text
 from engine.results.compare import Compared, compared
 from engine.results.export import results_csv, results_document
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure

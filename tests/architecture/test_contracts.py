@@ -256,7 +256,7 @@ def test_that_nobody_looks_at_the_letters_of_a_key(trees):
 
 @pytest.mark.slow
 def test_that_no_json_has_numbers_that_json_does_not_have(trees):
-    # Documents for people go through engine.results.strict_json, where such a number is its name; all others
+    # Documents for people go through engine.results.text_forms, where such a number is its name; all others
     # refuse it.
     loose = [
         f"{path.relative_to(ROOT)}:{node.lineno}"

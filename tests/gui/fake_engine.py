@@ -38,9 +38,8 @@ from engine.host.request import Request, answer
 from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.verbs import Check, Describe, Preview, Run
-from engine.results.environment import Environment
 from engine.results.found import Mark, Quantity
-from engine.results.measurement import StepTime
+from engine.results.measurement import Environment, StepTime
 from engine.results.progress import Progress
 from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest

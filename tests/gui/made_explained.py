@@ -4,8 +4,8 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.reason import Reason
-from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.launch_facts import LaunchFacts
+from engine.results.measurement import Bound, ExplainedTime
 from engine.work.filtering.work import filter_work
 from gui.explore.picture_job import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.host import protocol
 from engine.host.messages import VariantInfo
-from engine.results.environment import Environment
+from engine.results.measurement import Environment
 from engine.tasks.network import messages
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult

@@ -8,7 +8,7 @@ from engine.explain.bounds.least_time import together
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.reason import Reason
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from engine.results.work import HasLoops, LoopWork
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filtering.problem import Problem

@@ -8,7 +8,7 @@ from engine.device_info import AUTO
 from engine.explain.bounds.cpu_bounds import CpuBounds
 from engine.explain.bounds.least_time import Cause
 from engine.explain.subject import Subject
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 from engine.run.variant import AnyVariant
 from engine.work.filtering.auto.planner import choose

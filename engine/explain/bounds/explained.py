@@ -24,7 +24,7 @@ from engine.explain.limits.refuted import left_out_words, reached_by_run, withou
 from engine.explain.subject import Subject, gpu_for
 from engine.host.request import answer
 from engine.reason import Reason
-from engine.results.explained_time import ExplainedTime
+from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, Progress
 from engine.results.quantities import digits_text, percent_text
 from engine.run.task import AnyJob

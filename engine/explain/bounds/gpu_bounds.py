@@ -20,7 +20,7 @@ from engine.explain.counts.accesses import BANKS, WARP, WORD_BYTES, CountedAcces
 from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.ptx.counts import SECTOR_BYTES
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 
 _WAVEFRONT_BYTES = BANKS * WORD_BYTES
 SCHEDULERS = 4

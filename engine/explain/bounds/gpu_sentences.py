@@ -8,7 +8,7 @@ from engine.explain.bounds.gpu_time import GpuTime, gpu_time
 from engine.explain.bounds.least_time import Cause
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_launches
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from engine.results.quantities import count_text, rate_text
 from engine.results.work import Work
 from engine.run.variant import AnyVariant

@@ -13,7 +13,7 @@ from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.subject import Subject
 from engine.reason import Reason
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from engine.results.progress import Checkpoint
 from engine.results.work import Work
 from engine.work.operations.problem import OperationProblem

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.reason import Reason
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 
 
 class LeastTime(Protocol):

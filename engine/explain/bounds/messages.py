@@ -8,7 +8,7 @@ from engine.work.messages import PictureJob
 
 @dataclass(frozen=True, slots=True)
 class TimeRequest:
-    """Describe: why a job takes its time. Reply: `engine.results.explained_time.ExplainedTime`.
+    """Describe: why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
 
     What its kernels ask of memory is counted, 0.01 to 3 s, and kept by problem; a cancelled request ends
     within it. Limits of the device must have been measured (`MeasureLimits`).

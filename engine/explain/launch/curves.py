@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.gpu_attributes import GpuAttributes
-from engine.results.launch_facts import KernelResources, occupancy_of
-from engine.results.occupancy import WARP
+from engine.results.launch_facts import WARP, KernelResources, occupancy_of
 
 MOST_REGISTERS = 255
 """That a thread can have, on every GPU since compute capability 3.5."""

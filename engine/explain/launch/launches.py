@@ -12,8 +12,7 @@ from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.reason import Reason
-from engine.results.launch_facts import KernelResources, LaunchFacts, launch_facts, occupancy_of
-from engine.results.occupancy import Occupancy
+from engine.results.launch_facts import KernelResources, LaunchFacts, Occupancy, launch_facts, occupancy_of
 from engine.results.work import BlockShares
 from engine.run.variant import AnyVariant
 

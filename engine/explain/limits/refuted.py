@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 
 MOST_SHARE = 1.03

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.mask.float_step import step_of
+from engine.mask.factors import step_of
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.work.filtering.problem import Problem

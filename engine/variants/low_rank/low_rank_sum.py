@@ -2,7 +2,7 @@
 
 A row of the picture is filtered once with each row of weights, and then added to all results that have it
 under their mask, once with each column (`product_strips.py`). The columns and rows are those of
-`engine/mask/low_rank.py`.
+`engine/mask/factors.py`.
 
 Error
     A term of a result is rounded `columns` times at most along the row, terms x rows times down the column,
@@ -31,9 +31,7 @@ from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.geometry.tile_plan import TilePlan
-from engine.mask.factors import factor
-from engine.mask.float_step import may_be_exact
-from engine.mask.low_rank import low_rank
+from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes

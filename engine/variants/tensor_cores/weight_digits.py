@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 
 MOST_CELLS = 128

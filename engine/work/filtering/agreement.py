@@ -30,9 +30,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.mask.factors import factor
-from engine.mask.float_step import EXACT_STEPS, step_of
-from engine.mask.low_rank import low_rank
+from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound

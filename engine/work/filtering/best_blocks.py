@@ -23,7 +23,7 @@ from engine.geometry.border import Border
 from engine.results.compare import comparable
 from engine.results.export import FORMAT, UNITS, VERSION
 from engine.results.quantities import ms_text, ratio_text
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 

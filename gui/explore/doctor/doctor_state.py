@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, QThreadPool, Signal
 from PySide6.QtGui import QGuiApplication
 from shiboken6 import isValid
 
-from engine.mask.examination import Examination, examine
+from engine.mask.analysis import Examination, examine
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask
 from gui.explore.chain.chain_steps import split

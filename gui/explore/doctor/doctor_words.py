@@ -3,8 +3,14 @@
 from typing import NamedTuple
 
 from engine.geometry.border import Border
-from engine.mask.analysis import describe, describe_sum
-from engine.mask.examination import Examination, kept_in_a_corner, pixels_at_borders, reach
+from engine.mask.analysis import (
+    Examination,
+    describe,
+    describe_sum,
+    kept_in_a_corner,
+    pixels_at_borders,
+    reach,
+)
 
 _MOST_VALUES = 6
 # Singular values below are 0 but for the rounding of the weights to float32.

@@ -6,8 +6,7 @@ from functools import lru_cache
 from engine.errors import MaskError
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
-from engine.mask.text_cells import number_text, with_point
-from engine.mask.typed import TypedWeights
+from engine.mask.typed import TypedWeights, number_text, with_point
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6

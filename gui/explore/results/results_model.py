@@ -10,8 +10,7 @@ from PySide6.QtCore import QModelIndex, Signal
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable, compared
-from engine.results.explained_time import ExplainedTime
-from engine.results.measurement import Measurement
+from engine.results.measurement import ExplainedTime, Measurement
 from engine.tasks.messages import RecordedRuns
 from engine.work.filtering.problem import Problem
 from engine.work.messages import PictureJob

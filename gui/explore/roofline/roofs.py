@@ -13,7 +13,7 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.refuted import Reached, without_refuted
 from engine.results.compare import Compared
 from engine.results.quantities import count_text, percent_text, rate_text
-from engine.results.spreadsheet import harmless
+from engine.results.text_forms import harmless
 
 _GIGA = 1e9
 _FLOPS = 2  # of a multiply-add

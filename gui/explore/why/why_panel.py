@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from engine.results.explained_time import ExplainedTime
+from engine.results.measurement import ExplainedTime
 from gui.explore.known_limits import MEASURE_TIP
 from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.run_words import run_title

@@ -16,8 +16,7 @@ from engine.errors import Cancelled, EngineError
 from engine.explain.bounds.messages import TimeRequest
 from engine.host.verbs import Describe
 from engine.results.compare import Compared
-from engine.results.explained_time import ExplainedTime
-from engine.results.measurement import Measurement
+from engine.results.measurement import ExplainedTime, Measurement
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.launch_facts import LaunchFacts
+from engine.results.measurement import Bound, ExplainedTime
 from engine.results.quantities import MISSING, count_text, digits_text, ms_text, percent_text, rate_text
 from gui.explore.launch.launch_words import Number, sides_text
 from gui.style.theme import Theme

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.reason import Reason
-from engine.results.html_table import html_table
+from engine.results.text_forms import html_table
 
 IMAGE = np.random.default_rng(4).integers(0, 256, (40, 30), np.uint8)
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.explain.bounds import explained
 from engine.reason import Reason
-from engine.results.explained_time import Bound, ExplainedTime
+from engine.results.measurement import Bound, ExplainedTime
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"
 

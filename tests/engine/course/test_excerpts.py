@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.course.excerpts import _excerpt, in_papers_names, kernels_of
-from engine.course.markdown import markdown_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
-from engine.course.sheet import csv_of, excerpt_lines
+from engine.course.sheet import csv_of, excerpt_lines, markdown_of
 from engine.course.tables import counted_tables
 from engine.explain.code import kernel_source
 

@@ -10,14 +10,12 @@ import pytest
 
 import engine.course.bench
 from engine.course.bench import NO_SPEED, Bench
-from engine.course.cells import significant
-from engine.course.figures import svg_of
-from engine.course.markdown import markdown_of
+from engine.course.files import svg_of
 from engine.course.measure import measured_paper
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import BankRun, ProductRun, filter_run
-from engine.course.sheet import csv_of, sheet_of
+from engine.course.runs import BankRun, ProductRun, filter_run, significant
+from engine.course.sheet import csv_of, markdown_of, sheet_of
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
 from engine.geometry.layout import Layout

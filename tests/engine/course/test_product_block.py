@@ -3,7 +3,7 @@
 import numpy as np
 
 import engine
-from engine.course.product_block import TILE_WIDTH, WIDTH, block_rows, read_rows
+from engine.course.performance_lecture import TILE_WIDTH, WIDTH, block_rows, read_rows
 from tests.engine.variants.executed import observed
 
 

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.course.markdown import markdown_of
 from engine.course.paper import Cell, CourseTable
 from engine.course.papers import PAPERS, paper
 from engine.course.recorded import RecordedPaper, beside, recorded_paper, recorded_values
-from engine.course.sheet import columns_of, csv_of, sheet_of
+from engine.course.sheet import columns_of, csv_of, markdown_of, sheet_of
 from engine.course.tables import counted_tables
 
 WHY = "There is no NVIDIA driver here."

@@ -27,8 +27,12 @@ from engine.course.runs import (
     StreamsRun,
 )
 from engine.course.sheet import Part, columns_of
-from engine.course.tables import counted_tables, tables_module, tables_with_transactions
-from engine.course.transactions import transactions_per_request
+from engine.course.tables import (
+    counted_tables,
+    tables_module,
+    tables_with_transactions,
+    transactions_per_request,
+)
 from engine.device.cuda import MemoryBus
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -98,7 +102,7 @@ KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 def test_that_papers_are_drawn_without_numba_and_without_a_window():
     # Agg and SVG need no screen; a GUI backend would need Qt.
     code = (
-        "import sys; from engine.course.papers import PAPERS; from engine.course.figures import svg_of;"
+        "import sys; from engine.course.papers import PAPERS; from engine.course.files import svg_of;"
         "from engine.course.paper import Figure, Series; assert 'matplotlib' not in sys.modules;"
         "svg_of(Figure('t', 'x', 'y', (Series('a', (1.0, 2.0), (1.0, 2.0)),)));"
         "assert not {'numba', 'PySide6', 'matplotlib.pyplot', 'tkinter'} & set(sys.modules), len(PAPERS)"

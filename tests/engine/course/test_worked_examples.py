@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from engine.course.cells import significant
 from engine.course.papers import paper
+from engine.course.runs import significant
 from engine.course.worked_examples import (
     CHANGED,
     EXAMPLES,

@@ -24,7 +24,7 @@ from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border
 from engine.geometry.cut import bands as cut_in_bands
 from engine.mask.mask import Mask
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.oracle import correlate

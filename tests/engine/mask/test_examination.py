@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from engine.geometry.border import Border
-from engine.mask.analysis import describe_sum
-from engine.mask.examination import examine, kept_in_a_corner, pixels_at_borders
-from engine.mask.frequency_response import POINTS, frequency_response
+from engine.mask.analysis import (
+    POINTS,
+    describe_sum,
+    examine,
+    frequency_response,
+    kept_in_a_corner,
+    pixels_at_borders,
+)
+from engine.mask.factors import split
 from engine.mask.generators import generate
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, presets
-from engine.mask.split import split
 
 UNIT = 2.0**-53
 

@@ -8,10 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.mask.analysis import analyse, describe
-from engine.mask.factors import factor
-from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.generators import box, gaussian, laplacian_of_gaussian
-from engine.mask.low_rank import low_rank
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 

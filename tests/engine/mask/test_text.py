@@ -19,7 +19,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.mask.text import MAX_CHARACTERS, STYLES, format_mask, parse_mask
-from engine.mask.text_cells import number_text
+from engine.mask.typed import number_text
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 SOBEL = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]

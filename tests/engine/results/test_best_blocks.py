@@ -7,7 +7,7 @@ from engine.errors import FileWriteError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.export import FORMAT, VERSION
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.work.filtering.best_blocks import (
     BestBlock,
     best_block_for,

@@ -16,13 +16,10 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.compare import compared
-from engine.results.environment import Environment
-from engine.results.explained_time import Bound, ExplainedTime
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.measurement import Spread, Timing
+from engine.results.measurement import Bound, Environment, ExplainedTime, Spread, Timing
 from engine.results.metrics import metrics_of, number_of
-from engine.results.spreadsheet import harmless
-from engine.results.strict_json import json_text
+from engine.results.text_forms import harmless, json_text
 from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult, tile_of

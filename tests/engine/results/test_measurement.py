@@ -15,8 +15,7 @@ from engine.geometry.border import Border
 from engine.reason import Reason
 from engine.results.columns import columns_of, problem_text, repeated, table_text
 from engine.results.compare import Compared, comparable, compared
-from engine.results.environment import Environment
-from engine.results.measurement import Spread, Timing
+from engine.results.measurement import Environment, Spread, Timing
 from engine.results.metrics import metric, metrics_of, number_of
 from engine.results.quantities import (
     MISSING,

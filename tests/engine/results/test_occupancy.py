@@ -7,7 +7,7 @@ import pytest
 
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes, allocation_units
-from engine.results.occupancy import Waves, occupancy, waves
+from engine.results.launch_facts import Waves, occupancy, waves
 
 G80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
 H200 = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0, **allocation_units((9, 0), 32))

@@ -4,10 +4,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
-from engine.course.markdown import markdown_of_table
 from engine.course.messages import MeasuredPaper
 from engine.course.paper import Cell, Configuration, CourseTable
-from engine.course.sheet import Part, columns_of, tabs_of
+from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
 from gui.course.course_table import CourseTableView

@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 from engine.host.verbs import Preview
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.strict_json import json_text
+from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import tile_of
 from engine.tasks.read_results import results_from_document

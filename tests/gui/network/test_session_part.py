@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.results.strict_json import strict
+from engine.results.text_forms import strict
 from gui.network.network_state import NetworkState
 from gui.network.session_part import part_of, show_part
 from gui.page.variants_page import Part

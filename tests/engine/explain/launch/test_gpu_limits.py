@@ -7,7 +7,7 @@ from engine.explain.architectures import ARCHITECTURES, Architecture
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.subject import gpu_for
 from engine.geometry.block import Limits
-from engine.results.occupancy import occupancy
+from engine.results.launch_facts import occupancy
 
 # Threads, registers, bytes of shared memory and barriers of blocks.
 BLOCKS = (

@@ -7,7 +7,7 @@ import pytest
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.refuted import measured_well, reached_by_run, without_refuted
-from engine.results.explained_time import Bound
+from engine.results.measurement import Bound
 from tests.engine.explain.bounds.test_gpu_sentences import LIMITS as GPU
 
 CPU = DeviceLimits(

@@ -10,9 +10,8 @@ import pytest
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.mask.factors import factor
+from engine.mask.factors import factor, low_rank
 from engine.mask.generators import gaussian
-from engine.mask.low_rank import low_rank
 from engine.mask.mask import Mask
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of

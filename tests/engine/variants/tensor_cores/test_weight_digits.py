@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from engine.mask.float_step import step_of
+from engine.mask.factors import step_of
 from engine.mask.mask import Mask
 from engine.variants.tensor_cores.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
 

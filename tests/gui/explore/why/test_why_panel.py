@@ -11,7 +11,7 @@ from engine.host.messages import Ready
 from engine.host.verbs import Describe, Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
-from engine.results.explained_time import ExplainedTime
+from engine.results.measurement import ExplainedTime
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
