@@ -179,9 +179,9 @@ def _as_declared(rows: list[list[str]], declared: list[int | None]) -> list[list
     return rows
 
 
-# Columns come first in ImageMagick, and in its origin, which is the anchor. Cells that are `nan` or `-` take no
-# part there, which is a weight of 0. Kernels by name, rotations (`>`) and lists of kernels are more than one
-# mask and are refused. `-morphology Correlate` applies a mask as here; `Convolve` turns it.
+# Columns come first in ImageMagick, and in its origin, which is the anchor. Cells that are `nan` or `-` take
+# no part there, which is a weight of 0. Kernels by name, rotations (`>`) and lists of kernels are more than
+# one mask and are refused. `-morphology Correlate` applies a mask as here; `Convolve` turns it.
 _HEAD = re.compile(r"\s*(\d{1,9})(?:x(\d{1,9}))?(?:\+(\d{1,9})\+(\d{1,9}))?([<>@]?)\s*:")
 _EXAMPLE = "Write width x height: and the numbers of all rows, such as 3x3: 1,2,1 2,4,2 1,2,1."
 
