@@ -22,11 +22,10 @@ from engine.image.formats.boxes import boxes
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,
-    left_out_of_info,
+    metadata_of_info,
     opened_with_pillow,
     read_with_pillow,
 )
-from engine.image.metadata import metadata_of
 from engine.image.picture import Picture, with_alpha
 
 # The box that says how the pixels are coded; in its third byte, how deep they are.
@@ -80,11 +79,8 @@ def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         # The highest bits once more, so that full scale becomes full scale.
         samples = samples << (16 - bits) | samples >> (2 * bits - 16)
         notes.append(f"Its {bits}-bit samples were scaled to 16 bit.")
-    exif = info.get("exif")
-    canvas = canvas_of(samples, orientation_of_exif(exif), allocate)
-    return Decoded(
-        canvas, info.get("icc_profile"), tuple(notes), metadata_of(exif, left_out=left_out_of_info(info))
-    )
+    canvas = canvas_of(samples, orientation_of_exif(info.get("exif")), allocate)
+    return Decoded(canvas, info.get("icc_profile"), tuple(notes), metadata_of_info(info))
 
 
 def _bits(data: bytes) -> int:

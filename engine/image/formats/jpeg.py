@@ -1,17 +1,16 @@
-"""The pixels of a JPEG, and the proof that its data reaches the last row.
+"""JPEG: Pillow reads the header, simplejpeg (libjpeg) the pixels, with the proof that all of them are there.
 
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
 warns. simplejpeg passes the first warning on; Pillow and imagecodecs pass none. simplejpeg decodes grey and
 RGB into place: Pillow, with the same library, decodes into four bytes per pixel (12 megapixels take 54 ms and
-48 MB more). Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK, or
-colours of a resolution that simplejpeg does not know.
+48 MB more). Pillow decodes what simplejpeg does not know: CMYK, and colours of an unusual resolution.
 """
 
 import io
 import mmap
 import struct
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import imagecodecs
 import numpy as np
@@ -19,32 +18,30 @@ from numpy.typing import NDArray
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.exif import orientation_of_exif, orientation_of_xmp
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.format import Format
-from engine.image.formats.jpeg_header import Header, cleaned, plain_header
 from engine.image.formats.jpeg_markers import (
     CUT_SHORT,
     Frame,
+    cleaned,
     decode_into,
     frame_of,
     has_all_scans,
-    markers,
     notes_on_warning,
     with_surplus,
 )
-from engine.image.formats.pillow import frame_notes, opened_with_pillow, read_with_pillow
-from engine.image.metadata import COMMENT, EXIF_MARK, IPTC, NO_METADATA, XMP, metadata_of, unique
+from engine.image.formats.pillow import (
+    frame_notes,
+    metadata_of_info,
+    opened_with_pillow,
+    orientation_of_info,
+    read_with_pillow,
+)
+from engine.image.metadata import EXIF_MARK, NO_METADATA
 from engine.image.picture import Picture
 
-if TYPE_CHECKING:
-    from PIL import ImageFile
-
 _UNWRITTEN, _OTHER_UNWRITTEN = 0x55, 0xAA
-_SCAN, _APP1, _APP13, _COMMENT_MARKER = 0xDA, 0xE1, 0xED, 0xFE
-_ADOBE_XMP = (b"http://ns.adobe.com/xap/1.0/\0", b"http://ns.adobe.com/xmp/extension/\0")
-_PHOTOSHOP, _IPTC_RESOURCE = b"Photoshop 3.0\0", b"8BIM\x04\x04"
 # From this quality on, the colours of a JPEG keep the resolution of its brightness.
 _FULL_CHROMA_QUALITY = 90
 # SOI, and the JFIF segment of 16 bytes with its marker.
@@ -62,87 +59,76 @@ NO_END = "The mark of its end is missing; all of its rows are there."
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a JPEG whose data reaches its last row; refuse any other."""
-    file_bytes = file.seek(0, 2)
-    source: BinaryIO = file
-    notes: tuple[str, ...] = ()
     with _bytes_of(file) as data:
         frame = frame_of(data)
-        header = plain_header(data)
-        left_out = left_out_of_jpeg(data)
         if frame.unsupported:
             raise Unsupported(frame.unsupported)
         frame.check_scans()
         if frame.end is None and not has_all_scans(data):
             raise Refused(CUT_SHORT)
-        if header is None or frame.end is None:
-            if frame.width and frame.height:
-                # What is decoded is copied, in pieces and as a whole.
-                grey = Form(frame.height, frame.width, 1, False, np.dtype(np.uint8))
-                budget.check(grey, frame.coefficient_bytes + 2 * file_bytes)
-            copy, notes = cleaned(data)
+        head, notes = cleaned(data, head_only=True)
+        with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
+            info, mode, (width, height), others = image.info, image.mode, image.size, frame_notes(image)
+        form = Form(height, width, 1 if mode == "L" else 3, False, np.dtype(np.uint8))
+        budget.check(form, frame.coefficient_bytes)
+        check_long_enough(form, len(data), frame.fewest_bytes)
+        is_by_pillow = mode == "CMYK" or not frame.is_usual
+        source: mmap.mmap | bytes = data
+        if is_by_pillow or frame.end is None or notes:
+            # What is decoded is copied, in pieces and as a whole.
+            budget.check(form, frame.coefficient_bytes + 2 * len(data))
+            source, notes = cleaned(data)
             notes += (NO_END,) if frame.end is None else ()
-            source, frame = io.BytesIO(copy), frame._replace(end=len(copy) - 2)
-    if source is not file:
-        with opened_with_pillow(source, "JPEG") as image:
-            header = _header_of(image)
-            notes = (*notes, *(frame_notes(image) if header.channels != 4 else ()))
-    assert header is not None
-    assert frame.end is not None
-    is_cmyk = header.channels == 4
-    form = Form(header.height, header.width, 1 if header.channels == 1 else 3, False, np.dtype(np.uint8))
-    if is_cmyk or not frame.is_usual:
-        # Pillow's picture is compared with a second one.
-        budget.check(form, frame.coefficient_bytes + form.pixel_count * header.channels)
-        decoded = read_with_pillow("JPEG", source, budget, allocate, frame)
-        decoded = decoded._replace(notes=tuple(dict.fromkeys((*notes, *decoded.notes))))
-        if not frame.is_usual:
-            _check_whole(source, frame.end, budget, decoded)
-            return decoded
-        inks = np.empty((header.height, header.width, header.channels), np.uint8)
-        notes = _decode(source, frame, "CMYK", form, budget, inks)
-        return decoded._replace(notes=(*decoded.notes, *notes))
-    budget.check(form, frame.coefficient_bytes)
-    check_long_enough(form, file_bytes, frame.fewest_bytes)
-    canvas = Canvas(form, header.orientation or orientation_of_xmp(header.xmp), allocate)
-    colours = "GRAY" if form.channels == 1 else "RGB"
-    damage: list[str] = []
-    canvas.decode_into(lambda out: damage.extend(_decode(source, frame, colours, form, budget, out)))
-    metadata = metadata_of(header.exif, header.dpi, left_out)
-    return Decoded(canvas, header.icc_profile, (*notes, *damage), metadata)
+            frame = frame._replace(end=len(source) - 2)
+        notes += others
+        if is_by_pillow:
+            return _by_pillow(source, frame, form, mode, budget, allocate, notes)
+        canvas = Canvas(form, orientation_of_info(info), allocate)
+        colours = "GRAY" if form.channels == 1 else "RGB"
+        damage: list[str] = []
+        canvas.decode_into(lambda out: damage.extend(_decode(source, frame, colours, form, budget, out)))
+        return Decoded(canvas, info.get("icc_profile"), (*notes, *damage), metadata_of_info(info))
 
 
-def _header_of(image: "ImageFile.ImageFile") -> Header:
-    """Return the header as Pillow reads it: grey, RGB, or CMYK."""
-    info, (width, height) = image.info, image.size
-    exif = info.get("exif")
-    return Header(
-        width,
-        height,
-        {"L": 1, "RGB": 3}.get(image.mode, 4),
-        info.get("icc_profile"),
-        exif,
-        info.get("xmp"),
-        orientation_of_exif(exif),
-        info.get("dpi"),
-    )
+def _by_pillow(
+    source: mmap.mmap | bytes,
+    frame: Frame,
+    form: Form,
+    mode: str,
+    budget: Budget,
+    allocate: Allocate | None,
+    notes: tuple[str, ...],
+) -> Decoded:
+    """Let Pillow decode a JPEG of any colours; its picture is compared with a second one."""
+    channels = {"L": 1, "RGB": 3}.get(mode, 4)
+    budget.check(form, frame.coefficient_bytes + form.pixel_count * channels)
+    decoded = read_with_pillow("JPEG", io.BytesIO(source), budget, allocate, frame)
+    decoded = decoded._replace(notes=tuple(dict.fromkeys((*notes, *decoded.notes))))
+    if frame.is_usual:
+        inks = np.empty((form.height, form.width, channels), np.uint8)
+        return decoded._replace(notes=(*decoded.notes, *_decode(source, frame, mode, form, budget, inks)))
+    # Surplus data must not change what was decoded.
+    longer = io.BytesIO(with_surplus(source, frame.end or len(source)))
+    if not np.array_equal(read_with_pillow("JPEG", longer, budget).canvas.pixels, decoded.canvas.pixels):
+        raise Refused(CUT_SHORT)
+    return decoded
 
 
 def _decode(
-    source: BinaryIO, frame: Frame, colours: str, form: Form, budget: Budget, out: NDArray[np.uint8]
+    data: mmap.mmap | bytes, frame: Frame, colours: str, form: Form, budget: Budget, out: NDArray[np.uint8]
 ) -> tuple[str, ...]:
     """Decode the first picture of a file; return a note where it is damaged.
 
     Raises Refused where its data does not reach its last row.
     """
-    with _bytes_of(source) as data:
-        try:
-            decode_into(out, data, colours)
-        except ValueError as error:
-            notes = notes_on_warning(str(error))
-            budget.check(form, frame.coefficient_bytes + out.nbytes + len(data))
-            if not _is_whole(data, frame.end or len(data), colours, out):
-                raise Refused(CUT_SHORT) from error
-            return notes
+    try:
+        decode_into(out, data, colours)
+    except ValueError as error:
+        notes = notes_on_warning(str(error))
+        budget.check(form, frame.coefficient_bytes + out.nbytes + len(data))
+        if not _is_whole(data, frame.end or len(data), colours, out):
+            raise Refused(CUT_SHORT) from error
+        return notes
     return ()
 
 
@@ -151,15 +137,6 @@ def _bytes_of(source: BinaryIO) -> AbstractContextManager[mmap.mmap | bytes]:
     if isinstance(source, io.BytesIO):
         return nullcontext(source.getvalue())
     return mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _check_whole(source: BinaryIO, end: int, budget: Budget, decoded: Decoded) -> None:
-    """Raise Refused where surplus data changes what Pillow has decoded."""
-    with _bytes_of(source) as data:
-        longer = io.BytesIO(with_surplus(data, end))
-    again = read_with_pillow("JPEG", longer, budget)
-    if not np.array_equal(again.canvas.pixels, decoded.canvas.pixels):
-        raise Refused(CUT_SHORT)
 
 
 def _is_whole(data: mmap.mmap | bytes, end: int, colours: str, out: NDArray[np.uint8]) -> bool:
@@ -174,23 +151,6 @@ def _is_whole(data: mmap.mmap | bytes, end: int, colours: str, out: NDArray[np.u
     decode_into(out, data, colours, is_strict=False)
     decode_into(again, with_surplus(data, end), colours, is_strict=False)
     return np.array_equal(out, again)
-
-
-def left_out_of_jpeg(data: mmap.mmap | bytes) -> tuple[str, ...]:
-    """Return the names for the segments of a JPEG before its pixels."""
-    found = []
-    for marker, position in markers(data):
-        if marker == _SCAN:
-            break
-        size = int.from_bytes(data[position + 2 : position + 4], "big")
-        content = data[position + 4 : position + 2 + size] if marker in (_APP1, _APP13) else b""
-        if marker == _COMMENT_MARKER:
-            found.append(COMMENT)
-        elif marker == _APP1 and content.startswith(_ADOBE_XMP):
-            found.append(XMP)
-        elif marker == _APP13 and content.startswith(_PHOTOSHOP):
-            found.append(IPTC if _IPTC_RESOURCE in content else "Photoshop data")
-    return unique(found)
 
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:

@@ -1,4 +1,7 @@
-"""JPEG: the markers of a file, what its header says of its data, and data with a surplus.
+"""JPEG: the markers of a file, what its header says of its data, a copy without what counts for nothing.
+
+Pillow would add up the EXIF data of any number of segments, and lose a colour profile that stands after the
+frame header: it gets what is `cleaned`.
 
 A decoder that has all it needs skips surplus bytes before the end marker, and one that has not takes them for
 data: so the same pixels with and without surplus prove that nothing was missing.
@@ -8,12 +11,14 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
+from engine.image.metadata import MOST_EXIF_BYTES
 
 END_OF_IMAGE = 0xD9
 _START_OF_SCAN = 0xDA
@@ -29,6 +34,16 @@ MOST_MARKERS = 2**16
 # Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
 _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
 
+_APP0, _APP1, _APP2, _APP13, _APP14, _COMMENT = 0xE0, 0xE1, 0xE2, 0xED, 0xEE, 0xFE
+# What segments of applications begin with, in the order in which they are copied: EXIF data of any number of
+# them, a profile in parts, and the first one of each other kind.
+_JFIF, _EXIF, _ICC = b"JFIF", b"Exif\0\0", b"ICC_PROFILE\0"
+_KINDS = (_JFIF, _EXIF, b"http://ns.adobe.com/xap/1.0/\0", _ICC, b"MPF\0", b"Photoshop 3.0\0")
+# After marker and size, the name, the number of the segment, and how many there are.
+_ICC_BEGIN = 4 + len(_ICC) + 2
+_BAD_PROFILE = "Its colour profile is damaged and was left out."
+_STRAY_BYTES = "Bytes between its parts that belong to none of them were passed over."
+
 CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
 DAMAGED = "Its compressed pixels are damaged: some of its pixels may be wrong."
 # What libjpeg says of damaged pixels; it also warns of a damaged colour profile, and of odd headers.
@@ -42,6 +57,8 @@ _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
+# What decides on the pixels: tables, frames, the restart interval, the number of lines, Adobe's colours.
+_DECODED = {0xC4, 0xCC, 0xDB, 0xDC, 0xDD, _APP14, *FRAMES}
 _COEFFICIENT_BYTES = 128  # per block: 64 coefficients of two bytes
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
 _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
@@ -168,6 +185,58 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             if found is None:
                 return
             position = found.start()
+
+
+def cleaned(data: mmap.mmap | bytes, *, head_only: bool = False) -> tuple[bytes, tuple[str, ...]]:
+    """Return the first picture of a JPEG with what is read of it alone, and a note on what was damaged.
+
+    The metadata come first, and whole: no stray bytes, one colour profile, EXIF data of some length. With
+    `head_only` it ends where the data of the first scan begins.
+    """
+    before: dict[bytes, list[bytes]] = {kind: [] for kind in (*_KINDS, b"")}
+    coded: list[bytes] = []
+    # Where a scan begins whose compressed data reaches to the next marker.
+    scan = None
+    exif_bytes, has_stray, next_one, end = 0, False, 2, len(data)
+    for marker, position in markers(data):
+        if scan is not None:
+            coded.append(data[scan:position])
+            scan = None
+        elif data[next_one:position].strip(b"\xff"):
+            has_stray = True
+        if marker == END_OF_IMAGE:
+            end = position
+            break
+        next_one = position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+        segment = data[position:next_one]
+        if marker == _START_OF_SCAN:
+            scan, end = position, next_one if head_only else end
+            if head_only:
+                break
+        elif marker in (_APP0, _APP1, _APP2, _APP13, _COMMENT):
+            kind = next((kind for kind in _KINDS if segment.startswith(kind, 4)), None)
+            kind = b"" if marker == _COMMENT else kind
+            exif_bytes += len(segment) if kind == _EXIF else 0
+            is_further = kind not in (_ICC, _EXIF) or exif_bytes > MOST_EXIF_BYTES
+            if kind is not None and not (before[kind] and is_further):
+                before[kind].append(segment)
+        elif marker in _DECODED:
+            coded.append(segment)
+    if scan is not None:
+        coded.append(data[scan:end])
+    has_profile, before[_ICC] = bool(before[_ICC]), _whole_profile(before[_ICC])
+    is_lost = has_profile and not before[_ICC]
+    notes = (*((_BAD_PROFILE,) if is_lost else ()), *((_STRAY_BYTES,) if has_stray else ()))
+    return b"".join((b"\xff\xd8", *chain(*before.values()), *coded, b"\xff\xd9")), notes
+
+
+def _whole_profile(segments: list[bytes]) -> list[bytes]:
+    """Return the segments of a colour profile in order; none where one is missing or there is another."""
+    found = {segment[_ICC_BEGIN - 2]: segment for segment in segments if len(segment) > _ICC_BEGIN}
+    counts = {segment[_ICC_BEGIN - 1] for segment in found.values()}
+    if len(found) < len(segments) or counts != {len(found)} or set(found) != {*range(1, len(found) + 1)}:
+        return []
+    return [found[number] for number in sorted(found)]
 
 
 def decode_into(

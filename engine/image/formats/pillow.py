@@ -14,7 +14,7 @@ from engine.image.exif import orientation_of_exif, orientation_of_xmp
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.formats.jpeg_markers import Frame
-from engine.image.metadata import COMMENT, IPTC, XMP, metadata_of, note_of_first
+from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, metadata_of, note_of_first, unique
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -79,17 +79,15 @@ def read_with_pillow(
             raise Refused(
                 f"it decodes to {image.width} × {image.height}, its header promised {width} × {height}"
             )
-        exif, xmp = image.info.get("exif"), image.info.get("xmp")
-        canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
+        canvas = Canvas(form, orientation_of_info(image.info), allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
-        metadata = metadata_of(exif, image.info.get("dpi"), left_out_of_info(image.info))
         notes += frame_notes(image)
-        return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
+        return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata_of_info(image.info))
 
 
 def _map(image: "Image.Image", scratch: Scratch) -> None:
@@ -125,14 +123,20 @@ def _target_mode(image: "Image.Image") -> str:
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 
 
-def left_out_of_info(info: Mapping[Any, Any]) -> tuple[str, ...]:
-    """Return the names for what Pillow has found in a file."""
-    found = [name for key, name in (("xmp", XMP), ("comment", COMMENT)) if info.get(key)]
-    photoshop = info.get("photoshop")
-    if photoshop:
+def orientation_of_info(info: Mapping[Any, Any]) -> int:
+    """Return the orientation in what Pillow has found in a file, 0 where there is none."""
+    return orientation_of_exif(info.get("exif")) or orientation_of_xmp(info.get("xmp"))
+
+
+def metadata_of_info(info: Mapping[Any, Any], *others: str) -> Metadata:
+    """Return the metadata of what Pillow has found in a file, and names for `others` that it passes over."""
+    found = [*others, XMP] if info.get("xmp") else [*others]
+    if photoshop := info.get("photoshop"):
         # The number of IPTC data among its resources.
         found.append(IPTC if 0x0404 in photoshop else "Photoshop data")
-    return tuple(found)
+    if info.get("comment"):
+        found.append(COMMENT)
+    return metadata_of(info.get("exif"), info.get("dpi"), unique(found))
 
 
 def frame_notes(image: "Image.Image") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""WebP: Pillow reads a header with metadata, imagecodecs (libwebp) decodes a still picture into its place.
+"""WebP: Pillow reads the header, imagecodecs (libwebp) decodes a still picture into its place.
 
 Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, and copies of them.
 """
@@ -10,21 +10,20 @@ import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.exif import exif_with_resolution, orientation_of_exif, orientation_of_xmp
+from engine.image.exif import exif_with_resolution
 from engine.image.form import Form
 from engine.image.format import Format
-from engine.image.formats.measured import measured
 from engine.image.formats.pillow import (
     encode_with_pillow,
-    left_out_of_info,
+    metadata_of_info,
     opened_with_pillow,
+    orientation_of_info,
     read_with_pillow,
 )
-from engine.image.metadata import metadata_of
 from engine.image.picture import Picture, with_alpha
 
-# Offset of the name of the first chunk; those of a lossy picture, and of more than a picture.
-_FIRST_CHUNK, _LOSSY, _EXTENDED = 12, b"VP8 ", b"VP8X"
+# Offset of the name of the first chunk, and that of a lossy picture without anything else.
+_FIRST_CHUNK, _LOSSY = 12, b"VP8 "
 # What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture, which an alpha
 # may be too, and its plane. Animations: two canvases, Pillow's copy and its image.
 _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
@@ -33,18 +32,11 @@ _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
 def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a WebP; of an animation the first frame."""
     data = file.read()
-    first = data[_FIRST_CHUNK : _FIRST_CHUNK + 4]
-    info, is_animation = {}, False
-    if first == _EXTENDED:
-        with opened_with_pillow(file, "WEBP") as image:
-            (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-            is_animation = getattr(image, "n_frames", 1) > 1
-    else:
-        # Without anything else than a picture: the import of Pillow takes as long as decoding it.
-        (height, width, samples), _ = measured(imagecodecs.webp_decode, data)
-        has_alpha = samples == 4
+    with opened_with_pillow(file, "WEBP") as image:
+        (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
+        is_animation = getattr(image, "n_frames", 1) > 1
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
-    is_lossy = first == _LOSSY
+    is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
     budget.check(form, form.pixel_count * (_ANIMATION_BYTES if is_animation else beside) + 2 * len(data))
     if is_lossy:
@@ -52,12 +44,9 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
     if is_animation:
         return read_with_pillow("WEBP", file, budget, allocate)
-    exif = info.get("exif")
-    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(info.get("xmp")), allocate)
+    canvas = Canvas(form, orientation_of_info(info), allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=has_alpha, out=out))
-    return Decoded(
-        canvas, info.get("icc_profile"), metadata=metadata_of(exif, left_out=left_out_of_info(info))
-    )
+    return Decoded(canvas, info.get("icc_profile"), metadata=metadata_of_info(info))
 
 
 def encode_webp(picture: Picture, quality: int) -> bytes:
