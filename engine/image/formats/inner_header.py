@@ -6,7 +6,7 @@ A decoder takes memory for the size that is in the inner picture, whatever the t
 import io
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import imagecodecs
 
@@ -114,14 +114,6 @@ _READERS: dict[int, Callable[[bytes], InnerSize]] = {
 def is_inner_picture(compression: int) -> bool:
     """Return whether strips and tiles of a compression of TIFF are pictures of their own."""
     return compression in _READERS
-
-
-def check_inner_pictures(page: "TiffPage", file: BinaryIO) -> None:
-    """Raise Refused where a strip or tile is a picture of another size than the tags say."""
-    for number, (offset, size) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=False)):
-        if size:
-            file.seek(offset)
-            check_inner_picture(page, number, file.read(size))
 
 
 def check_inner_picture(page: "TiffPage", number: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""TIFF: tifffile reads the tags, `tiff_rows` the samples, `tiff_pixels` makes them a picture.
+"""TIFF: tifffile reads the tags, `tiff_segments` the samples, `tiff_pixels` makes them a picture.
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
+from engine.image.bytes_at import BytesAt
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.exif import (
     EXIF_TAG,
@@ -28,13 +29,10 @@ from engine.image.exif import (
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Form
 from engine.image.format import Format
-from engine.image.formats.inner_header import check_inner_pictures, is_inner_picture
-from engine.image.formats.png import notes_of_libpng
 from engine.image.formats.tiff_pixels import to_picture_arrays
-from engine.image.formats.tiff_rows import bytes_beside, sample_bands
+from engine.image.formats.tiff_segments import PageSegments, bytes_beside
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult
-from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
 from engine.image.picture import Picture, with_alpha
 
@@ -105,18 +103,14 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         form = picture_form(page)
         budget.check(form, bytes_beside(page, form.decoded_bytes))
         notes = [*lost, *check_segments(page, form, file_bytes)]
-        if is_inner_picture(page.compression):
-            check_inner_pictures(page, file)
         canvas = Canvas(form, orientation_of(page), allocate)
         changes: list[str] = []
-        with said_by_imagecodecs() as said:
-            for rows, samples in sample_bands(page, file, changes):
-                pixels, alpha, changed = to_picture_arrays(samples, page)
-                canvas.put(rows, pixels, alpha)
-                changes += changed
+        for rows, samples in PageSegments(page, BytesAt(file), changes.append).bands():
+            pixels, alpha, changed = to_picture_arrays(samples, page)
+            canvas.put(rows, pixels, alpha)
+            changes += changed
         # Each band says the same of the picture.
-        notes += dict.fromkeys([*notes_of_libpng(said), *changes])
-        notes += others
+        notes += [*dict.fromkeys(changes), *others]
         profile = page.tags.valueof(ICC_PROFILE_TAG)
         metadata = metadata_of_page(page, file)
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)

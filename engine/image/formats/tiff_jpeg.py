@@ -38,57 +38,55 @@ _ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("0064000000000
 _COMPONENTS = 9
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 
-_Segment = tuple[np.ndarray | None, Any, tuple[int, int, int, int]]
-
 
 def is_of_jpegs(page: "TiffPage") -> bool:
     """Return whether the strips or tiles of a page are JPEGs."""
     return int(page.compression) in _COMPRESSIONS
 
 
-def note_damage_of_jpegs(page: "TiffPage", image: np.ndarray | None, notes: list[str]) -> None:
-    """Let simplejpeg decode the JPEGs of a page when tifffile reads it to `image`, or to arrays of their own.
+def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], NDArray[Any]]:
+    """Return what decodes the JPEGs of a page, by their data and number, to samples of shape (H, W, S).
 
-    What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
-    last row.
+    What is damaged is given to `note`. It raises Refused where the data of a JPEG ends before its last row.
     """
-    # Returns the samples of a strip or tile, of shape (1, H, W, S), where they belong, and the shape that the
-    # tags promise; without data only the latter two.
-    by_imagecodecs: Callable[..., _Segment] = page.decode
     # Of one page nearly all begin alike.
     head = _Head()
 
-    def decode(data: bytes | None, index: int, **settings: Any) -> _Segment:
+    def by_imagecodecs(data: bytes, number: int) -> NDArray[Any]:
+        # What NDPI's tiles share is there already.
+        decoded, _, _ = page.decode(data, number, jpegtables=page.jpegtables, jpegheader=None)
+        assert decoded is not None
+        samples: NDArray[Any] = decoded[0]
+        return samples
+
+    def decode(data: bytes, number: int) -> NDArray[Any]:
         nonlocal head
-        _, corner, shape = by_imagecodecs(None, index, **settings)
-        if data is None:
-            return None, corner, shape
         if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
-            data, settings = page.jpegheader + data + _END, settings | {"jpegheader": None}
+            data = page.jpegheader + data + _END
         its_head = head
         if not its_head.stored or not data.startswith(its_head.stored):
             head = its_head = _head_of(data, page)
         warning = ""
-        if its_head.colours and its_head.shape[2] == shape[3]:
-            samples = _target(image, corner, its_head.shape)
+        if its_head.colours and its_head.shape[2] == page.shaped[4]:
+            samples = np.empty(its_head.shape, np.uint8)
             try:
                 decode_into(samples, its_head.completed(data), its_head.colours)
             except ValueError as error:
                 warning = str(error)
             else:
-                # The last strip may hold more rows than are left.
-                return samples[np.newaxis, : shape[1]], corner, shape
-        notes.extend(notes_on_warning(warning))
+                return samples
+        for sentence in notes_on_warning(warning):
+            note(sentence)
         frame = frame_of(data)
         longer = with_surplus(data, len(data) if frame.end is None else frame.end)
         # One after the other: a strip may be as large as the picture.
-        expected = _digest(by_imagecodecs(longer, index, **settings)[0])
-        found = by_imagecodecs(data, index, **settings)
-        if not frame.unsupported and _digest(found[0]) != expected:
+        expected = _digest(by_imagecodecs(longer, number))
+        found = by_imagecodecs(data, number)
+        if not frame.unsupported and _digest(found) != expected:
             raise Refused(CUT_SHORT)
         return found
 
-    page.decode = decode
+    return decode
 
 
 class _Head(NamedTuple):
@@ -137,16 +135,7 @@ def _head_of(data: bytes, page: "TiffPage") -> _Head:
     return _Head(stored, complete, colours, (height, width, samples))
 
 
-def _target(image: np.ndarray | None, corner: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return an array for the samples of a strip or tile: rows of the image where it has all of them."""
-    if image is None:
-        return np.empty(shape, np.uint8)
-    plane, depth, row, _, _ = corner
-    rows: np.ndarray = image[plane, depth, row : row + shape[0]]
-    return rows if rows.shape == shape and rows.dtype == np.uint8 else np.empty(shape, np.uint8)
-
-
-def _digest(samples: np.ndarray | None) -> bytes:
+def _digest(samples: np.ndarray) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
 
 

@@ -1,7 +1,5 @@
 """Rows that are stored one after the other without compression: what is asked for is read, nothing else."""
 
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,54 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.array_types import converted
-from engine.image.faults import Refused
+from engine.image.bytes_at import BytesAt
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
-
-# One call of the system reads at most 2 GB.
-_MOST_AT_ONCE = 1 << 30
-
-
-class BytesAt:
-    """A file, open for reading; every read names its offset, so threads do not disturb one another."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
-        self._lock = threading.Lock()
-        self.size = os.fstat(self._file.fileno()).st_size
-
-    def fill(self, offset: int, out: memoryview) -> None:
-        """Read as many bytes as `out` has; Refused says where the file ends too early."""
-        done = 0
-        while done < len(out):
-            part = out[done : done + _MOST_AT_ONCE]
-            if hasattr(os, "preadv"):
-                count = os.preadv(self._file.fileno(), [part], offset + done)
-            else:
-                with self._lock:  # Windows and macOS 10 have a single position for all threads
-                    self._file.seek(offset + done)
-                    count = self._file.readinto(part) or 0
-            if not count:
-                end = offset + len(out)
-                raise Refused(
-                    f"its data reaches to byte {end:,}, the file ends after {self.size:,}: it was cut short"
-                )
-            done += count
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return so many bytes."""
-        if hasattr(os, "pread") and size <= _MOST_AT_ONCE:
-            data = os.pread(self._file.fileno(), size, offset)
-            if len(data) == size:
-                return data
-        out = bytearray(size)
-        self.fill(offset, memoryview(out))
-        return bytes(out)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
 
 # Bytes of rows that are read at a time, where they are converted or cut.
 _PIECE_BYTES = 4 << 20
@@ -88,7 +41,7 @@ class PlainRows(LargePicture):
         self._samples = self.channels // len(planes)
         self._row_bytes = width * self._samples * stored.itemsize
         self.chunk = (1, width)
-        self._bytes = BytesAt(path)
+        self._bytes = BytesAt(path.open("rb", buffering=0))
 
     def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
         """Return the pixels of a rectangle, which lies within the level."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.bytes_at import BytesAt
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.formats.inner_header import check_inner_picture, is_inner_picture
 from engine.image.formats.tiff import (
     ICC_PROFILE_TAG,
     TIFF,
@@ -24,11 +24,9 @@ from engine.image.formats.tiff import (
     picture_page,
     silence_libraries,
 )
-from engine.image.formats.tiff_damage import note_damage
-from engine.image.formats.tiff_jpeg import is_of_jpegs
 from engine.image.formats.tiff_pixels import to_picture_arrays
-from engine.image.formats.tiff_rows import is_stored_plainly
-from engine.image.large.plain_rows import BytesAt, PlainRows
+from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly
+from engine.image.large.plain_rows import PlainRows
 from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage
@@ -59,7 +57,10 @@ class TiffPicture(SegmentedPicture):
     ) -> None:
         super().__init__(threads, cache_bytes)
         first = pages[0][0]
-        self.path, self._tiff, self._pages = path, tiff, pages
+        self.path, self._tiff = path, tiff
+        self._found: dict[str, None] = {}
+        self._bytes = BytesAt(path.open("rb", buffering=0))
+        self._pages = [[PageSegments(page, self._bytes, self.note) for page in level] for level in pages]
         form = picture_form(first)
         self.dtype = form.dtype
         self.channels = len(pages[0]) if len(pages[0]) > 1 else form.channels + form.has_alpha
@@ -70,11 +71,6 @@ class TiffPicture(SegmentedPicture):
         profile = first.tags.valueof(ICC_PROFILE_TAG)
         self.icc_profile = profile if isinstance(profile, bytes) else None
         self.metadata = _metadata(path, first)
-        self._found: dict[str, None] = {}
-        self._bytes = BytesAt(path)
-        for level in pages:
-            for page in level:
-                note_damage(page, None, _Notes(self._found))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -87,50 +83,15 @@ class TiffPicture(SegmentedPicture):
 
     def segment_shape(self, level: int) -> tuple[int, int]:
         """Return rows and columns of the strips or tiles of a level."""
-        page = self._pages[level][0]
-        if page.is_tiled:
-            return page.tilelength, page.tilewidth
-        return min(page.rowsperstrip, page.imagelength), page.imagewidth
+        return self._pages[level][0].shape
 
     def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
-        pages = self._pages[level]
-        height, width = self.segment_shape(level)
-        down, across = (
-            -(-side // part) for side, part in zip(self.levels[level], (height, width), strict=True)
-        )
-        rows = min(height, self.levels[level][0] - row * height)
-        columns = min(width, self.levels[level][1] - column * width)
-        found = []
-        for page in pages:
-            planes = page.shaped[0]
-            parts = [
-                self._samples(page, (plane * down + row) * across + column, rows, columns)
-                for plane in range(planes)
-            ]
-            samples = parts[0] if planes == 1 else np.concatenate(parts, axis=2)
-            pixels, alpha, _ = to_picture_arrays(samples, page)
-            pixels = pixels.reshape(rows, columns, -1)
-            if alpha is not None and len(pages) == 1:
-                pixels = np.dstack([pixels, alpha])
-            found.append(pixels)
+        found, pages = [], self._pages[level]
+        for segments in pages:
+            pixels, alpha, _ = to_picture_arrays(segments.samples(row, column), segments.page)
+            pixels = pixels.reshape(*pixels.shape[:2], -1)
+            found.append(pixels if alpha is None or len(pages) > 1 else np.dstack([pixels, alpha]))
         return found[0] if len(found) == 1 else np.concatenate(found, axis=2)
-
-    def _samples(self, page: "TiffPage", number: int, rows: int, columns: int) -> NDArray[Any]:
-        """Return the samples of a strip or tile, (rows, columns, samples), in the page's number type."""
-        size = page.databytecounts[number] if number < len(page.databytecounts) else 0
-        if not size:
-            # A hole: `check_segments` has said so, or refused it.
-            return np.zeros((rows, columns, page.shaped[4]), page.dtype)
-        data = self._bytes.read(page.dataoffsets[number], size)
-        if is_inner_picture(page.compression):
-            check_inner_picture(page, number, data)
-        settings = {"jpegtables": page.jpegtables, "jpegheader": page.jpegheader} if is_of_jpegs(page) else {}
-        decoded, _, _ = page.decode(data, number, **settings)
-        assert decoded is not None
-        samples: NDArray[Any] = decoded[0, :rows, :columns]
-        if samples.shape[:2] != (rows, columns):
-            raise Refused("a strip or tile of it is smaller than its tags say")
-        return samples
 
     def _errors_in_words(self) -> AbstractContextManager[None]:
         return errors_in_words(str(self.path), TIFF, doing="read")
@@ -140,18 +101,6 @@ class TiffPicture(SegmentedPicture):
         super().close()
         self._bytes.close()
         self._tiff.close()
-
-
-class _Notes(list[str]):
-    """A list whose sentences go to a dictionary, each once."""
-
-    def __init__(self, found: dict[str, None]) -> None:
-        super().__init__()
-        self._found = found
-
-    def extend(self, sentences: Any) -> None:
-        """Add sentences."""
-        self._found |= dict.fromkeys(sentences)
 
 
 def open_tiff(

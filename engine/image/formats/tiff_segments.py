@@ -1,0 +1,329 @@
+"""The strips and tiles of a TIFF page, decoded: for rectangles one by one, for a whole picture from its top.
+
+tifffile lets imagecodecs decode them, and much damage stays silent there. So libpng's and libtiff's words are
+heard: libtiff decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
+with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_jpeg`.
+
+A picture in one strip would be there twice and compressed besides (2.8 times the picture). So large strips
+are decoded straight into memory that is given back while the picture is made of it.
+"""
+
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import imagecodecs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.bytes_at import BytesAt
+from engine.image.faults import Refused
+from engine.image.formats.inner_header import check_inner_picture, is_inner_picture
+from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
+from engine.image.formats.png import SURPLUS, notes_of_libpng
+from engine.image.formats.tiff_jpeg import decoder_of_jpegs, is_of_jpegs
+from engine.image.large.threads import core_count
+from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags
+from engine.image.library_warnings import said_by_imagecodecs
+from engine.image.scratch import Scratch, bands, bands_of
+
+if TYPE_CHECKING:
+    from tifffile import TiffPage
+
+_DEFLATE = (8, 32946)
+# Compression -> its decoder in imagecodecs, which holds what is compressed.
+_DECODERS = {5: "lzw_decode", 32773: "packbits_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
+_FAX, _LZW, _JPEG_2000, _PNG = (2, 3, 4), 5, (33003, 33004, 33005, 34712), 34933
+_NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
+_FAX_OPTIONS_TAG = 292
+_NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
+# What libtiff says where a fax ends before its last row.
+_STOPS_EARLY = "Premature EOF"
+_END_OF_CODESTREAM = b"\xff\xd9"
+
+# Strips and tiles that are decoded at a time; what is larger is a large strip.
+_READ_BYTES = 16 * 2**20
+_PIECE_BYTES = 2**18
+
+Note = Callable[[str], object]
+Decode = Callable[[bytes, int], NDArray[Any]]
+
+
+class PageSegments:
+    """The strips or tiles of a page.
+
+    `note` is called with a sentence on what is damaged. Reading raises Refused where rows are missing.
+    """
+
+    def __init__(self, page: "TiffPage", data: BytesAt, note: Note) -> None:
+        self.page, self._data, self._note = page, data, note
+        self._decode = _decoder(page, note)
+        self.shape = segment_shape(page)
+        _, _, height, width, _ = page.shaped
+        self._down, self._across = -(-height // self.shape[0]), -(-width // self.shape[1])
+
+    def samples(self, row: int, column: int) -> NDArray[Any]:
+        """Return (rows, columns, samples of all planes) of a strip or tile, in the page's number type."""
+        planes, _, height, width, _ = self.page.shaped
+        rows = min(self.shape[0], height - row * self.shape[0])
+        columns = min(self.shape[1], width - column * self.shape[1])
+        parts = [
+            self._plane((plane * self._down + row) * self._across + column, rows, columns)
+            for plane in range(planes)
+        ]
+        return parts[0] if planes == 1 else np.concatenate(parts, axis=2)
+
+    def _plane(self, number: int, rows: int, columns: int) -> NDArray[Any]:
+        page = self.page
+        if number >= len(page.databytecounts):
+            raise Refused("it lists fewer strips or tiles than its size needs")
+        size = page.databytecounts[number]
+        if not size:
+            # A hole: `check_segments` has said so, or refused it.
+            return np.zeros((rows, columns, page.shaped[4]), page.dtype)
+        data = self._data.read(page.dataoffsets[number], size)
+        if is_inner_picture(page.compression):
+            check_inner_picture(page, number, data)
+        samples = self._decode(data, number)[:rows, :columns]
+        if samples.shape[:2] != (rows, columns):
+            raise Refused("a strip or tile of it is smaller than its tags say")
+        return samples
+
+    def bands(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield all rows of the page, from the top, and their samples."""
+        if is_stored_plainly(self.page):
+            yield from self._stored_rows()
+        elif has_large_strips(self.page):
+            yield from self._rows_of_large_strips()
+        else:
+            yield from self._rows_of_segments()
+
+    def _rows_of_segments(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        at_once = max(1, _READ_BYTES // (self.page.shaped[0] * self._across * segment_bytes(self.page)))
+
+        def decode(row: int) -> NDArray[Any]:
+            parts = [self.samples(row, column) for column in range(self._across)]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+        with ThreadPoolExecutor(core_count()) as threads:
+            for first in range(0, self._down, at_once):
+                numbers = range(first, min(first + at_once, self._down))
+                for number, samples in zip(numbers, threads.map(decode, numbers), strict=True):
+                    top = number * self.shape[0]
+                    for rows in bands_of(samples):
+                        yield slice(top + rows.start, top + rows.stop), samples[rows]
+
+    def _stored_rows(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        planes, _, height, width, count = self.page.shaped
+        stored = np.dtype(self.page.dtype).newbyteorder(self.page.parent.byteorder)
+        row_bytes = width * count * stored.itemsize
+        for rows in bands(height, planes * row_bytes):
+            part = np.empty((planes, rows.stop - rows.start, width, count), stored)
+            for plane in range(planes):
+                offset = self.page.dataoffsets[0] + (plane * height + rows.start) * row_bytes
+                self._data.fill(offset, part[plane].reshape(-1).view(np.uint8).data)
+            yield rows, _pixels(part).astype(self.page.dtype, copy=False)
+
+    def _rows_of_large_strips(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        scratch = Scratch(self.page.shaped, np.dtype(self.page.dtype))
+        memory, begin = np.frombuffer(scratch.memory, np.uint8), 0
+        strips = iter(zip(self.page.dataoffsets, self.page.databytecounts, strict=True))
+        for plane in scratch.array[:, 0]:
+            for row in range(0, len(plane), self.page.rowsperstrip):
+                strip = plane[row : row + self.page.rowsperstrip]
+                # One byte more: a decoder that fills that too has more than these rows.
+                self._decompress(*next(strips), memory[begin : begin + strip.nbytes + 1], strip.nbytes)
+                begin += strip.nbytes
+                for rows in bands_of(strip):
+                    _undo_predictor(self.page, strip[rows])
+        for rows in bands(len(plane), scratch.array.nbytes // len(plane)):
+            part = scratch.array[:, 0, rows]
+            yield rows, _pixels(part)
+            for of_plane in part:
+                scratch.give_back(of_plane)
+
+    def _decompress(self, offset: int, size: int, out: NDArray[np.uint8], wanted: int) -> None:
+        compression = int(self.page.compression)
+        if compression in _DEFLATE:
+            filled = self._inflate(offset, size, out)
+        else:
+            filled = len(getattr(imagecodecs, _DECODERS[compression])(self._data.read(offset, size), out=out))
+        if filled < wanted:
+            raise Refused("the compressed pixels of a strip stop before its end")
+        if filled > wanted:
+            self._note(SURPLUS)
+
+    def _inflate(self, offset: int, size: int, out: NDArray[np.uint8]) -> int:
+        """Inflate piece by piece, without holding the compressed data; return the number of bytes."""
+        inflater, filled, end = zlib.decompressobj(), 0, offset + size
+        while not inflater.eof:
+            compressed = inflater.unconsumed_tail
+            if not compressed:
+                compressed = self._data.read(offset, min(end - offset, _PIECE_BYTES))
+                offset += len(compressed)
+            # A byte more than there is room for: the checksum follows the last, and is compared with them.
+            data = inflater.decompress(compressed, min(_PIECE_BYTES, len(out) - filled + 1))
+            if not data and not compressed:
+                break
+            kept = min(len(data), len(out) - filled)
+            out[filled : filled + kept] = np.frombuffer(data, np.uint8, kept)
+            filled += kept
+            if kept < len(data):
+                break  # surplus after the last row
+        return filled
+
+
+def _pixels(part: NDArray[Any]) -> NDArray[Any]:
+    """Bring the samples of each pixel together, of (planes, rows, columns, samples)."""
+    return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
+
+
+def _undo_predictor(page: "TiffPage", rows: NDArray[Any]) -> None:
+    if not _is_native(page):
+        rows.byteswap(inplace=True)
+    if page.predictor == _DIFFERENCES:
+        imagecodecs.delta_decode(rows, axis=-2, out=rows)
+    elif page.predictor == _FLOAT_DIFFERENCES:
+        rows[:] = imagecodecs.floatpred_decode(rows, axis=-2)
+
+
+def _is_native(page: "TiffPage") -> bool:
+    return bool(page.parent.byteorder == ("<" if sys.byteorder == "little" else ">"))
+
+
+def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
+    """Return the most memory that reading takes beside the picture, of which samples are given back."""
+    if is_stored_plainly(page):
+        return 0
+    longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
+    compressed = max(page.databytecounts, default=0)
+    if is_of_jpegs(page):
+        compressed *= 2  # and once more with what the tags say of it
+    if not has_large_strips(page):
+        return longer + compressed + segment_bytes(page)
+    return longer if int(page.compression) in _DEFLATE else longer + compressed
+
+
+def is_stored_plainly(page: "TiffPage") -> bool:
+    """Return whether the rows of a page lie in the file one after the other, as they are."""
+    return (
+        page.is_contiguous
+        and not page.is_subsampled
+        and page.fillorder == 1
+        and page.predictor == _NO_PREDICTOR
+    )
+
+
+def segment_shape(page: "TiffPage") -> tuple[int, int]:
+    """Return rows and columns of the strips or tiles of a page."""
+    if page.is_tiled:
+        return page.tilelength, page.tilewidth
+    return min(page.rowsperstrip, page.imagelength), page.imagewidth
+
+
+def segment_bytes(page: "TiffPage") -> int:
+    """Return the bytes of a decoded strip or tile."""
+    rows, columns = segment_shape(page)
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return int(rows * columns * samples * np.dtype(page.dtype).itemsize)
+
+
+def has_large_strips(page: "TiffPage") -> bool:
+    """Return whether its strips are large, and of a compression that is undone here."""
+    compression = int(page.compression)
+    return (
+        not page.is_tiled
+        and not page.is_contiguous
+        and not page.is_subsampled
+        and (compression in _DEFLATE or compression in _DECODERS)
+        and page.fillorder == 1
+        and int(page.bitspersample) == 8 * np.dtype(page.dtype).itemsize
+        and (
+            page.predictor in (_NO_PREDICTOR, _DIFFERENCES)
+            or (page.predictor == _FLOAT_DIFFERENCES and _is_native(page))
+        )
+        and all(page.databytecounts)
+        and segment_bytes(page) > _READ_BYTES
+    )
+
+
+def _decoder(page: "TiffPage", note: Note) -> Decode:
+    """Return what decodes a strip or tile, by its data and number, to (rows, columns, samples)."""
+    compression = int(page.compression)
+    if is_of_jpegs(page):
+        return decoder_of_jpegs(page, note)
+    if compression in _FAX:
+        return _of_fax(page, note)
+    if compression == _LZW:
+        return _of_lzw(page, note)
+
+    def decode(data: bytes, number: int) -> NDArray[Any]:
+        # Bytes that fill up a strip may follow.
+        if compression in _JPEG_2000 and _END_OF_CODESTREAM not in data.rstrip(b"\0")[-16:]:
+            note(DAMAGED)
+        if compression != _PNG:
+            return _decoded(page.decode(data, number))
+        with said_by_imagecodecs() as said:
+            samples = _decoded(page.decode(data, number))
+        for sentence in notes_of_libpng(said):
+            note(sentence)
+        return samples
+
+    return decode
+
+
+def _decoded(segment: tuple[NDArray[Any] | None, Any, Any]) -> NDArray[Any]:
+    assert segment[0] is not None
+    samples: NDArray[Any] = segment[0][0]
+    return samples
+
+
+def _of_fax(page: "TiffPage", note: Note) -> Decode:
+    def decode(data: bytes, number: int) -> NDArray[Any]:
+        _, _, (_, rows, columns, _) = page.decode(None, number)
+        with said_by_imagecodecs() as said:
+            try:
+                samples = imagecodecs.tiff_decode(_fax(page, data, columns, rows), verbose=1)
+            except imagecodecs.TiffError as error:
+                raise Refused(CUT_SHORT) from error
+        if any(words.startswith(_STOPS_EARLY) for words in said):
+            raise Refused(CUT_SHORT)
+        if said:
+            note(DAMAGED)
+        return samples.reshape(rows, columns, 1)
+
+    return decode
+
+
+def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
+    """Return a TIFF of one strip."""
+    values = {256: width, 257: height, 258: 1, 259: int(page.compression), 262: 1, 266: page.fillorder}
+    values |= {273: 8, 277: 1, 278: height, 279: len(data)}
+    values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
+    tags = [Tag(code, LONG, [value]) for code, value in values.items()]
+    lists, head = lists_of_tags([Page(tags)], 8 + len(data), is_big=False)
+    return head + data + lists
+
+
+def _of_lzw(page: "TiffPage", note: Note) -> Decode:
+    bit_order, page.fillorder = page.fillorder, _FIRST_BIT_HIGH
+    compression, page.compression = page.compression, _NOT_COMPRESSED
+    not_compressed = page.decode
+    page.compression, page.fillorder = compression, bit_order
+    bits = page.bitspersample if isinstance(page.bitspersample, int) else sum(page.bitspersample)
+
+    def decode(data: bytes, number: int) -> NDArray[Any]:
+        _, _, (_, rows, columns, samples) = not_compressed(None, number)
+        if bit_order == _FIRST_BIT_LOW:
+            data = bytes(imagecodecs.bitorder_decode(data))
+        row_bytes = -(-columns * samples * bits // 8)
+        # The last strip may have as many rows as the others.
+        whole = (rows if page.is_tiled else page.rowsperstrip) * row_bytes
+        content = imagecodecs.lzw_decode(data, out=whole + 1)
+        if len(content) > whole or rows * row_bytes < len(content) < whole:
+            note(SURPLUS)
+        return _decoded(not_compressed(content[: rows * row_bytes], number))
+
+    return decode
