@@ -204,7 +204,7 @@ def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan, dict[s
             problem, mask, _ = _filtering(filter_variant(key), own)
             plan.append(planned_mask(node.step, node.inputs, key, None, problem, mask))
         else:
-            plan.append(combined(node.step, node.inputs))
+            plan.append(combined(node.step, node.inputs, ("float32", "float32")))
     problem_of_all = ChainProblem(HEIGHT, WIDTH, asked.channels, dtype, chain.title, chain.text)
     return problem_of_all, tuple(plan), {"chain": chain.title, "picture": _picture(dtype, asked.channels)}
 

@@ -158,16 +158,20 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         reason = Reason("last-in-list", f"the fastest on {device.title}")
         return Choice(chosen, chosen.block_for(step.block), reason)
 
-    def planned(self, node: Node, among: Among) -> PlannedStep:
-        """Return an operation of a chain with what computes it: it reads and writes float32."""
+    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
+        """Return an operation of a chain with what computes it.
+
+        It reads and writes float32, or 8 or 16 bit where that has the same values and takes less time.
+        """
         step: OperationStep = node.step  # type: ignore[assignment]
         known, samples = step.known, among.samples
         if known.of_cells is None and known.key != "equalise":
             why = "what it makes of an error is not known, so its result could not be proven"
             raise BadValue(known.key, why, "Take another operation.")
         parameters = known.read(dict(step.settings))
+        dtype = given[0] if known.is_exact and not is_last else "float32"
         # The shape alone: what a picture of float32 must be like is known when it is there.
-        problem = known.problem(np.broadcast_to(np.float32(0.0), samples.shape), parameters)
+        problem = known.problem(np.broadcast_to(np.zeros((), dtype), samples.shape), parameters)
         known.refuse(samples, parameters)
         able = [one for one in self.known(step) if one.device == among.device.kind]
         chosen = able[-1] if step.variant == AUTO else self.named(step)
@@ -177,6 +181,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         reach = None if known.window is None else known.window(parameters)
         return PlannedStep(
             step, node.inputs, chosen.key, block, problem,
+            given=given,
             white=1.0 if scales else among.white,
             reach=reach,
             reached=None if reach is None else (reach, reach),
@@ -246,11 +251,12 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
         digest = digest_of((planned.step, planned.inputs) for planned in job.operands.constant)
         return super().labels(job) | {"weights_digest": digest}
 
-    def described(self, chain: Chain, samples: np.ndarray) -> ChainProblem:
+    def described(self, chain: Chain, samples: np.ndarray, result_type: str) -> ChainProblem:
         """Return the problem of a chain on a picture (H, W, C)."""
+        result_dtype = samples.dtype.name if result_type == "same" else "float32"
         height, width, channels = samples.shape
         title = chain.title or chain.key or ", ".join(step.title for step in chain.steps)
-        return ChainProblem(height, width, channels, samples.dtype.name, title, chain.text)
+        return ChainProblem(height, width, channels, samples.dtype.name, title, chain.text, result_dtype)
 
     def choice(self, device: DeviceInfo) -> Choice[ChainVariant]:
         """Return the variant for a kind of device."""
@@ -259,15 +265,20 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
 
     def plan(self, nodes: tuple[Node, ...], among: Among) -> Plan:
         """Return every step with its variant and its block; an EngineError names the step."""
-        return tuple(_planned(node, among) for node in nodes)
+        plan: list[PlannedStep] = []
+        for at, node in enumerate(nodes):
+            own = among.samples.dtype.name
+            given = tuple(own if one == -1 else plan[one].writes for one in node.inputs)
+            plan.append(_planned(node, among, given, is_last=at == len(nodes) - 1))
+        return tuple(plan)
 
 
-def _planned(node: Node, among: Among) -> PlannedStep:
+def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
     step = node.step
     if step.kind == CombineStep.kind:
-        return combined(step, node.inputs)
+        return combined(step, node.inputs, given)
     try:
-        return STEP_TASKS[step.kind].planned(node, among)
+        return STEP_TASKS[step.kind].planned(node, among, given, is_last=is_last)
     except EngineError as error:
         raise type(error)(f"step {step.id}: {error.what}", error.why, error.remedy) from error
 

@@ -123,8 +123,11 @@ class StepTask(PictureTask[P, C, V]):
         """Return the variant and the block of a step alone on a device; `auto` says why it chose it."""
 
     @abstractmethod
-    def planned(self, node: Node, among: Among) -> PlannedStep:
-        """Return a step of a chain with what computes it; an EngineError where nothing does."""
+    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
+        """Return a step of a chain with what computes it; an EngineError where nothing does.
+
+        `given` has the types of samples of what it reads; the last step writes float32.
+        """
 
 
 def check_device(key: str, kind: str, device: DeviceInfo) -> None:
@@ -208,13 +211,13 @@ class Filtering(StepTask[Problem, Mask, Variant]):
         """Return the variant and the block of a mask alone; `auto` takes 0.1 to 0.4 ms."""
         return choose(step.variant, problem, constant, step.block, device, in_parts)
 
-    def planned(self, node: Node, among: Among) -> PlannedStep:
+    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
         """Return a mask of a chain with what computes it: what it writes is float32."""
         step: MaskStep = node.step  # type: ignore[assignment]
-        mask, samples = step.applied, among.samples
-        if node.inputs != (-1,):
-            # The shape alone: it takes no memory.
-            samples = np.broadcast_to(np.float32(0.0), samples.shape)
+        # Of whole numbers some variants form sums in another order.
+        dtype = given[0] if node.inputs == (-1,) else "float32"
+        # The shape alone: it takes no memory.
+        mask, samples = step.applied, np.broadcast_to(np.zeros((), dtype), among.samples.shape)
         problem = describe_problem(samples, mask, step.border, step.cval)
         chosen_for = replace(problem, height=among.part_rows) if among.part_rows else problem
         chosen = choose(step.variant, chosen_for, mask, step.block, among.device, in_bands=among.in_parts)
@@ -227,7 +230,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
             why = "its error grows with the largest sample, which of an earlier step's result is not known"
             raise BadValue(f"variant {known.key}", why, "Choose auto.")
         block = known.block_for(step.block) if known.uses_block else None
-        return planned_mask(step, node.inputs, known.key, block, problem, mask)
+        return replace(planned_mask(step, node.inputs, known.key, block, problem, mask), given=given)
 
 
 def planned_mask(
@@ -238,6 +241,7 @@ def planned_mask(
     rows, columns = (max(before, side - 1 - before) for before, side in sides)
     return PlannedStep(
         step, inputs, key, block, problem, mask,
+        given=(problem.dtype,),
         reach=max(problem.mask_shape) - 1,
         reached=(rows, columns),
         cost=4 * problem.taps,

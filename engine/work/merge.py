@@ -10,19 +10,19 @@ What is proposed is judged by the measured times that `auto` compares (`engine.w
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.costs import cost_table, rates_of
 from engine.work.filtering.auto.planner import kernel_us
-from engine.work.filtering.problem import Problem
-from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, Node
+from engine.work.steps import AnyStep, Chain, MaskStep, Node
 
 Weights = NDArray[np.float64]
 
@@ -133,9 +133,9 @@ def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
     for at, node in enumerate(nodes):
         step = node.step
         form: _Linear | None = None
-        if isinstance(step, MaskStep) and step.variant == "auto" and step.block is None:
+        if step.kind == MaskStep.kind and (step.variant, step.block) == (AUTO, None):
             form = _after(of_input(node.inputs[0]), step, at) or _after(_identity(node.inputs[0]), step, at)
-        elif isinstance(step, CombineStep) and step.weights is not None:
+        elif step.weights is not None:
             one, other = map(of_input, node.inputs)
             form = _sum(one, other, step.weights, at)
         forms.append(form)
@@ -146,7 +146,7 @@ def _identity(input_: int) -> _Linear:
     return _Linear(input_, np.ones((1, 1)), (0, 0), 0.0, None, 0.0, Frame(), ())
 
 
-def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
+def _after(before: _Linear, step: Any, at: int) -> _Linear | None:
     """Return a mask after what was there; None where their borders differ. One cell reads no border."""
     mask = step.applied
     border, cval = (step.border, step.cval) if mask.taps > 1 else (before.border, before.cval)
@@ -198,7 +198,7 @@ def _is_alone(form: _Linear, at: int, nodes: tuple[Node, ...], readers: list[int
 
 
 def _names(form: _Linear, nodes: tuple[Node, ...]) -> list[str]:
-    return [nodes[at].step.title for at in form.nodes if isinstance(nodes[at].step, MaskStep)]
+    return [nodes[at].step.title for at in form.nodes if nodes[at].step.linear_mask is not None]
 
 
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:
@@ -218,9 +218,7 @@ def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask:
         if step.id == own.id:
             steps.append(own)
         elif step.id not in gone:
-            first, *more = reads[step.id]
-            step = replace(step, input=first)
-            steps.append(replace(step, second=more[0]) if isinstance(step, CombineStep) else step)
+            steps.append(step.reading(tuple(reads[step.id])))
     return replace(chain, steps=tuple(steps))
 
 
@@ -231,18 +229,10 @@ def _id(nodes: tuple[Node, ...], at: int) -> str:
 def _time_ms(node: Node, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> float:
     """Return about how long a step takes: a mask as `auto` has it, a sum as a copy of three pictures."""
     height, width, channels = shape
-    if isinstance(node.step, MaskStep):
-        mask = node.step.applied
-        problem = Problem(
-            height=height,
-            width=width,
-            channels=channels,
-            dtype=dtype if node.inputs == (-1,) else "float32",
-            mask_shape=mask.shape,
-            anchor=mask.anchor,
-            border=node.step.border,
-            cval=node.step.cval,
-        )
-        return kernel_us(problem, mask, device) / 1e3
+    step: Any = node.step
+    if (mask := node.step.linear_mask) is not None:
+        # The shape alone: it takes no memory.
+        samples = np.broadcast_to(np.zeros((), dtype if node.inputs == (-1,) else "float32"), shape)
+        return kernel_us(describe_problem(samples, mask, step.border, step.cval), mask, device) / 1e3
     rates = rates_of(device, cost_table(device.kind).rates)
     return 3 * 4 * height * width * channels / rates.copy_gb_s / 1e6

@@ -120,7 +120,7 @@ class PictureProblem(TaskProblem):
 
 @dataclass(frozen=True)
 class ChainProblem(PictureProblem):
-    """Shape and type of a picture, and the steps in words; results are float32.
+    """Shape and type of a picture, the steps in words, and the type of the result.
 
     Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
     """
@@ -144,6 +144,16 @@ class ChainProblem(PictureProblem):
         return self.height, self.width, self.channels
 
     @property
+    def is_quantised(self) -> bool:
+        """Whether results are rounded to whole numbers of 8 or 16 bit."""
+        return self.result_dtype != "float32"
+
+    @property
+    def quantised(self) -> "ChainProblem | None":
+        """The same with results of the picture's 8 or 16 bit; None where it has none."""
+        return None if self.dtype == "float32" else replace(self, result_dtype=self.dtype)
+
+    @property
     def comparable(self) -> Hashable:
         """What two runs must share, with their digest: that of the steps, however these are written."""
         return replace(self, chain="", steps="")
@@ -155,6 +165,7 @@ class ChainProblem(PictureProblem):
             "height_px": self.height,
             "channels": self.channels,
             "dtype": self.dtype,
+            "result_dtype": self.result_dtype,
             "chain": self.chain,
             "steps": self.steps,
         }

@@ -3,7 +3,7 @@
 It is plain data, which goes to another process with its job; variants are named by their keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar
@@ -41,6 +41,7 @@ class PlannedStep:
     block: Block | None
     problem: StepProblem | None
     mask: Mask | None = None
+    given: tuple[str, ...] = ()  # types of samples that its inputs have; what it `reads` may be float32
     # White, where the operation takes pictures from 0 to 1 and these go further; else 1.
     white: float = 1.0
     # How far on each side the cells lie that a sample depends on; None: further than any window.
@@ -55,6 +56,33 @@ class PlannedStep:
     def variant(self) -> AnyVariant[Any, Any] | None:
         """The variant; None where two results are combined."""
         return None if self.problem is None else _NAMED[self.step.kind](self.variant_key, self.step)
+
+    @property
+    def reads(self) -> str:
+        """The type of samples that it reads: what has another one becomes float32 first."""
+        return "float32" if self.problem is None else self.problem.dtype
+
+    @property
+    def writes(self) -> str:
+        """The type of its result: that of the picture where a step computes it exactly, else float32."""
+        return "float32" if self.problem is None else self.problem.result_dtype
+
+    def quantised(self, dtype: str) -> "PlannedStep | None":
+        """Return the step with results of 8 or 16 bit, where they are those of float32; else None."""
+        step: Any = self.step
+        if not self.is_operation or self.given != (dtype,) or dtype == "float32" or not step.known.is_exact:
+            return None
+        return replace(self, problem=step.known.problem_in(dtype, self.problem))
+
+    @property
+    def places(self) -> tuple["Place", ...]:
+        """What it reads."""
+        return tuple((one, self.reads) for one in self.inputs)
+
+    @property
+    def sources(self) -> tuple["Place", ...]:
+        """What that is made of: the same, or samples of another type."""
+        return tuple(zip(self.inputs, self.given, strict=True))
 
     def of_size(self, height: int, width: int) -> "PlannedStep":
         """Return the same step for a picture of another size."""
@@ -85,18 +113,39 @@ _NAMED: dict[str, Callable[[str, Any], AnyVariant[Any, Any]]] = {
 }
 
 
-def combined(step: AnyStep, inputs: tuple[int, ...]) -> PlannedStep:
+def combined(step: AnyStep, inputs: tuple[int, ...], given: tuple[str, ...]) -> PlannedStep:
     """Return a step that makes one result of two."""
-    return PlannedStep(step, inputs, COMBINED, None, None)
+    return PlannedStep(step, inputs, COMBINED, None, None, given=given)
 
 
 Plan = tuple[PlannedStep, ...]
+Place = tuple[int, str]
+"""A result by its step, or the picture, -1, and the type of its samples: of some there are two."""
 
 
-def last_readers(plan: Plan) -> dict[int, int]:
-    """Return the last step that reads each result, by their places; -1 is the picture as float32."""
-    reads = [(one, at) for at, planned in enumerate(plan) for one in planned.inputs]
-    return {one: at for one, at in reads if one >= 0 or not plan[at].is_mask}
+def last_readers(plan: Plan) -> dict[Place, int]:
+    """Return the last step that needs each place but the picture as it is."""
+    found: dict[Place, int] = {}
+    for at, planned in enumerate(plan):
+        found |= dict.fromkeys((*planned.sources, *planned.places), at)
+    return {place: at for place, at in found.items() if place not in _pictures(plan)}
+
+
+def _pictures(plan: Plan) -> set[Place]:
+    return {source for planned in plan for source in planned.sources if source[0] == -1}
+
+
+def needed_steps(plan: Plan, known: Container[int]) -> set[int]:
+    """Return the steps whose results are computed or read: what stands before a known one is neither."""
+    needed, ahead = set[int](), [len(plan) - 1]
+    while ahead:
+        at = ahead.pop()
+        if at < 0 or at in needed:
+            continue
+        needed.add(at)
+        if at not in known:
+            ahead += plan[at].inputs
+    return needed
 
 
 def reach_of(plan: Plan) -> Reach:
@@ -128,12 +177,12 @@ def most_between(plan: Plan) -> int:
 
     A result exists until its last reader is done; an operation may take one more while it works.
     """
-    last = last_readers(plan)
-    alive, most = {-1} & set(last), 0
+    last, alive, most = last_readers(plan), set[Place](), 0
     for at, planned in enumerate(plan):
-        alive |= {at} - {len(plan) - 1}
+        alive |= {(at, planned.writes)} if at < len(plan) - 1 else set()
+        alive |= set(planned.places) - _pictures(plan)
         most = max(most, len(alive) + planned.is_operation)
-        alive -= {one for one in planned.inputs if last.get(one) == at}
+        alive -= {place for place in alive if last.get(place) == at}
     return most
 
 

@@ -67,7 +67,7 @@ class Resolved:
         self.problem: Any
         if self.step is None:
             self.task = _chains().CHAIN
-            self.problem = self.task.described(asked.chain, samples)  # type: ignore[attr-defined]
+            self.problem = self.task.described(asked.chain, samples, asked.result_type)  # type: ignore[attr-defined]
             return
         step_task = self.task = task_of(self.step.kind)
         image = samples if given is None else given
@@ -97,7 +97,13 @@ class Resolved:
             return ()
         among = Among(self.samples, self.device, self._in_parts, self._part_rows)
         plan: Plan = _chains().CHAIN.plan(self.nodes, among)
-        return plan
+        if self.asked.result_type != "same":
+            return plan
+        last = plan[-1].quantised(self.samples.dtype.name)
+        if last is None:
+            what, why = f"step {plan[-1].step.id}", "its result is float32, and not of the picture's type"
+            raise BadValue(what, why, "Choose float32 results.")
+        return (*plan[:-1], last)
 
     @cached_property
     def choice(self) -> Choice[Any]:
@@ -129,9 +135,9 @@ class Resolved:
         return other
 
     def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
-        """Return a mask whose kernel writes the samples of a file of a type, where they are the same."""
+        """Return work whose last kernel writes the samples of a file of a type, where they are the same."""
         is_same = range_mode == "clip" or (range_mode == "absolute" and self._is_never_negative)
-        if is_same and saved == self.samples.dtype and self.is_finite:
+        if is_same and saved == self.samples.dtype and (self.step is None or self.is_finite):
             return self.quantised() or self
         return self
 
@@ -176,6 +182,14 @@ class Resolved:
 
         Each is the float32 result, saturated and rounded half to even.
         """
+        if self.step is None:
+            if self.plan[-1].quantised(self.samples.dtype.name) is None:
+                return None
+            chain = copy(self)
+            chain.asked, chain.problem = replace(self.asked, result_type="same"), self.problem.quantised
+            for chosen in ("plan", "constant"):
+                chain.__dict__.pop(chosen, None)
+            return chain
         problem, choice = self.problem.quantised, self.choice
         if problem is None or choice.variant.why_not(
             problem, self.constant, choice.block, self.device.limits

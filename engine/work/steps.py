@@ -90,6 +90,16 @@ class Step(KernelChoice):
         """What its line says of cells outside; empty where nothing can be chosen."""
         return ""
 
+    @property
+    def linear_mask(self) -> Mask | None:
+        """The mask that it correlates with; None where it does something else."""
+        return None
+
+    @property
+    def weights(self) -> tuple[float, float] | None:
+        """The weights of two results where it is their weighted sum, else None."""
+        return None
+
     def reading(self, reads: tuple[str, ...]) -> Self:
         """Return the step with the ids of what it reads."""
         return replace(self, input=reads[0])
@@ -106,6 +116,11 @@ class MaskStep(Step, MaskUse):
 
     mask: Mask
     written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
+
+    @property
+    def linear_mask(self) -> Mask:
+        """The mask to correlate with."""
+        return self.applied
 
     @property
     def applied(self) -> Mask:
@@ -200,7 +215,7 @@ class CombineStep(Step):
 
     @property
     def weights(self) -> tuple[float, float] | None:
-        """The weights of both where it is their weighted sum, else None."""
+        """The weights of both where it is their weighted sum."""
         known = {"add": (1.0, 1.0), "subtract": (1.0, -1.0), "blend": (1.0 - self.weight, self.weight)}
         return known.get(self.how)
 

@@ -1,14 +1,14 @@
 """`cpu-chain`: one step after the other on the CPU, each by its own variant.
 
 Idea
-    What a step makes is float32 and stays in memory until its last reader is done; then the next step writes
-    there.
+    What a step makes stays in memory until its last reader is done; then the next step writes there. It is
+    float32, or 8 or 16 bit as long as that loses nothing.
 Limit
     Each step reads and writes a whole picture: of few operations for a sample, memory counts.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 
 import numpy as np
 
@@ -17,45 +17,62 @@ from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.variants.chain.cpu_steps import converted, step_launch
 from engine.work.picture_problem import ChainProblem
-from engine.work.planned import ChainVariant, Plan, last_readers, refuse_step
+from engine.work.planned import ChainVariant, Place, Plan, last_readers, needed_steps, refuse_step
 
 
 class CpuChain:
     """The steps of a chain, compiled.
 
-    `launches` has each by itself, `convert` what makes the picture float32, and `took_ms` how long each step
-    took in the last launch, by its id.
+    `took_ms` has how long each step of the last launch took, by its id.
     """
 
     def __init__(self, problem: ChainProblem, plan: Plan) -> None:
-        self._plan = plan
+        self._plan, self._last_reader = plan, last_readers(plan)
         self.launches = [step_launch(planned, problem) for planned in plan]
-        reads_floats = any(-1 in planned.inputs and not planned.is_mask for planned in plan)
-        self._reads_floats = reads_floats and problem.dtype != "float32"
-        self.convert = converted(problem)
-        self._last_reader = last_readers(plan)
+        sources = {source for one in plan for source in one.sources if source not in one.places}
+        self._to_floats = {dtype: converted(problem, dtype) for _, dtype in sources}
         self.took_ms = dict[str, float]()
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Compute every step; the last writes the result."""
-        floats = image
-        if self._reads_floats:
-            floats = reused_result(image, image.shape, np.float32)
-            self.convert(image, floats)
-        arrays: dict[int, np.ndarray] = {}
-        for at, (planned, launch) in enumerate(zip(self._plan, self.launches, strict=True)):
-            begin = time.perf_counter()
-            picture = floats if not planned.is_mask else image
-            inputs = [picture if one == -1 else arrays[one] for one in planned.inputs]
-            is_last = at == len(self._plan) - 1
-            arrays[at] = out if is_last else reused_result(inputs[0], image.shape, np.float32)
-            launch(inputs, arrays[at])
-            self.took_ms[planned.step.id] = (time.perf_counter() - begin) * 1e3
-            for one in planned.inputs:
-                # Its memory is the next step's.
-                if self._last_reader.get(one) == at:
-                    arrays.pop(one, None)
-                    floats = image if one == -1 else floats
+    def launch(
+        self,
+        image: np.ndarray,
+        out: np.ndarray,
+        stream: object = None,
+        known: MutableMapping[int, np.ndarray] | None = None,
+        begins: Callable[[int], object] = lambda at: None,
+        found: Callable[[int, np.ndarray], object] = lambda at, result: None,
+    ) -> None:
+        """Compute every step; the last writes the result.
+
+        `known` are results that are there: what stands before them is not computed, and each is taken from
+        it when it is read. `begins` is called before a step is computed, `found` with each result.
+        """
+        plan, last, known = self._plan, len(self._plan) - 1, {} if known is None else known
+        arrays: dict[Place, np.ndarray] = {(-1, image.dtype.name): image}
+        self.took_ms = {}
+        for at in sorted(needed_steps(plan, known)):
+            planned = plan[at]
+            place = at, planned.writes
+            if at in known:
+                arrays[place] = known.pop(at)
+                if at == last:
+                    out[...] = arrays[place]
+            else:
+                begins(at)
+                begin = time.perf_counter()
+                for source, read in zip(planned.sources, planned.places, strict=True):
+                    if read not in arrays:
+                        arrays[read] = reused_result(image, image.shape, np.float32)
+                        self._to_floats[source[1]](arrays[source], arrays[read])
+                inputs = [arrays[read] for read in planned.places]
+                arrays[place] = out if at == last else reused_result(inputs[0], image.shape, place[1])
+                self.launches[at](inputs, arrays[place])
+                self.took_ms[planned.step.id] = (time.perf_counter() - begin) * 1e3
+                del inputs
+            found(at, arrays[place])
+            # Their memory is the next step's.
+            for done in [one for one in arrays if self._last_reader.get(one) == at]:
+                del arrays[done]
 
     def part_ms(
         self, image: np.ndarray, out: np.ndarray, clock: Callable[[Prepared], float]

@@ -13,7 +13,6 @@ from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled, workers_for
 from engine.work.picture_problem import PictureProblem
 from engine.work.planned import PlannedStep
-from engine.work.steps import CombineStep
 
 _CODE = "engine.variants.chain.combine_code"
 _SCALED, _WEIGHTED, _MAGNITUDE, _MAXIMUM = (
@@ -23,7 +22,7 @@ _SCALED, _WEIGHTED, _MAGNITUDE, _MAXIMUM = (
 _BANDS_PER_WORKER = 4
 
 Launch = Callable[[Sequence[np.ndarray], np.ndarray], None]
-"""Computes the result of a step, float32, from its inputs, all (H, W, C)."""
+"""Computes the result of a step from its inputs, all (H, W, C)."""
 
 
 class RowsCall:
@@ -63,17 +62,17 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return array.reshape(len(array), -1)
 
 
-def converted(problem: PictureProblem) -> RowsCall:
-    """Return what makes a picture float32."""
-    return RowsCall(_SCALED, problem, problem.dtype, (np.float32(1.0),))
+def converted(problem: PictureProblem, dtype: str) -> RowsCall:
+    """Return what makes a picture of a type float32."""
+    return RowsCall(_SCALED, problem, dtype, (np.float32(1.0),))
 
 
 # A preview follows each edit: what did not change is ready.
 @lru_cache(maxsize=128)
 def step_launch(planned: PlannedStep, problem: PictureProblem) -> Launch:
-    """Return a step, compiled; its inputs are float32 but the picture that a mask reads."""
-    step = planned.step
-    if isinstance(step, CombineStep):
+    """Return a step, compiled; its inputs are of the type that it reads."""
+    step: Any = planned.step
+    if planned.problem is None:
         weights = step.weights
         function = _MAXIMUM if step.how == "maximum" else _MAGNITUDE if weights is None else _WEIGHTED
         factors = tuple(map(np.float32, weights or (1.0, 1.0)))

@@ -23,7 +23,6 @@ from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
 from engine.work.picture_problem import ChainProblem
 from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
-from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
@@ -76,22 +75,22 @@ def passes(problem: ChainProblem, plan: Plan, block: Block) -> tuple[Pass, ...]:
     found: list[Pass] = []
     for at, planned in enumerate(plan):
         is_last = at == len(plan) - 1
-        places[at] = Operand.OUT if is_last else _between(problem, f"step {at}")
+        places[at] = Operand.OUT if is_last else _between(problem, f"step {at}", planned.writes)
         inputs = [places[one] for one in planned.inputs]
         of_step = _passes_of(planned, at, problem, inputs, places[at])
         found += (one._replace(part=planned.step.id) for one in of_step)
     return tuple(found)
 
 
-def _between(problem: ChainProblem, name: str) -> Between:
-    return Between(name, (problem.height, problem.width, problem.channels), "float32")
+def _between(problem: ChainProblem, name: str, dtype: str = "float32") -> Between:
+    return Between(name, (problem.height, problem.width, problem.channels), dtype)
 
 
 def _passes_of(
     planned: PlannedStep, at: int, problem: ChainProblem, inputs: list[Place], out: Place
 ) -> Iterator[Pass]:
-    step = planned.step
-    if isinstance(step, CombineStep):
+    step: Any = planned.step
+    if planned.problem is None:
         weights = step.weights
         how = "maximum" if step.how == "maximum" else "magnitude" if weights is None else "sum"
         factors = tuple(map(np.float32, weights or (1.0, 1.0)))
@@ -99,8 +98,7 @@ def _passes_of(
         yield _thread_per_sample(combine_kernel(how), problem, arguments)
         return
     source, target = inputs[0], out
-    picture_is_not_floats = not planned.is_mask and source is Operand.IMAGE and problem.dtype != "float32"
-    if planned.white != 1.0 or picture_is_not_floats:
+    if planned.white != 1.0 or planned.given != (planned.reads,):
         source = _between(problem, f"input of {at}")
         factor = np.float32(1.0 / planned.white)
         yield _thread_per_sample(scaled_kernel(), problem, (inputs[0], problem.width, factor, source))

@@ -73,11 +73,14 @@ class OfCells:
         float32 pictures go from 0 to 1, and multiplies the result.
     jumps : bool
         Whether a small difference of a sample may make a large one of the result.
+    exact : bool
+        Whether whole numbers of 8 and 16 bit have the very same results, of their own type, as in float32.
     """
 
     ranges: Callable[[Range, OperationProblem], Range]
     scales: bool = False
     jumps: bool = False
+    exact: bool = False
 
 
 def rising(

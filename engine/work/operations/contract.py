@@ -165,6 +165,11 @@ class Operation:
     of_cells: OfCells | None = None
 
     @property
+    def is_exact(self) -> bool:
+        """Whether 8 and 16 bit have the same results as they are and as float32."""
+        return self.of_cells is not None and self.of_cells.exact
+
+    @property
     def verified(self) -> Verify:
         """What compares a result with the oracle."""
         if self.verify is not None:
@@ -207,6 +212,10 @@ class Operation:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
         self.refuse(samples, parameters)
         return self.problem_of(samples.shape, samples.dtype.name, parameters)
+
+    def problem_in(self, dtype: str, problem: OperationProblem) -> OperationProblem:
+        """Return the problem of a picture of another type of samples."""
+        return self.problem_of((problem.height, problem.width, problem.channels), dtype, problem.parameters)
 
     def problem_of(
         self, shape: tuple[int, ...], dtype: str, parameters: dict[str, Value]

@@ -27,7 +27,7 @@ def _extreme(key: str, title: str, teaches: str, of_window: Callable[..., Floats
         # NumPy's minimum and maximum of NaN and a number are NaN.
         return of_window(cells, axis=(3, 4))
 
-    of_cells = OfCells(rising(found), scales=True)
+    of_cells = OfCells(rising(found), scales=True, exact=True)
     return Operation(
         key=key,
         title=title,

@@ -42,7 +42,7 @@ MEDIAN = Operation(
             choices=SIZES,
         ),
     ),
-    of_cells=OfCells(rising(_middle), scales=True),
+    of_cells=OfCells(rising(_middle), scales=True, exact=True),
     cost=100,
     proof="The middle one is one of the samples: it must be equal.",
 )

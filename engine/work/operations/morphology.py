@@ -69,7 +69,7 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
     return cells.each(opened if kind == "open" else closed)
 
 
-OF_CELLS = OfCells(ranges, scales=True)
+OF_CELLS = OfCells(ranges, scales=True, exact=True)
 
 MORPHOLOGY = Operation(
     key="morphology",

@@ -5,6 +5,7 @@ Chains take a while to import, so this module is imported when a chain's result 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from engine.results.measurement import StepTime
 from engine.work.filtering.one_pixel import Samples
 from engine.work.messages import PictureJob
 from engine.work.one_combination import combined
-from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
+from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.explore.lens.lens import CombineLens, InChain
 from gui.explore.mask.preset_names import title_of
 
@@ -79,10 +80,10 @@ def _number(chain: Chain, id_: str) -> str:
 def _name(chain: Chain, id_: str) -> str:
     if id_ == PICTURE:
         return "the picture"
-    step = next(step for step in chain.steps if step.id == id_)
-    title = title_of(step.mask) if isinstance(step, MaskStep) else ""
-    if isinstance(step, OperationStep):
-        title = step.operation.replace("-", " ").capitalize()
-    if isinstance(step, CombineStep):
-        title = step.title.capitalize()
-    return f"{_number(chain, id_)} ({title or step.title})"
+    step: Any = next(step for step in chain.steps if step.id == id_)
+    if step.kind == MaskStep.kind:
+        title = title_of(step.mask) or step.title
+    else:
+        title = step.title if step.kind == CombineStep.kind else step.operation.replace("-", " ")
+        title = title.capitalize()
+    return f"{_number(chain, id_)} ({title})"

@@ -16,6 +16,7 @@ from engine.device.spares import Spares
 from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
 from engine.geometry.border import Border
 from engine.host import shared
+from engine.image.convert import to_depth
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.run.compute import compute
@@ -37,6 +38,7 @@ from engine.work.filter_task import Among
 from engine.work.kept_results import KeptResults
 from engine.work.merge import merged_where_faster, mergers
 from engine.work.one_combination import combined
+from engine.work.operations.contract import Operation
 from engine.work.operations.problem import Settings
 from engine.work.planned import most_between
 from engine.work.request import PictureRequest
@@ -497,3 +499,46 @@ def test_that_a_chain_of_what_a_step_needs_has_no_other_steps_and_names_what_eac
     ]
     assert [step.id for step in chain.needed().steps] == ["soft", "x", "calm", "both"]
     assert chain.needed().steps[-1].inputs == ("calm", "x")
+
+
+EXACT_FIRST = [
+    [{"operation": "median"}, {"mask": "sobel-x", "border": "mirror"}],
+    [{"operation": "median"}, {"operation": "maximum", "settings": {"size": 5}}, {"mask": "gaussian:3:1"}],
+    [{"id": "a", "operation": "morphology", "settings": {"kind": "top-hat"}},
+     {"id": "b", "mask": "box:3", "input": "a"}, {"combine": "subtract", "input": "a", "second": "b"}],
+    [{"operation": "minimum"}, {"operation": "gradient-magnitude"}],
+    [{"operation": "minimum"}, {"operation": "threshold"}, {"operation": "median"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", EXACT_FIRST)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_that_steps_in_the_type_of_the_picture_give_the_values_of_float32(steps, dtype, monkeypatch):
+    picture = PHOTO.astype(dtype) * (257 if dtype == np.uint16 else 1)
+    call = call_of(steps, picture)
+    assert call.plan[0].writes == call.plan[1].given[0] == picture.dtype
+    found = call.filter()
+    monkeypatch.setattr(Operation, "is_exact", False)
+    in_floats = call_of(steps, picture)
+    assert {planned.writes for planned in in_floats.plan} == {"float32"}
+    assert np.array_equal(found, in_floats.filter())
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_own"),
+    [
+        ([{"operation": "median"}, {"operation": "maximum"}], True),
+        ([{"operation": "median"}, {"mask": "sharpen"}], False),
+        # What is between is float32, and is not rounded.
+        ([{"mask": "box:3"}, {"operation": "maximum"}], False),
+        ([{"operation": "median"}, {"operation": "negative"}], False),
+    ],
+)
+def test_that_the_last_step_writes_the_type_of_the_file_where_that_is_the_same(steps, is_own):
+    call = call_of(steps)
+    saved = call.as_saved(np.dtype(np.uint8), "clip")
+    assert saved.problem.result_dtype == ("uint8" if is_own else "float32")
+    outcome = outcome_of(saved)
+    assert outcome.result.is_proven
+    assert np.array_equal(to_depth(outcome.values, "uint8"), to_depth(call.filter(), "uint8"))
+    assert call.as_saved(np.dtype(np.uint8), "rescale") is call
