@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import warnings
-from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -161,6 +160,9 @@ def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> Any:
 
 def _check(client: Any, address: SchedulerAddress) -> None:
     """Refuse a cluster without workers, and a scheduler or worker with other versions."""
+    # 30 ms to load, which `batch` alone has no use for.
+    from asyncio import CancelledError
+
     try:
         versions = client.get_versions()
         haloscope = client.run(sealed(_version), on_error="return")

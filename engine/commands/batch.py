@@ -3,10 +3,11 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from importlib import import_module
+from typing import Any
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
-from engine.commands.batch_dask import DaskWorkers
 from engine.commands.batch_dry_run import about_plan, report_plan, skipped_files
 from engine.commands.batch_loop import Loop
 from engine.commands.batch_picture import Finished
@@ -56,7 +57,7 @@ def run(settings: BatchSettings) -> int:
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
             if left:
-                loop.run(replace(plan, files=left), DaskWorkers)
+                loop.run(replace(plan, files=left), _on_cluster)
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}
@@ -80,6 +81,11 @@ def run(settings: BatchSettings) -> int:
     if any(isinstance(error, VerificationFailed) for error in errors):
         return NOT_VERIFIED
     return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
+
+
+def _on_cluster(plan: BatchPlan) -> Any:
+    # Loaded only with --scheduler: Dask's part takes a tenth of a second.
+    return import_module("engine.commands.batch_dask").DaskWorkers(plan)
 
 
 def _log_progress(finished: Finished, number: str) -> None:

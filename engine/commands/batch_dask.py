@@ -1,7 +1,8 @@
-"""The source of a batch over the workers of a Dask cluster: each file all the way on one core, in one task.
+"""A batch over the workers of a Dask cluster: each file all the way on one core.
 
 What is done with a file, and which variant does it, is what this machine would do: `auto` counts this
-machine's cores wherever the file is filtered.
+machine's cores wherever the file is filtered. Small files go several to a task, as one takes the scheduler,
+the worker and this process 3 ms.
 """
 
 import asyncio
@@ -10,14 +11,14 @@ import os
 import pickle
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_files import PictureFile
@@ -33,10 +34,12 @@ from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.image.budget import RAISE_LIMIT, bytes_text
 from engine.shortages import shortage_of
 
-# Files for each thread of the workers that are sent and not reported yet.
-FILES_AHEAD = 32
-# How often Dask tries a file again that a worker's disk refused, and on how many workers it is tried.
-RETRIES = 1
+# Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
+# take together, at least.
+TASKS_AHEAD = 6
+MOST_FILES = 8
+MOST_TASK_BYTES = 1 << 20
+# On how many workers a file is tried whose disks refuse it.
 MOST_WORKERS = 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
 _BASE_BYTES = 256 << 20
@@ -49,12 +52,11 @@ _OF_A_DISK = {
 }
 
 
-class WorkerFault(Exception):
-    """A worker cannot do what another one may: its disk is full, or does not have the file."""
+class WorkerFault(NamedTuple):
+    """Why a worker cannot do what another one may: its disk is full, or does not have the file."""
 
-    def __init__(self, error: EngineError, worker: str) -> None:
-        super().__init__(error, worker)
-        self.error, self.worker = error, worker
+    error: EngineError
+    worker: str
 
 
 class DaskWorkers:
@@ -63,123 +65,145 @@ class DaskWorkers:
     def __init__(self, plan: BatchPlan) -> None:
         assert plan.scheduler is not None
         self._plan, self._scheduler = plan, plan.scheduler
-        self._files: dict[Any, PictureFile] = {}  # by the future of each
+        self._files: dict[Any, list[PictureFile]] = {}  # by the future of each task
         self._failed_on: dict[tuple[str, str], set[str]] = {}  # the workers whose disks refused a file
         self._deadly: list[PictureFile] = []
+        self._killed: set[tuple[str, str]] = set()
         self._fault: DeviceFault | None = None
 
     def run(self, loop: Loop) -> None:
         """Have the files filtered, enough at a time that no worker waits for the next."""
-        begin = time.perf_counter()
+        begin, distributed = time.perf_counter(), loaded("distributed", "--scheduler")
         with connected(self._scheduler) as client, _sign_in(self._plan.out) as (sign, take_down):
             loop.start_s = time.perf_counter() - begin
             # What begins without it writes nothing.
             loop.when_stopped.append(take_down)
             self._client, self._take = client, sealed(taken_on_worker, self._plan.how, sign, cores())
-            self._done = loaded("distributed", "--scheduler").as_completed(
-                loop=client.loop, with_results=True, raise_errors=False
-            )
-            most, files = FILES_AHEAD * sum(client.nthreads().values()), iter(self._plan.files)
+            self._done = distributed.as_completed(loop=client.loop, with_results=True, raise_errors=False)
+            threads = sum(client.nthreads().values())
+            tasks = _tasks(self._refuse(loop, self._plan.files), threads)
             while True:
-                room = most - len(self._files)
-                if 2 * room >= most:
-                    self._send(loop, islice(files, room))
+                room = TASKS_AHEAD * threads - len(self._files)
+                if 2 * room >= TASKS_AHEAD * threads:
+                    self._send(loop, list(islice(tasks, room)))
                 if not self._files and self._deadly:
                     # With nothing beside it, which would die with it.
-                    self._send(loop, [self._deadly.pop()])
+                    self._send(loop, [[self._deadly.pop()]])
                 if (done := next(self._done, None)) is None:
                     break
-                self._receive(loop, *done)
+                future, outcome = done
+                self._receive(loop, self._files.pop(future), outcome, distributed.KilledWorker)
         if self._fault is not None:
             raise self._fault
 
-    def _send(self, loop: Loop, files: Iterable[PictureFile], workers: Iterable[str] = ()) -> None:
-        if loop.is_stopped or self._fault is not None:
-            return
-        some = []
+    def _refuse(self, loop: Loop, files: Iterable[PictureFile]) -> list[PictureFile]:
+        """Report files that are refused already; return the others."""
+        found = []
         for file in files:
             if file.refusal is None:
-                some.append(file)
+                found.append(file)
             else:
                 loop.report(Finished(file, file.refusal))
-        if not some:
+        return found
+
+    def _send(self, loop: Loop, tasks: list[list[PictureFile]], workers: Iterable[str] = ()) -> None:
+        if loop.is_stopped or self._fault is not None or not tasks:
             return
         try:
             futures = self._client.map(
                 self._take,
                 # The scheduler may have no Haloscope: it passes bytes on.
-                [pickle.dumps(_anywhere(file)) for file in some],
+                [pickle.dumps(list(map(_anywhere, files))) for files in tasks],
                 pure=False,
-                retries=RETRIES,
                 workers=list(workers) or None,
                 allow_other_workers=bool(workers),
             )
         except Exception:  # noqa: BLE001 - the client has closed itself
             self._fault = self._scheduler.lost()
             return
-        self._files.update(zip(futures, some, strict=True))
+        self._files.update(zip(futures, tasks, strict=True))
         self._done.update(futures)
 
-    def _receive(self, loop: Loop, future: Any, outcome: Any) -> None:
-        """Report what became of a file, or have it done elsewhere."""
-        file = self._files.pop(future)
+    def _receive(self, loop: Loop, files: list[PictureFile], outcome: Any, killed: type[Exception]) -> None:
+        """Report what became of the files of a task, or have them done elsewhere."""
         error = outcome[1] if isinstance(outcome, tuple) else outcome
-        if isinstance(error, Finished):
-            # The worker's copy of the file is another object.
-            loop.report(replace(error, file=file))
-        elif loop.is_stopped and isinstance(error, WorkerFault | CancelledError):
+        if isinstance(error, list):
+            for file, found in zip(files, error, strict=True):
+                if isinstance(found, WorkerFault):
+                    self._elsewhere(loop, file, found)
+                else:
+                    # The worker's copy of the file is another object.
+                    loop.report(replace(found, file=file))
+        elif loop.is_stopped and isinstance(error, CancelledError):
             pass
-        elif isinstance(error, WorkerFault):
-            failed_on = self._failed_on.setdefault(file.names, set())
-            failed_on.add(error.worker)
-            others = self._workers() - failed_on
-            if others and len(failed_on) < MOST_WORKERS:
-                self._send(loop, [file], others)
-            else:
-                loop.report(Finished(file, error.error))
-        elif isinstance(error, loaded("distributed", "--scheduler").KilledWorker):
-            if file.names in self._failed_on:
-                loop.report(Finished(file, _killed()))
-            else:
-                self._failed_on[file.names] = set()
-                self._deadly.append(file)
+        elif isinstance(error, killed):
+            for file in files:
+                if file.names in self._killed:
+                    loop.report(Finished(file, _killed()))
+                else:
+                    self._killed.add(file.names)
+                    self._deadly.append(file)
         elif isinstance(error, CancelledError):
             self._fault = self._scheduler.lost()
         else:
             self._fault = self._scheduler.unable(error)
 
-    def _workers(self) -> set[str]:
+    def _elsewhere(self, loop: Loop, file: PictureFile, fault: WorkerFault) -> None:
+        failed_on = self._failed_on.setdefault(file.names, set())
+        failed_on.add(fault.worker)
         try:
-            return set(self._client.nthreads())
+            others = set(self._client.nthreads()) - failed_on
         except (OSError, RuntimeError, asyncio.CancelledError):
             self._fault = self._scheduler.lost()
-            return set()
+            return
+        if loop.is_stopped:
+            return
+        if others and len(failed_on) < MOST_WORKERS:
+            self._send(loop, [[file]], others)
+        else:
+            loop.report(Finished(file, fault.error))
 
 
-def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> Finished:
-    """Take a file all the way, from reading to writing. Called on: a thread of a worker.
+def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureFile]]:
+    """Yield the files of each task: fewer to the end, so that all workers end together."""
+    task: list[PictureFile] = []
+    size = 0
+    for number, file in enumerate(files):
+        task.append(file)
+        with suppress(OSError):
+            size += os.stat(file.source).st_size
+        left = len(files) - number - 1
+        if len(task) >= min(MOST_FILES, -(-left // (2 * threads))) or size >= MOST_TASK_BYTES:
+            yield task
+            task, size = [], 0
+
+
+def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> list[Any]:
+    """Return what became of each file, taken all the way, from reading to writing: Finished or WorkerFault.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
-    `auto` chooses; `data` is the file. Raises WorkerFault.
+    `auto` chooses; `data` has the files. Called on: a thread of a worker.
     """
-    file: PictureFile = pickle.loads(data)
-    worker, loan = loaded("distributed", "A worker").get_worker(), Loan(_memory_of_worker())
+    worker = loaded("distributed", "A worker").get_worker()
+    with cpu_chosen_as(asking_cores), launches_on(1):
+        return [_taken(how, sign, file, worker) for file in pickle.loads(data)]
+
+
+def _taken(how: PictureWork, sign: str, file: PictureFile, worker: Any) -> Finished | WorkerFault:
+    loan = Loan(_memory_of_worker())
     try:
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if not os.path.exists(path):
                 raise _unseen(named)
-        how, remedy = _within(how, worker)
-        with cpu_chosen_as(asking_cores), launches_on(1):
-            job = job_for(how, file, open_file(how, file, loan, remedy), loan)
-            encoded, finished = job.filtered_and_encoded()
+        within, remedy = _within(how, worker)
+        job = job_for(within, file, open_file(within, file, loan, remedy), loan)
+        encoded, finished = job.filtered_and_encoded()
         # Dask may run a task again whose worker died after it wrote.
         write_result(encoded, file, may_be_there=True)
     except (EngineError, MemoryError) as error:
         known = error if isinstance(error, EngineError) else shortage_of(error)
         assert known is not None
-        if _is_of_a_disk(error):
-            raise WorkerFault(known, worker.address) from error
-        return Finished(file, known)
+        return WorkerFault(known, worker.address) if _is_of_a_disk(error) else Finished(file, known)
     finally:
         loan.give_back()
     return replace(finished, ran=Ran(job.call.choice.variant.key, job.call.device.title, platform.node()))

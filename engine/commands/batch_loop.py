@@ -34,7 +34,6 @@ from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
-from engine.flow.shared_stream import SharedStream
 from engine.shortages import shortage_of
 
 T = TypeVar("T")
@@ -118,7 +117,9 @@ class Loop:
         with ExitStack() as stack:
             encoded: Callable[[Job], Encoded]
             if in_stream:
-                stream = stack.enter_context(SharedStream(plan.how.asked.layout, plan.how.gpus))
+                # The CPU needs no stream.
+                shared: Any = import_module("engine.flow.shared_stream").SharedStream
+                stream = stack.enter_context(shared(plan.how.asked.layout, plan.how.gpus))
                 encoded = partial(_by_stream, stream)
             else:
                 encoded = partial(_on_cores, cores() // threads)
@@ -243,7 +244,7 @@ def _on_cores(count: int, job: Job) -> Encoded:
         return job.filtered_and_encoded()
 
 
-def _by_stream(stream: SharedStream, job: Job) -> Encoded:
+def _by_stream(stream: Any, job: Job) -> Encoded:
     return job.verified_and_encoded(stream.computed(job.call, job.room()))
 
 
